@@ -74,6 +74,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::table::ReadAs;
+    use crate::tree::TypeRef;
 
     #[test]
     fn the_packed_tables_of_every_protocol_are_its_compiled_text() {
@@ -85,5 +87,27 @@ mod tests {
             let tables = Tables::of_packed(protocol.name(), sources, protocol.natives(), protocol.meanings(), packed);
             assert!(tables.is_some(), "{}", protocol.name());
         }
+    }
+
+    #[test]
+    fn what_is_unpacked_late_is_what_was_compiled() {
+        for protocol in PROTOCOLS {
+            let unpacked = load_tables(*protocol, &[]).unwrap();
+            let (name, natives) = (protocol.name(), protocol.natives());
+            let compiled = Tables::load_with(name, protocol.sources(), natives, protocol.meanings()).unwrap();
+            assert_eq!(unpacked.type_count(), compiled.type_count(), "{name}");
+            assert!(types(&unpacked) == types(&compiled), "{name}");
+            let lists = |tables: &Tables| {
+                let enums: Vec<_> = tables.enums().collect();
+                format!("{enums:?} {:?} {:?}", tables.examples(), tables.declarations())
+            };
+            assert!(lists(&unpacked) == lists(&compiled), "{name}");
+        }
+    }
+
+    /// All types as texts, but those with code, whose numbers differ.
+    fn types(tables: &Tables) -> Vec<String> {
+        let defs = (0..tables.type_count()).map(|ty| tables.type_def(TypeRef(ty)).unwrap());
+        defs.filter(|def| !matches!(def.read, ReadAs::Native { .. })).map(|def| format!("{def:?}")).collect()
     }
 }
