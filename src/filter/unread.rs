@@ -16,7 +16,7 @@ use super::{BooleanExpr, Check, CompareOp, Filter, SetItem};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
 use crate::table::{MessageDef, Refusal, Tables};
-use crate::tree::Outline;
+use crate::tree::{Outline, TextKind, TextKinds};
 
 /// Keys of a record that are not known before a message has a tree. A message that may be a reply always gets a tree, so without one it has no keys
 /// of a reply; and no message has the keys of events.
@@ -58,9 +58,9 @@ impl Worth {
 pub(super) struct SoughtTexts {
     key: PathKey,
     /// Each in all encodings.
-    texts: Vec<Vec<Finder<'static>>>,
-    /// For each protocol, whether all fields of this name are texts.
-    only_texts: Vec<OnceLock<bool>>,
+    texts: Vec<Vec<SoughtBytes>>,
+    /// For each protocol the encodings of the fields of this name, if all of them are texts.
+    encodings: Vec<OnceLock<Option<TextKinds>>>,
 }
 
 impl SoughtTexts {
@@ -80,28 +80,54 @@ impl SoughtTexts {
             _ => return None,
         };
         let texts = texts.into_iter().map(encodings).collect::<Option<_>>()?;
-        Some(SoughtTexts { key: key.clone(), texts, only_texts: vec![OnceLock::new(); protocols] })
+        Some(SoughtTexts { key: key.clone(), texts, encodings: vec![OnceLock::new(); protocols] })
     }
 
     /// Whether the condition cannot hold for a message with these bytes.
     fn fails(&self, protocol: usize, tables: &Tables, bytes: &[u8]) -> bool {
-        let find = || self.key.sym(protocol, tables).is_some_and(|name| tables.only_texts(name));
-        self.only_texts.get(protocol).is_some_and(|known| *known.get_or_init(find))
-            && !self.texts.iter().flatten().any(|text| text.find(bytes).is_some())
+        let known = self.encodings.get(protocol).and_then(|known| {
+            *known.get_or_init(|| self.key.sym(protocol, tables).and_then(|name| tables.encodings_of(name)))
+        });
+        let found = |kinds: TextKinds| {
+            let mut texts = self.texts.iter().flatten().filter(|text| text.kinds.meets(kinds));
+            texts.any(|text| text.finder.find(bytes).is_some())
+        };
+        known.is_some_and(|kinds| !found(kinds))
     }
 }
 
+/// The bytes of a text in some encodings.
+struct SoughtBytes {
+    kinds: TextKinds,
+    finder: Finder<'static>,
+}
+
 /// The encodings that a text may have in a message; `None` where invalid bytes may also be shown as this text.
-fn encodings(text: &str) -> Option<Vec<Finder<'static>>> {
+fn encodings(text: &str) -> Option<Vec<SoughtBytes>> {
     if text.contains('\u{fffd}') {
         return None;
     }
+    let utf8 = text.as_bytes().to_vec();
     let latin: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
     let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let mut all = vec![text.as_bytes().to_vec(), wide];
-    all.extend(latin.filter(|latin| latin != text.as_bytes()));
-    let inverted: Vec<Vec<u8>> = all.iter().map(|bytes| bytes.iter().map(|byte| !byte).collect()).collect();
-    Some(all.iter().chain(&inverted).map(|bytes| Finder::new(bytes).into_owned()).collect())
+    let inverted = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect::<Vec<u8>>();
+    let same = latin.as_ref() == Some(&utf8);
+    let (plain, turned): (&[TextKind], &[TextKind]) = match same {
+        true => (&[TextKind::Utf8, TextKind::Latin1], &[TextKind::Inverted8, TextKind::InvertedLatin1]),
+        false => (&[TextKind::Utf8], &[TextKind::Inverted8]),
+    };
+    let mut all = vec![(plain, utf8.clone()), (turned, inverted(&utf8))];
+    all.push((&[TextKind::Inverted16], inverted(&wide)));
+    all.push((&[TextKind::Utf16], wide));
+    if let Some(latin) = latin.filter(|_| !same) {
+        all.push((&[TextKind::InvertedLatin1], inverted(&latin)));
+        all.push((&[TextKind::Latin1], latin));
+    }
+    let sought = |(kinds, bytes): (&[TextKind], Vec<u8>)| SoughtBytes {
+        kinds: TextKinds::of(kinds),
+        finder: Finder::new(&bytes).into_owned(),
+    };
+    Some(all.into_iter().map(sought).collect())
 }
 
 impl SetItem {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::program::*;
 use super::skip::SkipProgram;
 use super::{Meaning, NativeType, TableSource, Tables, text};
-use crate::tree::{Sym, TypeRef};
+use crate::tree::{Sym, TextKinds, TypeRef};
 
 impl Tables {
     /// The protocol's own meaning of a word for `shown`.
@@ -186,16 +186,18 @@ impl Tables {
         })
     }
 
-    /// Whether all fields of a name are texts whose bytes are in the message as they are, or inverted.
-    pub fn only_texts(&self, name: Sym) -> bool {
+    /// If all fields of a name are texts whose bytes are in the message as they are, or inverted: their encodings. `None` for any other name.
+    pub fn encodings_of(&self, name: Sym) -> Option<TextKinds> {
         let header = self.services().iter().flat_map(|service| &service.header).map(|(_, name, ty)| (*name, *ty));
         let steps = self.steps().iter().filter_map(|step| match step {
             LayoutStep::Field { name, ty, .. } | LayoutStep::Empty { name, ty } => Some((*name, *ty)),
             _ => None,
         });
         let families = self.families().iter().map(|family| (family.field, family.of));
-        let mut fields = header.chain(steps).chain(families).filter(|field| field.0 == name).peekable();
-        !self.is_builtin(name) && fields.peek().is_some() && fields.all(|(_, ty)| self.is_text(ty))
+        let mut fields = header.chain(steps).chain(families).filter(|field| field.0 == name);
+        let all =
+            fields.try_fold(TextKinds::default(), |all, (_, ty)| self.text_kinds(ty).map(|kinds| all.and(kinds)))?;
+        (!self.is_builtin(name) && all != TextKinds::default()).then_some(all)
     }
 
     /// Whether the evaluator itself gives this name to nodes.
@@ -206,11 +208,16 @@ impl Tables {
 
     /// Whether all values of a type are texts whose bytes are in the message as they are, or inverted.
     pub fn is_text(&self, ty: TypeRef) -> bool {
-        match self.type_def(ty).map(|def| &def.read) {
-            Some(ReadAs::Text { .. }) => true,
-            Some(ReadAs::Native { native, .. }) => self.native(*native).is_some_and(|native| native.native.text),
-            _ => false,
-        }
+        self.text_kinds(ty).is_some()
+    }
+
+    fn text_kinds(&self, ty: TypeRef) -> Option<TextKinds> {
+        let kinds = match &self.type_def(ty)?.read {
+            ReadAs::Text { kind, .. } => TextKinds::of(&[*kind]),
+            ReadAs::Native { native, .. } => TextKinds::of(self.native(*native)?.native.texts),
+            _ => return None,
+        };
+        (kinds != TextKinds::default()).then_some(kinds)
     }
 
     /// Messages whose number a later file gave to another message.

@@ -184,7 +184,7 @@ impl<T: TreeSink> Run<'_, T> {
             return Err(Stop::Unknown);
         };
         self.node_limit(0)?;
-        if !code.text {
+        if code.texts.is_empty() {
             // Its code may add any number of nodes.
             self.tree.set_telling(false);
         }

@@ -5,7 +5,7 @@ use super::super::program::ReadAs;
 use super::sink::{Code, TreeSink};
 use super::skip::SkippedText;
 use super::{Call, Run};
-use crate::tree::{Outline, Tree};
+use crate::tree::{Outline, TextKind, Tree};
 
 /// Passes over an ordinary text at the start of some bytes.
 pub type SkipText = fn(&[u8]) -> Option<SkippedText>;
@@ -25,14 +25,14 @@ pub struct Native {
     pub skip: Option<SkipText>,
     /// The table types of its parts. They are looked up once, for [`Call::part`].
     pub parts: &'static [&'static str],
-    /// Whether its node is always a text whose bytes are in the message as they are, or inverted.
-    pub text: bool,
+    /// If its node is always a text whose bytes are in the message as they are, or inverted: the encodings it may have. Else none.
+    pub texts: &'static [TextKind],
 }
 
 impl Native {
     /// One without parts of other types.
     pub const fn new(name: &'static str, read: Code<Tree>) -> Native {
-        Native { name, read, outline: None, skip: None, parts: &[], text: false }
+        Native { name, read, outline: None, skip: None, parts: &[], texts: &[] }
     }
 }
 
