@@ -17,8 +17,18 @@ pub const NATIVES: [Native; 3] = {
             texts: &[TextKind::Inverted8, TextKind::InvertedLatin1, TextKind::Utf8],
             ..Native::new("safe_string", safe_string)
         },
-        Native { outline: Some(safe_wstring), parts, texts: &[TextKind::Inverted16], ..Native::new("safe_wstring", safe_wstring) },
-        Native { outline: Some(p_string), parts, texts: &[TextKind::Utf8, TextKind::Latin1], ..Native::new("p_string", p_string) },
+        Native {
+            outline: Some(safe_wstring),
+            parts,
+            texts: &[TextKind::Inverted16],
+            ..Native::new("safe_wstring", safe_wstring)
+        },
+        Native {
+            outline: Some(p_string),
+            parts,
+            texts: &[TextKind::Utf8, TextKind::Latin1],
+            ..Native::new("p_string", p_string)
+        },
     ]
 };
 
