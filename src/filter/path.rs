@@ -53,9 +53,7 @@ impl PathKey {
         let find = || tables.sym(&self.text).filter(|s| *s != Sym::ELEMENT);
         self.syms.get(protocol).map_or_else(find, |known| *known.get_or_init(find))
     }
-}
 
-impl PathKey {
     /// Whether a message of which only the outline was read certainly has no field of this name.
     pub(super) fn is_absent(&self, protocol: usize, tables: &Tables, read: OutlineOf<'_>) -> bool {
         self.sym(protocol, tables).is_none_or(|name| self.places.lacks(name, tables, protocol, read))

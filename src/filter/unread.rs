@@ -107,27 +107,26 @@ fn encodings(text: &str) -> Option<Vec<SoughtBytes>> {
     if text.contains('\u{fffd}') {
         return None;
     }
-    let utf8 = text.as_bytes().to_vec();
     let latin: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
     let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let inverted = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect::<Vec<u8>>();
-    let same = latin.as_ref() == Some(&utf8);
-    let (plain, turned): (&[TextKind], &[TextKind]) = match same {
-        true => (&[TextKind::Utf8, TextKind::Latin1], &[TextKind::Inverted8, TextKind::InvertedLatin1]),
-        false => (&[TextKind::Utf8], &[TextKind::Inverted8]),
+    let mut all: Vec<SoughtBytes> = Vec::new();
+    let mut add = |kind: TextKind, bytes: &[u8]| {
+        let kinds = TextKinds::of(&[kind]);
+        match all.iter_mut().find(|sought| sought.finder.needle() == bytes) {
+            Some(same) => same.kinds = same.kinds.and(kinds),
+            None => all.push(SoughtBytes { kinds, finder: Finder::new(bytes).into_owned() }),
+        }
     };
-    let mut all = vec![(plain, utf8.clone()), (turned, inverted(&utf8))];
-    all.push((&[TextKind::Inverted16], inverted(&wide)));
-    all.push((&[TextKind::Utf16], wide));
-    if let Some(latin) = latin.filter(|_| !same) {
-        all.push((&[TextKind::InvertedLatin1], inverted(&latin)));
-        all.push((&[TextKind::Latin1], latin));
+    for (plain, inverted, bytes) in [
+        (TextKind::Utf8, TextKind::Inverted8, Some(text.as_bytes())),
+        (TextKind::Latin1, TextKind::InvertedLatin1, latin.as_deref()),
+        (TextKind::Utf16, TextKind::Inverted16, Some(&wide)),
+    ] {
+        let Some(bytes) = bytes else { continue };
+        add(plain, bytes);
+        add(inverted, &bytes.iter().map(|byte| !byte).collect::<Vec<u8>>());
     }
-    let sought = |(kinds, bytes): (&[TextKind], Vec<u8>)| SoughtBytes {
-        kinds: TextKinds::of(kinds),
-        finder: Finder::new(&bytes).into_owned(),
-    };
-    Some(all.into_iter().map(sought).collect())
+    Some(all)
 }
 
 impl SetItem {
@@ -198,9 +197,7 @@ impl UnreadMessage<'_, '_> {
                 _ => false,
             }
     }
-}
 
-impl UnreadMessage<'_, '_> {
     /// Whether a path certainly leads nowhere, because the message has no field of one of its names.
     fn lacks(&self, path: &Path) -> bool {
         let Some((view, def)) = self.scope.message.zip(self.def) else { return false };

@@ -105,9 +105,11 @@ mod tests {
         }
     }
 
-    /// All types as texts, but those with code, whose numbers differ.
+    /// All types and their short forms as texts, but those with code, whose numbers differ.
     fn types(tables: &Tables) -> Vec<String> {
-        let defs = (0..tables.type_count()).map(|ty| tables.type_def(TypeRef(ty)).unwrap());
-        defs.filter(|def| !matches!(def.read, ReadAs::Native { .. })).map(|def| format!("{def:?}")).collect()
+        let all =
+            (0..tables.type_count()).map(|ty| (tables.type_def(TypeRef(ty)).unwrap(), tables.type_op(TypeRef(ty))));
+        let plain = all.filter(|(def, _)| !matches!(def.read, ReadAs::Native { .. }));
+        plain.map(|(def, op)| format!("{def:?} {op:?}")).collect()
     }
 }

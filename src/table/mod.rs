@@ -85,7 +85,7 @@ impl Tables {
         let code = compile::CodeNames { natives: &names, shown: &shown };
         let mut program = compile::compile(protocol, &sources, Some(code))?.program;
         let lists = LateLists::of_compiled(&mut program);
-        Ok(Tables::of(protocol, sources, program, lists, &natives).with_meanings(meanings))
+        Ok(Tables::of(protocol, sources, program, lists, &natives, meanings))
     }
 
     /// The tables of these sources without compiling them: `packed` is the program compiled from them when this crate was built.
@@ -104,7 +104,7 @@ impl Tables {
         let named = |name: &String| all().find(|native| native.name == name).copied();
         let mut natives: Vec<Native> = used.iter().map(named).collect::<Option<_>>()?;
         natives.extend(all().filter(|native| !used.iter().any(|name| name == native.name)));
-        Some(Tables::of(protocol, sources, program, lists, &natives).with_meanings(meanings))
+        Some(Tables::of(protocol, sources, program, lists, &natives, meanings))
     }
 
     /// The packed form of these sources, compiled with the protocol's types with code, numbered as `build.rs` numbers
@@ -126,18 +126,21 @@ impl Tables {
         Ok(packed::pack(&compile::Compiled { program, natives: used }))
     }
 
-    fn of(protocol: &str, sources: Vec<TableSource>, program: Program, lists: LateLists, natives: &[Native]) -> Tables {
+    fn of(
+        protocol: &str,
+        sources: Vec<TableSource>,
+        program: Program,
+        lists: LateLists,
+        natives: &[Native],
+        meanings: &[Meaning],
+    ) -> Tables {
         let part = |name: &&str| program.types_by_name.get(*name).copied();
         let natives = natives
             .iter()
             .map(|native| NativeType { native: *native, parts: native.parts.iter().map(part).collect() })
             .collect();
-        let (protocol, meanings, skips) = (protocol.to_string(), Vec::new(), OnceLock::new());
+        let (protocol, meanings, skips) = (protocol.to_string(), meanings.to_vec(), OnceLock::new());
         Tables { protocol, program, lists, sources, natives, meanings, skips }
-    }
-
-    fn with_meanings(self, meanings: &[Meaning]) -> Tables {
-        Tables { meanings: meanings.to_vec(), ..self }
     }
 
     /// The protocol that a table file's first line names.

@@ -14,8 +14,11 @@ impl Tables {
         let mut seen = vec![false; self.program.type_ops.len()];
         let (mut layouts, mut types) = (vec![layout], Vec::new());
         while let Some(layout) = layouts.pop() {
-            if self.fields_of(layout, &mut types).any(|field| field == name) {
-                return true;
+            for (field, ty) in self.fields_of(layout) {
+                if field == name {
+                    return true;
+                }
+                types.push(ty);
             }
             while let Some(ty) = types.pop() {
                 let new = seen.get_mut(ty.0 as usize).is_some_and(|seen| !std::mem::replace(seen, true));
@@ -31,15 +34,12 @@ impl Tables {
         self.services().iter().flat_map(|service| &service.header).any(|(_, field, _)| *field == name)
     }
 
-    /// The names of a layout's own fields. Their types are added to `types`.
-    fn fields_of<'a>(&'a self, layout: LayoutId, types: &'a mut Vec<TypeRef>) -> impl Iterator<Item = Sym> + 'a {
+    /// The names and types of a layout's own fields.
+    fn fields_of(&self, layout: LayoutId) -> impl Iterator<Item = (Sym, TypeRef)> + '_ {
         let start = self.layout(layout).map_or(usize::MAX, |layout| layout.start as usize);
         let steps = self.steps().get(start..).unwrap_or(&[]).iter();
         steps.take_while(|step| !matches!(step, LayoutStep::End)).filter_map(|step| match step {
-            LayoutStep::Field { name, ty, .. } | LayoutStep::Empty { name, ty } => {
-                types.push(*ty);
-                Some(*name)
-            }
+            LayoutStep::Field { name, ty, .. } | LayoutStep::Empty { name, ty } => Some((*name, *ty)),
             _ => None,
         })
     }

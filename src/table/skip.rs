@@ -21,26 +21,24 @@ pub(super) struct SkipProgram {
     pub(super) switches: Vec<Vec<(i128, u32)>>,
 }
 
-/// One step of a skip program. Places are those of operations; `back` counts bytes back from the cursor; a `shift` leaves the wanted bytes of eight; `offset` is the first slot of the
+/// One step of a skip program. Places are those of operations; `back` counts bytes back from the cursor; `offset` is the first slot of the
 /// structure that an expression belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SkipOp {
     /// Bytes of fixed size, with all marks of their nodes.
     Fixed { bytes: u32, nodes: u32, marks: u8 },
-    /// Keeps an unsigned number.
-    Keep { back: u32, slot: u16, shift: u8 },
-    /// Keeps a signed number.
-    KeepSigned { back: u32, slot: u16, shift: u8 },
+    /// Keeps a number.
+    Keep { back: u32, slot: u16, scalar: Scalar },
     /// Keeps the same as another slot, or 0.
     Copy { from: u16, to: u16 },
-    /// Keeps a number.
+    /// Keeps this number.
     Set { slot: u16, value: u32 },
     /// Keeps the value of an expression, or 0.
     Compute { expr: ExprId, offset: u16, slot: u16 },
     /// The evaluator has a note if a byte is above 1.
     Bool { back: u32 },
     /// The evaluator has a note if a number is not one that its type expects.
-    Expect { back: u32, shift: u8, signed: bool, ty: TypeRef },
+    Expect { back: u32, scalar: Scalar, ty: TypeRef },
     /// Goes on elsewhere unless flags are set.
     Has { slot: u16, otherwise: u32, mask: u64 },
     /// Goes on elsewhere unless a value equals a number.
@@ -107,9 +105,10 @@ struct Maker<'t> {
 
 /// A jump to a step, whose operation may not be known yet.
 struct PendingJump {
-    /// The place of the operation, and for a switch which of its targets, by place and 1.
+    /// The place of the operation.
     op: usize,
-    target: usize,
+    /// Which of a switch's targets; none where the operation has only one.
+    target: Option<usize>,
     step: u32,
 }
 
@@ -135,10 +134,7 @@ impl Maker<'_> {
             }
             for op in ops {
                 match op {
-                    SkipOp::Keep { back, .. }
-                    | SkipOp::KeepSigned { back, .. }
-                    | SkipOp::Bool { back }
-                    | SkipOp::Expect { back, .. } => *back += more,
+                    SkipOp::Keep { back, .. } | SkipOp::Bool { back } | SkipOp::Expect { back, .. } => *back += more,
                     _ => {}
                 }
             }
@@ -173,7 +169,7 @@ impl Maker<'_> {
 
     fn step(&mut self, step: &LayoutStep, offset: u16, pending: &mut Vec<PendingJump>) {
         let mut jump = |op: SkipOp, maker: &mut Self, step: u32| {
-            pending.push(PendingJump { op: maker.program.ops.len(), target: 0, step });
+            pending.push(PendingJump { op: maker.program.ops.len(), target: None, step });
             maker.push(op);
         };
         match step {
@@ -199,9 +195,9 @@ impl Maker<'_> {
                 let op = self.program.ops.len();
                 jump(SkipOp::Switch { on: *on, offset, table, otherwise: 0 }, self, *otherwise);
                 self.program.switches.push(targets.iter().map(|(value, _)| (*value, 0)).collect());
-                pending.extend(targets.iter().zip(1..).map(|((_, step), target)| PendingJump {
+                pending.extend(targets.iter().enumerate().map(|(target, (_, step))| PendingJump {
                     op,
-                    target,
+                    target: Some(target),
                     step: *step,
                 }));
             }
@@ -219,14 +215,14 @@ impl Maker<'_> {
     }
 
     /// Fills in where an operation jumps to.
-    fn resolve(&mut self, at: usize, target: usize, place: Option<u32>) {
+    fn resolve(&mut self, at: usize, target: Option<usize>, place: Option<u32>) {
         let Some(op) = self.program.ops.get_mut(at) else { return };
         let Some(place) = place else {
             *op = SkipOp::Leave;
             return;
         };
         match op {
-            SkipOp::Switch { table, otherwise, .. } => match target.checked_sub(1) {
+            SkipOp::Switch { table, otherwise, .. } => match target {
                 None => *otherwise = place,
                 Some(target) => {
                     let targets = self.program.switches.get_mut(usize::from(*table));
@@ -272,20 +268,17 @@ impl Maker<'_> {
     }
 
     fn number(&mut self, SkippedField { ty, marks, slot, .. }: SkippedField, op: &TypeOp) {
-        let size = op.scalar.size.clamp(1, 8);
-        let (back, shift, signed) = (u32::from(size), 64 - size * 8, op.scalar.signed);
+        let (back, scalar) = (u32::from(op.scalar.size), op.scalar);
         self.fixed(back, 1, marks);
         let ops = &mut self.program.ops;
         if op.scalar.kind == Kind::Bool {
             ops.push(SkipOp::Bool { back });
         }
         if op.checked {
-            ops.push(SkipOp::Expect { back, shift, signed, ty });
+            ops.push(SkipOp::Expect { back, scalar, ty });
         }
-        match (slot, signed) {
-            (NO_SLOT, _) => {}
-            (_, false) => ops.push(SkipOp::Keep { back, slot, shift }),
-            (_, true) => ops.push(SkipOp::KeepSigned { back, slot, shift }),
+        if slot != NO_SLOT {
+            ops.push(SkipOp::Keep { back, slot, scalar });
         }
     }
 
@@ -310,15 +303,15 @@ impl Maker<'_> {
         self.keep(slot, 1);
         if slot == NO_SLOT {
             let behind = self.here();
-            return self.resolve(present, 0, Some(behind));
+            return self.resolve(present, None, Some(behind));
         }
         let jump = self.program.ops.len();
         self.push(SkipOp::Jump(0));
         let absent = self.here();
-        self.resolve(present, 0, Some(absent));
+        self.resolve(present, None, Some(absent));
         self.keep(slot, 0);
         let behind = self.here();
-        self.resolve(jump, 0, Some(behind));
+        self.resolve(jump, None, Some(behind));
     }
 
     /// The fields of a structure whose node is open. With arguments it has to fit.

@@ -33,13 +33,9 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// A kept value. `None` if it was not kept yet: the slot may hold the value of an earlier structure.
     #[inline]
     pub(super) fn slot(&self, frame: Slots, slot: u16) -> Option<u64> {
-        if frame.present & (1 << (slot & 63)) == 0 {
-            return None;
-        }
-        self.state.slots.get(frame.base + usize::from(slot)).copied()
+        frame.kept(&self.state.slots, slot)
     }
 
     /// The value of an argument in 64 bits, in two's complement if negative. 0 if it has no value. Constants and kept

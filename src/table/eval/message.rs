@@ -15,6 +15,28 @@ pub(super) struct Chosen {
     pub(super) length: Option<Option<usize>>,
 }
 
+/// What a header's fields of a fixed layout say.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HeaderValues {
+    pub(super) number: u64,
+    /// How many bytes the message has, the header included; more than there can be where that does not fit.
+    pub(super) whole: Option<usize>,
+}
+
+impl HeaderValues {
+    /// Takes over the value of a field that ends before byte `end`.
+    #[inline]
+    pub(super) fn take(&mut self, role: HeaderRole, value: u64, end: usize) {
+        let length = |bytes: u64| Some(usize::try_from(bytes).unwrap_or(usize::MAX));
+        match role {
+            HeaderRole::Number => self.number = value,
+            HeaderRole::LengthWhole => self.whole = length(value),
+            HeaderRole::LengthAfter => self.whole = length(value.saturating_add(end as u64)),
+            HeaderRole::Other => {}
+        }
+    }
+}
+
 impl<T: TreeSink> Run<'_, T> {
     /// Reads a message.
     pub(super) fn message(&mut self, message: MessageStart<'_>) -> Outcome {
@@ -29,7 +51,7 @@ impl<T: TreeSink> Run<'_, T> {
         if service.framing.begins.is_some() || service.header.is_empty() {
             return self.chosen_message(service, sender, behind, &mut cursor);
         }
-        let (mut number, mut length) = (0, None);
+        let mut header = HeaderValues::default();
         for (role, name, ty) in &service.header {
             let field = Field { name: *name, ty: *ty, marks: mark::SPAN };
             let value = match self.number(&mut cursor, field, Slots::default()) {
@@ -37,14 +59,9 @@ impl<T: TreeSink> Run<'_, T> {
                 Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
                 Err(_) => return Outcome::Unknown(0, None),
             };
-            match role {
-                HeaderRole::Number => number = value,
-                HeaderRole::LengthWhole => length = Some(value),
-                HeaderRole::LengthAfter => length = Some(value.saturating_add(cursor.pos() as u64 / 8)),
-                HeaderRole::Other => {}
-            }
+            header.take(*role, value, cursor.pos() / 8);
         }
-        let whole = length.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        let HeaderValues { number, whole } = header;
         let Some(id) = tables.message_id(service, sender, number) else {
             return Outcome::Unknown(number, whole);
         };

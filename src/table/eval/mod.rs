@@ -127,7 +127,7 @@ pub struct Evaluator {
     summed: usize,
     /// Bounds.
     pub limits: MessageLimits,
-    /// How many messages were read into outlines so far. From 64 on skip programs are made and used; tests begin with more.
+    /// How many messages were read into outlines. Skip programs are used only after the first 64; a test that needs them at once sets a larger number.
     pub outlined: u32,
     /// Which message it is and how long, once its beginning was read.
     chosen: message::Chosen,
@@ -188,6 +188,24 @@ pub struct Slots {
 }
 
 impl Slots {
+    /// Keeps a value among those of all open structures.
+    #[inline(always)]
+    fn keep(&mut self, values: &mut [u64], slot: u16, value: u64) {
+        if let Some(place) = values.get_mut(self.base + usize::from(slot)) {
+            *place = value;
+            self.present |= 1 << (slot & 63);
+        }
+    }
+
+    /// A kept value. `None` if it was not kept yet: the slot may hold the value of an earlier structure.
+    #[inline(always)]
+    fn kept(self, values: &[u64], slot: u16) -> Option<u64> {
+        if self.present & (1 << (slot & 63)) == 0 {
+            return None;
+        }
+        values.get(self.base + usize::from(slot)).copied()
+    }
+
     /// Those of a structure whose first slot is `offset`.
     fn from(self, offset: u16) -> Slots {
         Slots { base: self.base + usize::from(offset), present: self.present.wrapping_shr(u32::from(offset)) }

@@ -7,9 +7,9 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::super::skip::{SkipOp, SkipProgram};
-use super::super::text::HeaderRole;
 use super::extent::Count;
-use super::{Field, MessageStart, Outcome, Run, Slots};
+use super::message::HeaderValues;
+use super::{Field, MessageStart, Outcome, Run, Slots, TreeSink};
 use crate::tree::{Buffer, Kind, Outline, Problem, ProblemText, Severity, Sym, TypeRef, mark};
 
 /// What a text with code consists of.
@@ -90,25 +90,18 @@ impl<'d> Skip<'_, '_, 'd> {
             return Err(Stopped::Unclear);
         }
         self.count(0, 1);
-        let (mut number, mut length) = (0, None);
+        let mut header = HeaderValues::default();
         for (role, _, ty) in &service.header {
             let value = self.value(*ty, mark::SPAN, Slots::default())?;
-            match role {
-                HeaderRole::Number => number = value,
-                HeaderRole::LengthWhole => length = Some(value),
-                HeaderRole::LengthAfter => length = value.checked_add(self.place.pos as u64),
-                HeaderRole::Other => {}
-            }
+            header.take(*role, value, self.place.pos);
         }
-        let id = tables.message_id(service, sender, number).ok_or(Stopped::Unclear)?;
-        let def = tables.message(id).filter(|def| !def.tied && def.refusal == Refusal::Never);
+        let id = tables.message_id(service, sender, header.number).ok_or(Stopped::Unclear)?;
+        let def = tables.message(id).filter(|def| self.run.tree.takes(def));
         let layout = def.and_then(|def| def.layout).ok_or(Stopped::Unclear)?;
-        let whole = match (length, behind) {
-            (None, None) => None,
-            (Some(length), None | Some(0)) => usize::try_from(length).ok(),
-            (None, Some(0)) => Some(self.place.end),
-            (_, Some(_)) => return Err(Stopped::Unclear),
-        };
+        if behind.is_some_and(|behind| behind > 0) {
+            return Err(Stopped::Unclear);
+        }
+        let whole = header.whole.or(behind.map(|_| self.place.end));
         if let Some(whole) = whole {
             if whole > self.place.end {
                 return Err(Stopped::Unclear);
@@ -168,12 +161,8 @@ impl<'d> Skip<'_, '_, 'd> {
                     self.pass(bytes as usize)?;
                     self.count(marks, nodes);
                 }
-                SkipOp::Keep { back, slot, shift } => {
-                    let value = (self.eight(back) << shift) >> shift;
-                    self.keep(&mut frame, slot, value);
-                }
-                SkipOp::KeepSigned { back, slot, shift } => {
-                    let value = ((self.eight(back) << shift) as i64 >> shift) as u64;
+                SkipOp::Keep { back, slot, scalar } => {
+                    let value = scalar.value(self.eight(back));
                     self.keep(&mut frame, slot, value);
                 }
                 SkipOp::Has { slot, otherwise, mask } => {
@@ -238,9 +227,8 @@ impl<'d> Skip<'_, '_, 'd> {
             SkipOp::Dialect { dialect, spoken, otherwise } => {
                 return Ok(if self.run.speaks(dialect) == spoken { next } else { otherwise as usize });
             }
-            SkipOp::Expect { back, shift, signed, ty } => {
-                let top = self.eight(back) << shift;
-                let value = if signed { (top as i64 >> shift) as u64 } else { top >> shift };
+            SkipOp::Expect { back, scalar, ty } => {
+                let value = scalar.value(self.eight(back));
                 let def = self.run.tables.type_def(ty).ok_or(Stopped::Unclear)?;
                 let fits =
                     def.expect.is_none_or(|expected| expected == value) && def.max.is_none_or(|max| value <= max);
@@ -452,16 +440,12 @@ impl<'d> Skip<'_, '_, 'd> {
 
     #[inline(always)]
     fn keep(&mut self, frame: &mut Slots, slot: u16, value: u64) {
-        if let Some(place) = self.slots.get_mut(frame.base + usize::from(slot)) {
-            *place = value;
-            frame.present |= 1 << (slot & 63);
-        }
+        frame.keep(&mut self.slots, slot, value);
     }
 
     #[inline(always)]
     fn kept(&self, frame: Slots, slot: u16) -> Option<u64> {
-        let present = frame.present & (1 << (slot & 63)) != 0;
-        if present { self.slots.get(frame.base + usize::from(slot)).copied() } else { None }
+        frame.kept(&self.slots, slot)
     }
 
     /// Passes over some bytes of the region.

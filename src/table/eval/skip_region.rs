@@ -12,7 +12,8 @@ impl Skip<'_, '_, '_> {
     pub(super) fn region(&mut self, marks: u8, def: &TypeDef, region: &RegionType, frame: Slots) -> Skipped<u64> {
         let count = self.length(region.len, frame)?;
         let FoundEnd { content, .. } = self.run.extent(&self.cursor(), &count, 1).map_err(|_| Stopped::Unclear)?;
-        let end = self.place.pos.checked_add(content).filter(|end| *end <= self.place.end).ok_or(Stopped::Misfit)?;
+        // Of a region that is cut off the evaluator reads what is there, and may ask about further dialects.
+        let end = self.place.pos.checked_add(content).filter(|end| *end <= self.place.end).ok_or(Stopped::Unclear)?;
         let outer = std::mem::replace(&mut self.place.end, end);
         let node = self.place.nodes;
         self.run.state.regions += 1;

@@ -197,10 +197,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
 
     #[inline(always)]
     pub(super) fn keep(&mut self, frame: &mut Slots, slot: u16, value: u64) {
-        if let Some(place) = self.state.slots.get_mut(frame.base + usize::from(slot)) {
-            *place = value;
-            frame.present |= 1 << (slot & 63);
-        }
+        frame.keep(&mut self.state.slots, slot, value);
     }
 
     /// Reads a structure, an object, or a presence and its value, outside of the steps of another structure.
