@@ -19,6 +19,8 @@ pub(super) const OVERFULL: usize = 4 << 20;
 /// Bytes that each part of a batch keeps allocated for the next one.
 const KEEP: usize = 1 << 20;
 
+/// Text of this many bytes is written if it is next: what is written early stays in the core's cache.
+const READY: usize = 64 << 10;
 /// Text of this many bytes is written before more is made. For all threads together that is 32 MiB.
 const PART: usize = 4 << 20;
 /// A message of this many bytes, its tree included, may become tens of MiB of text: only the thread whose batch is written next makes such
@@ -77,9 +79,13 @@ impl Formatter {
             batch.read(&self.tables, reader);
             annotator.take(number, |annotator| batch.remember(&self.tables, reader, annotator));
         }
+        let mut ready = READY;
         batch.each(&self.tables, reader, |record, annotations| {
             if text.len() > PART || is_large(record) {
                 ordered.put_part(number, text);
+            } else if text.len() > ready {
+                ordered.put_ready_part(number, text);
+                ready = text.len() + READY;
             }
             text.record(&mut self.writer, record, annotations, self.most);
         });

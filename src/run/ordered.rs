@@ -75,6 +75,21 @@ impl<W: Write> OrderedWriter<W> {
         while (state.first != number || state.to.is_none()) && !self.has_failed() {
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        self.write_part(state, text);
+        text.clear(KEEP_TEXT);
+    }
+
+    /// The same where no text with a smaller number is missing. Otherwise leaves the text as it is, and does not block.
+    pub(super) fn put_ready_part(&self, number: u64, text: &mut Text) {
+        let state = self.lock();
+        if state.first == number && state.to.is_some() {
+            self.write_part(state, text);
+            text.clear(KEEP_TEXT);
+        }
+    }
+
+    /// Writes the beginning of the next text.
+    fn write_part(&self, mut state: MutexGuard<'_, OrderedState<W>>, text: &Text) {
         let to = state.to.take();
         drop(state);
         if let Some(mut to) = to {
@@ -84,7 +99,6 @@ impl<W: Write> OrderedWriter<W> {
             self.lock().to = Some(to);
             self.moved.notify_all();
         }
-        text.clear(KEEP_TEXT);
     }
 
     /// Whether writing failed. If so, nothing more is written.
@@ -258,6 +272,19 @@ mod tests {
         let expected: String =
             (0..40).flat_map(|number| (0..5).map(move |part| format!("{number} {part}\n"))).collect();
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_part_is_written_early_only_if_it_is_next() {
+        let ordered = ordered(usize::MAX);
+        let (mut first, mut second) = (Text::from(b"0 begins\n".to_vec()), Text::from(b"1 begins\n".to_vec()));
+        ordered.put_ready_part(1, &mut second);
+        assert!(!second.is_empty());
+        ordered.put_ready_part(0, &mut first);
+        assert!(first.is_empty());
+        ordered.put(1, second);
+        ordered.put(0, Text::from(b"0 ends\n".to_vec()));
+        assert_eq!(ordered.lock().to.as_ref().unwrap().to.text, b"0 begins\n0 ends\n1 begins\n");
     }
 
     #[test]

@@ -161,7 +161,7 @@ impl<W: Write> Output for Printer<W> {
         match (&self.filter, &self.mode) {
             (Some(filter), _) => !filter.wants_names() && filter.judges_outlines(),
             (None, Mode::Direct(_)) => false,
-            (None, Mode::Batched(batches)) => batches.is_waited_for(),
+            (None, Mode::Batched(batches)) => batches.wants_outlines(),
         }
     }
 
