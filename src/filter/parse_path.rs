@@ -39,8 +39,8 @@ impl FilterParser<'_> {
         {
             target = PathTarget::Severity;
         }
-        let text = self.text.get(start..self.at).unwrap_or("").trim_start_matches('.').to_string();
-        Ok((Path { text, steps }, target))
+        let text = self.text.get(start..self.at).unwrap_or("").trim_start_matches('.');
+        Ok((Path::new(text, steps), target))
     }
 
     fn first_key(&mut self) -> ParseResult<&'static RecordKey> {

@@ -10,8 +10,10 @@ use crate::tree::Sym;
 /// A compiled path.
 #[derive(Clone, Debug)]
 pub struct Path {
-    pub(super) text: String,
+    pub(super) text: Box<str>,
     pub(super) steps: Vec<PathStep>,
+    /// Those of its steps that are names of fields, without which it leads nowhere in a message.
+    fields: Box<[usize]>,
 }
 
 /// One step of a path.
@@ -60,7 +62,32 @@ impl PathKey {
     }
 }
 
+impl PathStep {
+    fn key(&self) -> Option<&PathKey> {
+        match self {
+            PathStep::Key(key) | PathStep::Anywhere(key) => Some(key),
+            PathStep::Index(_) | PathStep::All => None,
+        }
+    }
+}
+
+/// Which of a path's steps are certainly names of fields.
+fn field_steps(steps: &[PathStep]) -> Box<[usize]> {
+    let first = match steps.first() {
+        Some(PathStep::Key(key)) if key.text == "fields" => 1,
+        Some(PathStep::Anywhere(key)) if key.record.is_none() && part_names().all(|part| part != key.text) => 0,
+        _ => return Box::default(),
+    };
+    let names = steps.iter().enumerate().skip(first).filter_map(|(at, step)| Some((at, step.key()?)));
+    names.filter(|(_, key)| !SYMBOL_KEYS.contains(&key.text.as_str())).map(|(at, _)| at).collect()
+}
+
 impl Path {
+    pub(super) fn new(text: &str, steps: Vec<PathStep>) -> Path {
+        let fields = field_steps(&steps);
+        Path { text: text.into(), steps, fields }
+    }
+
     /// The path as it was written.
     pub fn text(&self) -> &str {
         &self.text
@@ -77,18 +104,7 @@ impl Path {
 
     /// The names that a message's fields must have for the path to lead anywhere in it. None where it also leads to other parts of a record.
     pub(super) fn field_names(&self) -> impl Iterator<Item = &PathKey> {
-        let (fields, rest) = match self.steps.split_first() {
-            Some((PathStep::Key(key), rest)) => (key.text == "fields", rest),
-            Some((PathStep::Anywhere(key), _)) => {
-                (key.record.is_none() && part_names().all(|part| part != key.text), self.steps.as_slice())
-            }
-            _ => (false, [].as_slice()),
-        };
-        let names = rest.iter().filter_map(|step| match step {
-            PathStep::Key(key) | PathStep::Anywhere(key) => Some(key),
-            PathStep::Index(_) | PathStep::All => None,
-        });
-        names.filter(move |key| fields && !SYMBOL_KEYS.contains(&key.text.as_str()))
+        self.fields.iter().filter_map(|at| self.steps.get(*at)?.key())
     }
 
     /// Whether it leads to the session of a record.

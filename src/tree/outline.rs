@@ -22,13 +22,14 @@ pub struct Outline {
 /// The classes of the objects in a message, by the places of their layouts. A set of bits, since adding to it must cost nearly nothing.
 #[derive(Clone, Copy, Default)]
 struct ClassSet {
-    low: [u64; 16],
+    low: [u64; Outline::CLASS_WORDS],
     /// Whether there is one beyond these bits.
     high: bool,
 }
 
 impl Outline {
     /// Forgets everything.
+    #[inline]
     pub fn clear(&mut self) {
         self.nodes = 0;
         self.problems.clear();
@@ -63,18 +64,13 @@ impl Outline {
         }
     }
 
-    /// The layouts of the classes of all objects, and perhaps of some more. `None` where they are not known.
-    pub fn classes(&self) -> Option<impl Iterator<Item = u32> + '_> {
-        let words = (0..).step_by(64).zip(self.classes.low);
-        let all = words.flat_map(|(first, mut bits)| {
-            std::iter::from_fn(move || {
-                let class = (bits != 0).then(|| first + bits.trailing_zeros());
-                bits &= bits.wrapping_sub(1);
-                class
-            })
-        });
-        (!self.classes.high).then_some(all)
+    /// The layouts of the classes of all objects, and perhaps of some more: a bit for each, 64 in a word. `None` where they are not known.
+    pub fn classes(&self) -> Option<&[u64; Outline::CLASS_WORDS]> {
+        (!self.classes.high).then_some(&self.classes.low)
     }
+
+    /// How many words the [classes](Outline::classes) are.
+    pub const CLASS_WORDS: usize = 16;
 
     /// Whether something came up that only a tree can tell.
     pub fn is_partial(&self) -> bool {
@@ -128,6 +124,7 @@ impl Outline {
     }
 
     /// Takes out the problems with a fixed text, which was said of an earlier message. Returns how many there were.
+    #[inline]
     pub fn leave_out(&mut self, text: &'static str) -> u64 {
         let before = self.problems.len();
         self.problems.retain(|problem| !problem.has_text(text));
@@ -144,6 +141,7 @@ impl Outline {
     }
 
     /// Adds a problem. As many are kept as in a tree.
+    #[inline]
     pub fn problem(&mut self, problem: Problem) {
         if self.problems.len() < Tree::MAX_PROBLEMS {
             self.problems.push(problem);

@@ -53,7 +53,7 @@ impl Bench {
         assert_eq!(format!("{:?}", self.outline.problems()), format!("{:?}", self.tree.problems()), "{hex}");
         let mut evaluated = Outline::default();
         assert_eq!(self.evaluator.message(&self.tables, service, 0, &bytes, &mut evaluated), outcome, "{hex}");
-        let classes = |outline: &Outline| outline.classes().unwrap().collect::<Vec<_>>();
+        let classes = |outline: &Outline| *outline.classes().unwrap();
         assert_eq!(classes(&self.outline), classes(&evaluated), "{hex}");
         true
     }
@@ -65,7 +65,7 @@ fn a_message_as_the_table_says_is_passed_over() {
     assert!(bench.skips("0100 00 00 09 ffff"));
     assert!(bench.skips("0100 02 3412 02 00000000 00000000 00000000 00000000 00 0100"));
     assert!(bench.skips("0200 0000 01000000 0200 0100 05000000 01 0080"), "an object and none");
-    assert_eq!(bench.outline.classes().unwrap().count(), 1);
+    assert_eq!(bench.outline.classes().unwrap().iter().map(|word| word.count_ones()).sum::<u32>(), 1);
     assert!(bench.skips("0200 0100 00000000 00000000 01000000 0000"));
     assert!(bench.skips("0300 0700 0100 05000000 00 07"), "a region that its content fills");
 }
