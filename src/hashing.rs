@@ -47,10 +47,9 @@ impl Hasher for SeededHasher {
         let (words, rest) = bytes.as_chunks::<8>();
         words.iter().for_each(|word| self.write_u64(u64::from_le_bytes(*word)));
         if !rest.is_empty() {
-            let mut last = [0; 8];
-            last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
             // The length tells zeros that are there from those that fill the word.
-            self.write_u64(u64::from_le_bytes(last) | ((rest.len() as u64) << 56));
+            self.write_u64(last | ((rest.len() as u64) << 56));
         }
     }
 

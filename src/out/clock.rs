@@ -113,13 +113,14 @@ fn fraction(time: Time, w: &mut TextWriter<'_>) {
     if time.digits == 0 {
         return;
     }
-    let mut digits = [b'.'; 10];
+    let mut text = [b'.'; 10];
+    let [_, places @ ..] = &mut text;
     let mut rest = time.nanos;
-    for digit in digits.iter_mut().skip(1).rev() {
+    for digit in places.iter_mut().rev() {
         *digit = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    w.block(&digits, 1 + usize::from(time.digits.min(9)));
+    w.block(&text, 1 + usize::from(time.digits.min(9)));
 }
 
 #[cfg(test)]

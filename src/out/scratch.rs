@@ -194,8 +194,10 @@ fn put(scratch: &mut [u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>, text: &[
         ends(room, first, last, length);
     } else if let (Some(first), Some(last)) = (text.first_chunk::<4>(), text.last_chunk::<4>()) {
         ends(room, first, last, length);
-    } else {
-        room.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
+    } else if let (Some(first), Some(last)) = (text.first_chunk::<2>(), text.last_chunk::<2>()) {
+        ends(room, first, last, length);
+    } else if let (Some(to), Some(only)) = (room.first_mut(), text.first()) {
+        *to = *only;
     }
     at + length
 }

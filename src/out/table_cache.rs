@@ -18,10 +18,13 @@ impl Label {
 
     fn new(text: Option<&[u8]>) -> Label {
         let mut block = [b' '; 32];
-        if let Some([rest @ .., length]) = Some(&mut block) {
-            let text = text.filter(|text| text.len() <= Label::MOST);
-            rest.iter_mut().zip(text.unwrap_or(&[])).for_each(|(to, from)| *to = *from);
-            *length = text.map_or(u8::MAX, |text| text.len() as u8);
+        let [characters @ .., length] = &mut block;
+        *length = u8::MAX;
+        if let Some(text) = text
+            && let Some(room) = characters.get_mut(..text.len())
+        {
+            room.copy_from_slice(text);
+            *length = text.len() as u8;
         }
         Label(block)
     }

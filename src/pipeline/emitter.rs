@@ -124,6 +124,7 @@ impl RecordEmitter<'_> {
         self.record(side, at, service, Body::StreamEnd { end, text, counts });
     }
 
+    #[inline]
     fn record(&mut self, from: Side, at: Moment, service: &str, body: Body<'_>) -> u64 {
         let record = self.next(from, at, service, body);
         self.out.record(&record);

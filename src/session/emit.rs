@@ -196,6 +196,7 @@ pub struct MessageBytes<'a> {
 
 impl MessageBytes<'_> {
     /// A message of `length` bytes, which the first of these are: its `at` is the frame that completed it.
+    #[inline]
     pub fn first(self, length: usize) -> Self {
         let at = self.stream.and_then(|stream| stream.completed(length)).unwrap_or(self.at);
         MessageBytes { bytes: self.bytes.get(..length).unwrap_or(self.bytes), at, ..self }

@@ -25,6 +25,7 @@ pub struct Context<'a> {
 }
 
 /// Whether the receiver wants the tree of a message of which only the outline was read.
+#[inline]
 fn wants_tree(
     emit: &mut dyn Emit,
     tables: &Tables,
@@ -39,6 +40,7 @@ fn wants_tree(
 impl Context<'_> {
     /// Reads the first message in `waiting`: into the outline if that is enough, else into the tree. Returns the outcome, and
     /// whether the outline (and not the tree) holds the message.
+    #[inline]
     pub fn message(&mut self, service: ServiceId, waiting: MessageBytes<'_>) -> (Outcome, bool) {
         let MessageBytes { from, bytes, .. } = waiting;
         if let Some(outline) = &mut self.outline {
@@ -51,6 +53,7 @@ impl Context<'_> {
     }
 
     /// Reads a message that fills all of `waiting`, of which the last `behind` bytes only mark its end. Otherwise like `message`.
+    #[inline]
     pub fn framed(&mut self, service: ServiceId, waiting: MessageBytes<'_>, behind: usize) -> (Outcome, bool) {
         let MessageBytes { from, bytes, .. } = waiting;
         let whole = WholeMessage { bytes, behind };

@@ -129,6 +129,7 @@ impl StreamBuffer {
     }
 
     /// The frame that completed the first `length` waiting bytes.
+    #[inline]
     pub fn completed(&self, length: usize) -> Option<Moment> {
         let end = self.offset + length as u64;
         let first = self.arrivals.front()?;
@@ -148,6 +149,7 @@ impl StreamBuffer {
     }
 
     /// The first `bytes` waiting bytes were used: they are in a message, or were reported.
+    #[inline]
     pub fn advance(&mut self, bytes: usize) {
         let bytes = bytes.min(self.waiting().len());
         self.start += bytes;
@@ -191,6 +193,7 @@ impl StreamBuffer {
 
     /// Whether enough bytes wait for another attempt at a message: at least one, and at least as many as
     /// [`wait_for`](Self::wait_for) or [`set_need`](Self::set_need) asked for.
+    #[inline]
     pub fn is_ready(&self) -> bool {
         let waiting = self.waiting().len();
         waiting > 0 && waiting >= self.need

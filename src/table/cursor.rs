@@ -26,6 +26,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A cursor at byte `at` of a buffer, in a region that ends before byte `end`.
+    #[inline]
     pub(super) fn region(data: &'a [u8], buffer: Buffer, at: usize, end: usize) -> Self {
         let whole = Cursor::new(data, buffer);
         let limit = whole.limit.min(end * 8);
@@ -67,6 +68,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Ends the region `bytes` from here. Returns the old end for [`Cursor::restore`].
+    #[inline]
     pub fn narrow(&mut self, bytes: usize) -> Result<usize, Short> {
         let end = self.end_of(bytes)?;
         Ok(std::mem::replace(&mut self.limit, end))
@@ -149,6 +151,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `n` bytes, without moving. `None` within a byte.
+    #[inline]
     pub fn peek(&self, n: usize) -> Result<Option<&'a [u8]>, Short> {
         let end = self.end_of(n)?;
         if self.pos & 7 != 0 {
@@ -177,6 +180,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `n` bits (at most 64), least significant first.
+    #[inline]
     pub fn bits(&mut self, n: u32) -> Result<u64, Short> {
         let end = self.pos.saturating_add(n as usize);
         if end > self.limit {

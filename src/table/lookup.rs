@@ -67,6 +67,7 @@ impl Tables {
     }
 
     /// The text of a name. Dynamic names are in the tree instead.
+    #[inline]
     pub fn name(&self, sym: Sym) -> &str {
         self.program.names.get(sym.0 as usize).map_or("", |name| name)
     }
@@ -78,6 +79,7 @@ impl Tables {
     }
 
     /// A name's number, where the tables use it.
+    #[inline]
     pub fn sym(&self, text: &str) -> Option<Sym> {
         self.program.names.iter().position(|n| *n == text).map(|i| Sym(i as u32))
     }

@@ -197,6 +197,7 @@ impl Tree {
     }
 
     /// How many bytes its content takes.
+    #[inline]
     pub fn size(&self) -> usize {
         size_of_val(self.nodes.as_slice())
             + size_of_val(self.problems.as_slice())
@@ -332,6 +333,7 @@ impl Tree {
     }
 
     /// Takes out the problems with a fixed text, which was said before. Returns how many there were. Spares the first of them where `but_one` is set.
+    #[inline]
     pub fn leave_out(&mut self, text: &str, but_one: bool) -> u64 {
         let (before, mut spare) = (self.problems.len(), but_one);
         self.problems.retain(|problem| !problem.has_text(text) || std::mem::take(&mut spare));
@@ -339,6 +341,7 @@ impl Tree {
     }
 
     /// Adds a problem. A message keeps at most [`Tree::MAX_PROBLEMS`].
+    #[inline]
     pub fn problem(&mut self, problem: Problem) {
         if self.problems.len() < Self::MAX_PROBLEMS {
             self.problems.push(problem);

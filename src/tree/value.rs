@@ -80,6 +80,7 @@ pub enum Kind {
 }
 
 /// Whether bytes are all ASCII once inverted.
+#[inline]
 pub fn is_inverted_ascii(bytes: &[u8]) -> bool {
     const HIGHEST: u64 = 0x8080_8080_8080_8080;
     let (words, rest) = bytes.as_chunks::<8>();
@@ -92,6 +93,7 @@ pub fn is_inverted_ascii(bytes: &[u8]) -> bool {
 }
 
 /// Whether bytes are UTF-8 once inverted.
+#[inline]
 pub fn is_inverted_utf8(bytes: &[u8]) -> bool {
     // Nearly all names are short: looked at whole they take a third of the instructions that pieces take.
     let mut plain = [0; 64];

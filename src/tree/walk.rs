@@ -64,6 +64,7 @@ impl Tree {
     }
 
     /// As [`member`](Tree::member); where there is no such field, the first span with that name.
+    #[inline]
     pub fn member_or_span(&self, parent: u32, name: Sym) -> Option<u32> {
         let nodes = self.nodes();
         let end = nodes.get(parent as usize)?.end;

@@ -22,6 +22,7 @@ pub(in crate::out) fn escaped(w: &mut TextWriter<'_>, text: &[u8]) {
 }
 
 /// Appends bytes that are a text of some kind, with its quotes. Most are short and plain.
+#[inline]
 pub(super) fn quoted(w: &mut TextWriter<'_>, kind: TextKind, bytes: &[u8]) {
     let flip = match kind {
         TextKind::Utf8 | TextKind::Latin1 => Some(0),
@@ -144,6 +145,7 @@ pub(super) fn control(text: &[u8]) -> Option<(char, usize)> {
 
 /// Where the first byte is that is escaped, or may begin a character that is. The lowest bit that the sums below find is always right; what
 /// a borrow makes them find in vain lies above it.
+#[inline]
 pub(super) fn first_special(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     let all = words.iter().map(|word| u64::from_le_bytes(*word)).chain([padded(rest)]);

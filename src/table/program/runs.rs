@@ -36,7 +36,10 @@ impl FixedRun {
     /// Fills in copies of the run's nodes, where the run's bytes are these, its first bit is `start` and its first node `first`.
     #[inline(always)]
     pub(crate) fn fill(&self, nodes: &mut [Node], bytes: &[u8], start: u32, first: u32, buffer: Buffer) {
-        for (node, value) in nodes.iter_mut().zip(&self.values) {
+        // Not `zip`: the functions of the standard library that it needs are calls where units are not optimized together.
+        let mut values = self.values.iter();
+        for node in nodes {
+            let Some(value) = values.next() else { break };
             node.value = value.of(bytes);
             node.start += start;
             node.end += first;
