@@ -43,7 +43,7 @@ impl<'a> Leb128Reader<'a> {
     #[inline]
     pub fn number(&mut self) -> Option<u64> {
         match self.rest {
-            // Most numbers have one byte or two.
+            // Most numbers have up to three bytes.
             [first, rest @ ..] if *first < 0x80 => {
                 self.rest = rest;
                 Some(u64::from(*first))
@@ -51,6 +51,10 @@ impl<'a> Leb128Reader<'a> {
             [first, second, rest @ ..] if *second < 0x80 => {
                 self.rest = rest;
                 Some(u64::from(*first & 0x7f) | u64::from(*second) << 7)
+            }
+            [first, second, third, rest @ ..] if *third < 0x80 => {
+                self.rest = rest;
+                Some(u64::from(*first & 0x7f) | u64::from(*second & 0x7f) << 7 | u64::from(*third) << 14)
             }
             _ => self.long_number(),
         }
@@ -78,6 +82,7 @@ impl<'a> Leb128Reader<'a> {
     }
 
     /// The next byte.
+    #[inline]
     pub fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
@@ -109,7 +114,7 @@ mod tests {
 
     #[test]
     fn numbers_come_back() {
-        for value in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
+        for value in [0, 1, 127, 128, 300, 16_383, 16_384, 2_097_151, 2_097_152, u64::from(u32::MAX), u64::MAX] {
             let mut bytes = Vec::new();
             put(&mut bytes, value);
             let mut reader = Leb128Reader::new(&bytes);
