@@ -18,6 +18,7 @@ mod path;
 #[cfg(feature = "regex")]
 mod pattern;
 mod scan;
+mod sought;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -45,7 +46,8 @@ use literal::Literal;
 use names::FilterNames;
 #[cfg(feature = "regex")]
 use pattern::TextPattern;
-use unread::{SoughtTexts, Worth};
+use sought::SoughtValues;
+use unread::Worth;
 
 /// A compiled expression.
 ///
@@ -90,8 +92,8 @@ enum BooleanExpr {
     And(Vec<BooleanExpr>),
     Or(Vec<BooleanExpr>),
     Not(Box<BooleanExpr>),
-    /// A condition, with the texts of which one must occur in the message's bytes for it to hold; without them where the bytes do not decide.
-    Test(Path, Check, Option<Box<SoughtTexts>>),
+    /// A condition, with the values of which one must be in the message's bytes for it to hold; without them where the bytes do not decide.
+    Test(Path, Check, Option<Box<SoughtValues>>),
 }
 
 /// A test of the values at a path. It holds if one of them passes.

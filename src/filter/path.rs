@@ -63,7 +63,7 @@ impl PathKey {
 }
 
 impl PathStep {
-    fn key(&self) -> Option<&PathKey> {
+    pub(super) fn key(&self) -> Option<&PathKey> {
         match self {
             PathStep::Key(key) | PathStep::Anywhere(key) => Some(key),
             PathStep::Index(_) | PathStep::All => None,

@@ -1,22 +1,18 @@
 //! Drops messages that a filter cannot keep before their trees are made. Most messages can be dropped this way.
 //!
-//! It tests the keys that are known without the fields, and searches the message's bytes for the texts in conditions, in each encoding. It never
+//! It tests the keys that are known without the fields, and searches the message's bytes for the values in conditions ([`SoughtValues`](super::sought::SoughtValues)). It never
 //! decides that a condition on a field holds; for that the tree is needed.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use memchr::memmem::Finder;
-
 use super::absent::OutlineOf;
-use super::keys::part_names;
-use super::path::{Path, PathKey, PathStep};
+use super::path::{Path, PathStep};
 use super::value::{RecordScope, RecordValue};
-use super::{BooleanExpr, Check, CompareOp, Filter, SetItem};
+use super::{BooleanExpr, Filter};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
-use crate::table::{MessageDef, Refusal, Tables};
-use crate::tree::{Outline, TextKind, TextKinds};
+use crate::table::{MessageDef, Refusal};
+use crate::tree::Outline;
 
 /// Keys of a record that are not known before a message has a tree. A message that may be a reply always gets a tree, so without one it has no keys
 /// of a reply; and no message has the keys of events.
@@ -50,90 +46,6 @@ impl Worth {
         let now = self.0.load(Ordering::Relaxed);
         if now >= TOO_MANY {
             self.0.store(if now < TOO_MANY + WITHOUT { now + 1 } else { TOO_MANY / 2 }, Ordering::Relaxed);
-        }
-    }
-}
-
-/// The texts of a condition on a field, one of which has to be in the message's bytes for the condition to hold.
-pub(super) struct SoughtTexts {
-    key: PathKey,
-    /// Each in all encodings.
-    texts: Vec<Vec<SoughtBytes>>,
-    /// For each protocol the encodings of the fields of this name, if all of them are texts.
-    encodings: Vec<OnceLock<Option<TextKinds>>>,
-}
-
-impl SoughtTexts {
-    /// The texts of a condition; `None` where the bytes cannot decide about it.
-    pub(super) fn new(path: &Path, check: &Check, protocols: usize) -> Option<SoughtTexts> {
-        let (PathStep::Key(key) | PathStep::Anywhere(key)) = path.steps.last()? else { return None };
-        let anywhere = matches!(path.steps.first(), Some(PathStep::Anywhere(_)));
-        let fields = matches!(path.steps.first(), Some(PathStep::Key(key)) if key.text == "fields");
-        if key.record.is_some() || part_names().any(|part| part == key.text) || !(anywhere || fields) {
-            return None;
-        }
-        let texts: Vec<&str> = match check {
-            Check::Compare(CompareOp::Eq, literal) | Check::Contains(literal) => vec![&literal.raw],
-            Check::In(items) => items.iter().map(|item| Some(&*item.literal()?.raw)).collect::<Option<_>>()?,
-            #[cfg(feature = "regex")]
-            Check::Matches(pattern) if !pattern.required().is_empty() => vec![pattern.required()],
-            _ => return None,
-        };
-        let texts = texts.into_iter().map(encodings).collect::<Option<_>>()?;
-        Some(SoughtTexts { key: key.clone(), texts, encodings: vec![OnceLock::new(); protocols] })
-    }
-
-    /// Whether the condition cannot hold for a message with these bytes.
-    fn fails(&self, protocol: usize, tables: &Tables, bytes: &[u8]) -> bool {
-        let known = self.encodings.get(protocol).and_then(|known| {
-            *known.get_or_init(|| self.key.sym(protocol, tables).and_then(|name| tables.encodings_of(name)))
-        });
-        let found = |kinds: TextKinds| {
-            let mut texts = self.texts.iter().flatten().filter(|text| text.kinds.meets(kinds));
-            texts.any(|text| text.finder.find(bytes).is_some())
-        };
-        known.is_some_and(|kinds| !found(kinds))
-    }
-}
-
-/// The bytes of a text in some encodings.
-struct SoughtBytes {
-    kinds: TextKinds,
-    finder: Finder<'static>,
-}
-
-/// The encodings that a text may have in a message; `None` where invalid bytes may also be shown as this text.
-fn encodings(text: &str) -> Option<Vec<SoughtBytes>> {
-    if text.contains('\u{fffd}') {
-        return None;
-    }
-    let latin: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
-    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let mut all: Vec<SoughtBytes> = Vec::new();
-    let mut add = |kind: TextKind, bytes: &[u8]| {
-        let kinds = TextKinds::of(&[kind]);
-        match all.iter_mut().find(|sought| sought.finder.needle() == bytes) {
-            Some(same) => same.kinds = same.kinds.and(kinds),
-            None => all.push(SoughtBytes { kinds, finder: Finder::new(bytes).into_owned() }),
-        }
-    };
-    for (plain, inverted, bytes) in [
-        (TextKind::Utf8, TextKind::Inverted8, Some(text.as_bytes())),
-        (TextKind::Latin1, TextKind::InvertedLatin1, latin.as_deref()),
-        (TextKind::Utf16, TextKind::Inverted16, Some(&wide)),
-    ] {
-        let Some(bytes) = bytes else { continue };
-        add(plain, bytes);
-        add(inverted, &bytes.iter().map(|byte| !byte).collect::<Vec<u8>>());
-    }
-    Some(all)
-}
-
-impl SetItem {
-    fn literal(&self) -> Option<&super::Literal> {
-        match self {
-            SetItem::One(literal) => Some(literal),
-            SetItem::Range(..) => None,
         }
     }
 }
@@ -182,7 +94,7 @@ struct UnreadMessage<'s, 'a> {
     scope: &'s RecordScope<'a>,
     outline: &'s Outline,
     def: Option<&'s MessageDef>,
-    /// Whether texts can be searched for in its bytes.
+    /// Whether values can be searched for in its bytes.
     searchable: bool,
 }
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::program::*;
 use super::skip::SkipProgram;
 use super::{Meaning, NativeType, TableSource, Tables, text};
-use crate::tree::{Sym, TextKinds, TypeRef};
+use crate::tree::{Sym, TypeRef};
 
 impl Tables {
     /// The protocol's own meaning of a word for `shown`.
@@ -188,38 +188,10 @@ impl Tables {
         })
     }
 
-    /// If all fields of a name are texts whose bytes are in the message as they are, or inverted: their encodings. `None` for any other name.
-    pub fn encodings_of(&self, name: Sym) -> Option<TextKinds> {
-        let header = self.services().iter().flat_map(|service| &service.header).map(|(_, name, ty)| (*name, *ty));
-        let steps = self.steps().iter().filter_map(|step| match step {
-            LayoutStep::Field { name, ty, .. } | LayoutStep::Empty { name, ty } => Some((*name, *ty)),
-            _ => None,
-        });
-        let families = self.families().iter().map(|family| (family.field, family.of));
-        let mut fields = header.chain(steps).chain(families).filter(|field| field.0 == name);
-        let all =
-            fields.try_fold(TextKinds::default(), |all, (_, ty)| self.text_kinds(ty).map(|kinds| all.and(kinds)))?;
-        (!self.is_builtin(name) && all != TextKinds::default()).then_some(all)
-    }
-
     /// Whether the evaluator itself gives this name to nodes.
     pub(in crate::table) fn is_builtin(&self, name: Sym) -> bool {
         let Builtins { count, present, value, text, padding, end, .. } = self.program.builtins;
         [Sym::ELEMENT, Sym::UNDECODED, count, present, value, text, padding, end].contains(&name)
-    }
-
-    /// Whether all values of a type are texts whose bytes are in the message as they are, or inverted.
-    pub fn is_text(&self, ty: TypeRef) -> bool {
-        self.text_kinds(ty).is_some()
-    }
-
-    fn text_kinds(&self, ty: TypeRef) -> Option<TextKinds> {
-        let kinds = match &self.type_def(ty)?.read {
-            ReadAs::Text { kind, .. } => TextKinds::of(&[*kind]),
-            ReadAs::Native { native, .. } => TextKinds::of(self.native(*native)?.native.texts),
-            _ => return None,
-        };
-        (kinds != TextKinds::default()).then_some(kinds)
     }
 
     /// Messages whose number a later file gave to another message.

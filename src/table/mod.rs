@@ -9,6 +9,7 @@ mod compile;
 mod cursor;
 mod error;
 mod eval;
+mod forms;
 mod hex;
 mod late;
 mod lookup;
@@ -26,6 +27,7 @@ pub use eval::{
     BITSTREAM, Call, Evaluator, MessageLimits, MessageStart, Native, NoPackint, OTHER_FORM, Outcome, Remembered, Run,
     SkippedText, Slots, Stop, TreeSink, WholeMessage, read_packint,
 };
+pub use forms::{IntForm, ValueForm};
 pub use hex::parse_hex;
 pub use program::*;
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};

@@ -20,7 +20,7 @@ pub use outline::Outline;
 pub use parts::TreeParts;
 pub use problem::{Problem, ProblemCounts, ProblemText, Severity};
 use telling::TellingFields;
-pub use value::{Kind, TextKind, TextKinds, decode_pieces, decode_text, is_inverted_ascii, is_inverted_utf8};
+pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii, is_inverted_utf8};
 pub use walk::{Children, Members, Walk};
 
 /// A name: of a field, a message, a note. Below `Sym::DYNAMIC` it is one of the tables' names, from there on one of the tree's own.

@@ -19,27 +19,6 @@ pub enum TextKind {
     Owned,
 }
 
-/// Some encodings of texts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TextKinds(u8);
-
-impl TextKinds {
-    /// These encodings.
-    pub fn of(kinds: &[TextKind]) -> TextKinds {
-        TextKinds(kinds.iter().fold(0, |all, kind| all | 1 << *kind as u8))
-    }
-
-    /// These and others.
-    pub fn and(self, others: TextKinds) -> TextKinds {
-        TextKinds(self.0 | others.0)
-    }
-
-    /// Whether an encoding is one of both.
-    pub fn meets(self, others: TextKinds) -> bool {
-        self.0 & others.0 != 0
-    }
-}
-
 /// How a node's value is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -12,7 +12,7 @@ use moulsniff::table::{Evaluator, Outcome};
 use moulsniff::tree::{Kind, Outline, Sym, TextKind, Tree, decode_text, mark};
 
 /// Each with how many messages it is expected to drop by their outlines, at least; none where only fields tell.
-const FILTERS: [(&str, usize); 33] = [
+const FILTERS: [(&str, usize); 38] = [
     ("*.object_name == \"Nobody\"", 200),
     ("*.object_name contains \"LinkIn\"", 200),
     ("*.object_name in {\"Nobody\", \"a\"}", 50),
@@ -25,6 +25,11 @@ const FILTERS: [(&str, usize); 33] = [
     ("service in {auth, file}", 200),
     ("*.object_name != \"Nobody\"", 20),
     ("*.clone_player_id == 0", 20),
+    ("*.clone_player_id == 123456", 300),
+    ("*.clone_player_id in {123456, -5}", 300),
+    ("*.receivers[*] == 123456", 300),
+    ("*.node_id in {123456, 5..9}", 200),
+    ("fields.result == 123456", 200),
     ("*.object_name matches \"Link\"", 20),
     ("*.object_name contains \"\"", 20),
     ("refused", 200),
@@ -114,6 +119,29 @@ impl Bench {
         let moul = LazyTables::of(&self.tables, "moul").unwrap().get();
         Some((moul.name(node.name).to_string(), text))
     }
+
+    /// One of the numbers in the message that was read last, behind the path of its field.
+    fn a_number(&self, random: usize) -> Option<(String, i128)> {
+        let moul = LazyTables::of(&self.tables, "moul").unwrap().get();
+        let mut numbers = Vec::new();
+        for (index, node) in self.tree.nodes().iter().enumerate().filter(|(_, node)| !node.has(mark::SPAN)) {
+            let number = match node.kind {
+                Kind::Unsigned | Kind::Unsigned64 => node.value.into(),
+                Kind::Signed | Kind::Signed64 => i128::from(node.value as i64),
+                _ => continue,
+            };
+            // An element has no name of its own, but the list that holds it.
+            let list =
+                self.tree.nodes()[..index].iter().rfind(|list| list.kind == Kind::List && list.end as usize > index);
+            match (node.name, list) {
+                (Sym::ELEMENT, Some(list)) => numbers.push((format!("{}[*]", moul.name(list.name)), number)),
+                (Sym::ELEMENT, None) => {}
+                (name, _) => numbers.push((moul.name(name).to_string(), number)),
+            }
+        }
+        let number = numbers.get(random % numbers.len().max(1))?;
+        Some(number.clone())
+    }
 }
 
 #[test]
@@ -158,4 +186,28 @@ fn a_text_that_is_there_is_found_in_every_encoding() {
         found += usize::from(!compressed);
     }
     assert!(found > 100, "{found} texts");
+}
+
+#[test]
+fn a_number_that_is_there_is_found_in_every_form() {
+    let mut bench = Bench::new();
+    let (mut random, mut found) = (common::random(), 0);
+    for sent in [DIRTSAND, MOSS].into_iter().flat_map(material::messages) {
+        if !(1..4096).contains(&sent.bytes.len()) {
+            continue;
+        }
+        for _ in 0..4 {
+            bench.tree.clear();
+            bench.ask((&sent.service, sent.from), &sent.bytes, &[], &mut []);
+            let Some((path, number)) = bench.a_number(random()) else { continue };
+            let filters = [format!("*.{path} == {number}"), format!("*.{path} in {{-7, {number}}}")];
+            let filters = filters.map(|expression| bench.filter(&expression));
+            let mut dropped = [0, 0];
+            bench.ask((&sent.service, sent.from), &sent.bytes, &filters, &mut dropped);
+            let compressed = !bench.outline.is_captured();
+            assert!(compressed || dropped == [0, 0], "{path} {number} is in {:02x?}", sent.bytes);
+            found += usize::from(!compressed);
+        }
+    }
+    assert!(found > 1000, "{found} numbers");
 }

@@ -10,7 +10,7 @@ use super::hints;
 use super::keys::RecordKey;
 use super::names::FilterNames;
 use super::path::Path;
-use super::unread::SoughtTexts;
+use super::sought::SoughtValues;
 use super::{BooleanExpr, Check, CompareOp, FilterError};
 use crate::suggest::suggestion;
 use value::Asked;
@@ -203,7 +203,7 @@ impl<'a> FilterParser<'a> {
         } else {
             Check::Present
         };
-        let sought = SoughtTexts::new(&path, &check, self.names.protocols());
+        let sought = SoughtValues::new(&path, &check, self.names.protocols());
         Ok(BooleanExpr::Test(path, check, sought.map(Box::new)))
     }
 
