@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::export::ExportCommand;
+use super::late_args::LateArgs;
 use super::offered::OfferedText;
 use super::read_args::TIME_HELP;
 pub use super::read_args::{ReadArgs, TimeWord, When};
@@ -44,17 +45,17 @@ pub enum Command {
     /// Decode bytes from a log or a debugger
     Decode(DecodeArgs),
     /// Print statistics of captures: messages, problems, replies, and how much was understood
-    Stats(ReadArgs),
+    Stats(LateArgs<ReadArgs>),
     /// Write one HTML page that shows the decoded captures
-    Report(ReportArgs),
+    Report(LateArgs<ReportArgs>),
     /// Divide captures into parts; all traffic between two hosts goes into the same part
     Split(SplitArgs),
     /// List clients: account, places, and requests over all connections of each
-    Sessions(SessionsArgs),
+    Sessions(LateArgs<SessionsArgs>),
     /// Compare two captures: messages, fields, order and refusals
-    Diff(DiffArgs),
+    Diff(LateArgs<DiffArgs>),
     /// Print the plaintext of a stream, handshake included
-    Follow(FollowArgs),
+    Follow(LateArgs<FollowArgs>),
     /// Export files, the vault, chat, or decrypted messages
     #[command(subcommand, arg_required_else_help = true)]
     Export(ExportCommand),

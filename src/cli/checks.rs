@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::args::{Cli, Command, KeysCommand, ReadArgs, TablesCommand, TimeWord};
 use super::error::CliError;
 use super::files;
+use super::late_args::LateArgs;
 use crate::suggest::suggestion;
 
 /// The names of all commands.
@@ -79,11 +80,11 @@ impl Cli {
     /// What was typed about reading, wherever it was typed.
     pub(super) fn reading(&self) -> &ReadArgs {
         match &self.command {
-            Some(Command::Stats(read)) => read,
-            Some(Command::Follow(follow)) => &follow.read,
-            Some(Command::Sessions(sessions)) => &sessions.read,
-            Some(Command::Report(report)) => &report.read,
-            Some(Command::Diff(diff)) => &diff.read,
+            Some(Command::Stats(LateArgs(read))) => read,
+            Some(Command::Follow(LateArgs(follow))) => &follow.read,
+            Some(Command::Sessions(LateArgs(sessions))) => &sessions.read,
+            Some(Command::Report(LateArgs(report))) => &report.read,
+            Some(Command::Diff(LateArgs(diff))) => &diff.read,
             Some(Command::Export(export)) => export.read(),
             _ => &self.read,
         }
@@ -92,8 +93,8 @@ impl Cli {
     /// The file or folder that is written.
     fn output(&self) -> Option<&Path> {
         let output = match &self.command {
-            Some(Command::Follow(follow)) => follow.output.as_ref(),
-            Some(Command::Report(report)) => Some(&report.output),
+            Some(Command::Follow(LateArgs(follow))) => follow.output.as_ref(),
+            Some(Command::Report(LateArgs(report))) => Some(&report.output),
             Some(Command::Split(split)) => Some(&split.output),
             Some(Command::Export(export)) => export.output(),
             Some(Command::Keys(KeysCommand::Inject { output, .. } | KeysCommand::Strip { output, .. })) => Some(output),
@@ -105,11 +106,11 @@ impl Cli {
     /// The same, to be changed.
     pub(super) fn reading_mut(&mut self) -> &mut ReadArgs {
         match &mut self.command {
-            Some(Command::Stats(read)) => read,
-            Some(Command::Follow(follow)) => &mut follow.read,
-            Some(Command::Sessions(sessions)) => &mut sessions.read,
-            Some(Command::Report(report)) => &mut report.read,
-            Some(Command::Diff(diff)) => &mut diff.read,
+            Some(Command::Stats(LateArgs(read))) => read,
+            Some(Command::Follow(LateArgs(follow))) => &mut follow.read,
+            Some(Command::Sessions(LateArgs(sessions))) => &mut sessions.read,
+            Some(Command::Report(LateArgs(report))) => &mut report.read,
+            Some(Command::Diff(LateArgs(diff))) => &mut diff.read,
             Some(Command::Export(export)) => export.read_mut(),
             _ => &mut self.read,
         }

@@ -13,6 +13,7 @@ mod files;
 mod follow;
 mod given;
 mod keys;
+mod late_args;
 mod load;
 mod named_sessions;
 mod nothing;
@@ -47,6 +48,7 @@ const NOT_LIVE: &str = "\n\nLive capture from an interface (-i, -f, -w, -D) need
 const MORE_HELP: &str = " (--help tells what can be typed)";
 
 use args::{KeysCommand, TablesCommand};
+use late_args::LateArgs;
 
 pub use args::Cli;
 pub use error::{CliError, Status};
@@ -144,11 +146,14 @@ fn without_useless(command: clap::Command, inherited: &[clap::Arg], before: &str
 fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let typed: Vec<OsString> = typed.into_iter().collect();
     // Never dropped: the process ends soon after, and the drop is a fifth of all that clap does.
-    let mut known = ManuallyDrop::new(Cli::command());
+    let mut known = ManuallyDrop::new(late_args::only_typed(&typed, Cli::command));
     let matches = match known.try_get_matches_from_mut(&typed) {
         // What only help needs takes as long as reading the command line.
         Err(error) if shows_help(&error) => command().try_get_matches_from(&typed)?,
-        done => done?,
+        Err(error) if error.kind() == clap::error::ErrorKind::DisplayVersion => return Err(error),
+        // An option may be one of another command.
+        Err(_) => Cli::command().try_get_matches_from(&typed)?,
+        Ok(matches) => matches,
     };
     Cli::from_arg_matches(&matches)
 }
@@ -163,7 +168,7 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
     // Commands that read captures look at these where they find out what is read.
     let own: &[PathBuf] = match &cli.command {
         Some(Command::Tables(TablesCommand::Check { files }) | Command::Keys(KeysCommand::Check { files })) => files,
-        Some(Command::Diff(args)) => &args.ignore_files,
+        Some(Command::Diff(LateArgs(args))) => &args.ignore_files,
         _ => &[],
     };
     files::refuse_standard_output(&cli.read.inputs_and(own))?;
@@ -176,12 +181,12 @@ fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Schema(args)) => schema::run(args, &cli.read),
         Some(Command::Tables(tables)) => tables::run(tables, &cli.read),
         Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
-        Some(Command::Stats(args)) => stats::run(args),
-        Some(Command::Sessions(args)) => sessions::run(args),
+        Some(Command::Stats(LateArgs(args))) => stats::run(args),
+        Some(Command::Sessions(LateArgs(args))) => sessions::run(args),
         Some(Command::Split(args)) => split::run(args, &cli.read),
-        Some(Command::Diff(args)) => diff::run(args),
-        Some(Command::Report(args)) => report::run(args),
-        Some(Command::Follow(args)) => follow::run(args),
+        Some(Command::Diff(LateArgs(args))) => diff::run(args),
+        Some(Command::Report(LateArgs(args))) => report::run(args),
+        Some(Command::Follow(LateArgs(args))) => follow::run(args),
         Some(Command::Export(export)) => export::run(export),
         Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
         Some(Command::Config(args)) => config::run(args, &cli.read),

@@ -36,7 +36,7 @@ pub struct InfoSource<'a> {
 pub fn write_info<'n>(source: InfoSource<'_>, called: &dyn Fn(u32) -> Option<&'n str>, out: &mut String) {
     let from = out.len();
     let writer = InfoWriter { source, called };
-    let own = source.layout.and_then(|layout| source.tables.layout(layout)).and_then(|layout| layout.info.as_deref());
+    let own = source.layout.and_then(|layout| source.tables.info_of(source.tables.layout(layout)?));
     match own {
         Some(line) => {
             writer.line(line, 0, 0, out);
@@ -141,7 +141,7 @@ impl InfoWriter<'_, '_, '_> {
         }
         // If a number tells an object's class, the class is its first field, and the layout belongs to a node inside.
         let layout = self.layout_of(node);
-        match layout.and_then(|layout| layout.info.as_deref()) {
+        match layout.and_then(|layout| self.source.tables.info_of(layout)) {
             Some(line) => self.line(line, index, depth + 1, out),
             None => self.family(index, layout, depth, out),
         }
@@ -169,7 +169,7 @@ impl InfoWriter<'_, '_, '_> {
             ReadAs::Layout { layout, .. } => tables.layout(layout),
             _ => None,
         });
-        if let Some(line) = layout.and_then(|layout| layout.info.as_deref()) {
+        if let Some(line) = layout.and_then(|layout| tables.info_of(layout)) {
             out.push(' ');
             self.line(line, index, depth + 1, out);
         }

@@ -214,6 +214,11 @@ impl Tables {
         self.lists.runs.get((place as usize).checked_sub(1)?)
     }
 
+    /// The line that says what a structure is about.
+    pub fn info_of(&self, layout: &Layout) -> Option<&InfoLine> {
+        self.lists.infos.get(layout.info?.0 as usize)
+    }
+
     /// A layout's skip program.
     #[inline]
     pub(in crate::table) fn skip_program(&self, id: LayoutId) -> Option<&SkipProgram> {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::super::late_args::LateArgs;
 use super::super::read_args::ReadArgs;
 use super::super::size;
 
@@ -11,42 +12,42 @@ use super::super::size;
 #[derive(Subcommand, Debug)]
 pub enum ExportCommand {
     /// Write every transferred file, assembled, decompressed and decrypted
-    Files(ExportFilesArgs),
+    Files(LateArgs<ExportFilesArgs>),
     /// Write the vault as the captures show it: nodes, references, and how they changed
-    Vault(ExportVaultArgs),
+    Vault(LateArgs<ExportVaultArgs>),
     /// Print chat, with speakers and recipients
-    Chat(ExportChatArgs),
+    Chat(LateArgs<ExportChatArgs>),
     /// Write every message decrypted, one packet each, for Wireshark and for readers without keys
-    Messages(ExportMessagesArgs),
+    Messages(LateArgs<ExportMessagesArgs>),
 }
 
 impl ExportCommand {
     /// The captures, and how they are read.
     pub fn read(&self) -> &ReadArgs {
         match self {
-            ExportCommand::Files(args) => &args.read,
-            ExportCommand::Vault(args) => &args.read,
-            ExportCommand::Chat(args) => &args.read,
-            ExportCommand::Messages(args) => &args.read,
+            ExportCommand::Files(LateArgs(args)) => &args.read,
+            ExportCommand::Vault(LateArgs(args)) => &args.read,
+            ExportCommand::Chat(LateArgs(args)) => &args.read,
+            ExportCommand::Messages(LateArgs(args)) => &args.read,
         }
     }
 
     /// The same, to be changed.
     pub fn read_mut(&mut self) -> &mut ReadArgs {
         match self {
-            ExportCommand::Files(args) => &mut args.read,
-            ExportCommand::Vault(args) => &mut args.read,
-            ExportCommand::Chat(args) => &mut args.read,
-            ExportCommand::Messages(args) => &mut args.read,
+            ExportCommand::Files(LateArgs(args)) => &mut args.read,
+            ExportCommand::Vault(LateArgs(args)) => &mut args.read,
+            ExportCommand::Chat(LateArgs(args)) => &mut args.read,
+            ExportCommand::Messages(LateArgs(args)) => &mut args.read,
         }
     }
 
     /// The file or folder that it writes.
     pub fn output(&self) -> Option<&PathBuf> {
         match self {
-            ExportCommand::Files(args) => Some(&args.output),
-            ExportCommand::Vault(args) => Some(&args.output),
-            ExportCommand::Messages(args) => Some(&args.output),
+            ExportCommand::Files(LateArgs(args)) => Some(&args.output),
+            ExportCommand::Vault(LateArgs(args)) => Some(&args.output),
+            ExportCommand::Messages(LateArgs(args)) => Some(&args.output),
             ExportCommand::Chat(_) => None,
         }
     }

@@ -16,12 +16,13 @@ mod vault;
 pub use args::ExportCommand;
 
 use super::error::{CliError, Status};
+use super::late_args::LateArgs;
 
 pub(super) fn run(command: &ExportCommand) -> Result<Status, CliError> {
     match command {
-        ExportCommand::Files(args) => files::run(args),
-        ExportCommand::Vault(args) => vault::run(args),
-        ExportCommand::Chat(args) => chat::run(args),
-        ExportCommand::Messages(args) => messages::run(args),
+        ExportCommand::Files(LateArgs(args)) => files::run(args),
+        ExportCommand::Vault(LateArgs(args)) => vault::run(args),
+        ExportCommand::Chat(LateArgs(args)) => chat::run(args),
+        ExportCommand::Messages(LateArgs(args)) => messages::run(args),
     }
 }

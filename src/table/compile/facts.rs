@@ -89,9 +89,9 @@ impl Compiler<'_> {
             return self
                 .error(line.at, format!("`info` names the field `{name}`, which is none of this structure{near}"));
         }
-        if let Some(layout) = self.out.layouts.get_mut(layout.0 as usize) {
-            layout.info = Some(Box::new(InfoLine { parts }));
-        }
+        let id = InfoId(self.out.infos.len() as u32);
+        self.out.infos.push(InfoLine { parts });
+        self.out.layouts.get_mut(layout.0 as usize).into_iter().for_each(|layout| layout.info = Some(id));
         Ok(())
     }
 

@@ -4,14 +4,13 @@ use super::super::program::*;
 use super::super::text::{Condition, Expectation, HeaderRole, RuleSide, Sender, ServiceFrame};
 use super::{Packed, ProgramPacker, ProgramUnpacker, packed_enums, packed_numbers, packed_structs};
 
-packed_numbers! { LayoutId EnumId FamilyId ExprId MessageId ServiceId }
+packed_numbers! { LayoutId EnumId FamilyId InfoId ExprId MessageId ServiceId }
 
 impl Packed for Program {
     fn pack(&self, out: &mut ProgramPacker) {
         let Program {
             names,
             layouts,
-            steps,
             exprs,
             families,
             services,
@@ -30,7 +29,6 @@ impl Packed for Program {
         } = self;
         names.pack(out);
         layouts.pack(out);
-        steps.pack(out);
         exprs.pack(out);
         families.pack(out);
         services.pack(out);
@@ -50,7 +48,6 @@ impl Packed for Program {
         Some(Program {
             names: Packed::unpack(from)?,
             layouts: Packed::unpack(from)?,
-            steps: Packed::unpack(from)?,
             exprs: Packed::unpack(from)?,
             families: Packed::unpack(from)?,
             services: Packed::unpack(from)?,

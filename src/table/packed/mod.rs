@@ -13,6 +13,7 @@
 
 mod lists;
 mod parts;
+mod steps;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -27,12 +28,14 @@ pub(in crate::table) fn pack(compiled: &Compiled) -> Vec<u8> {
     let mut out = ProgramPacker::default();
     compiled.natives.pack(&mut out);
     compiled.program.pack(&mut out);
-    let Program { types, type_ops, runs, enums, examples, declarations, .. } = &compiled.program;
+    let Program { types, type_ops, steps, runs, enums, infos, examples, declarations, .. } = &compiled.program;
     type_ops.len().pack(&mut out);
     out.bytes.extend(type_ops.iter().flat_map(parts::pack_op));
+    steps::pack(steps, &mut out);
     out.list(types);
     out.list(runs);
     out.list(enums);
+    out.list(infos);
     out.list(examples);
     out.list(declarations);
     let mut all = Vec::new();
@@ -44,13 +47,14 @@ pub(in crate::table) fn pack(compiled: &Compiled) -> Vec<u8> {
 
 /// A compiled program, without the lists that are unpacked later.
 pub(in crate::table) struct UnpackedProgram {
-    /// Its lists of types, runs, enums, examples and declarations are empty.
+    /// Its lists of types, runs, enums, info lines, examples and declarations are empty.
     pub(in crate::table) program: Program,
     /// The names of the types with code, by their number.
     pub(in crate::table) natives: Vec<String>,
     pub(in crate::table) types: PackedList,
     pub(in crate::table) runs: PackedList,
     pub(in crate::table) enums: PackedList,
+    pub(in crate::table) infos: PackedList,
     pub(in crate::table) examples: PackedList,
     pub(in crate::table) declarations: PackedList,
 }
@@ -69,10 +73,10 @@ pub(in crate::table) fn unpack(bytes: &'static [u8]) -> Option<UnpackedProgram> 
     for op in ops {
         program.type_ops.push(parts::unpack_op(*op)?);
     }
-    program.fill_steps();
-    let (types, runs, enums) = (from.list()?, from.list()?, from.list()?);
+    program.steps = steps::unpack(&mut from, &program.type_ops)?;
+    let (types, runs, enums, infos) = (from.list()?, from.list()?, from.list()?, from.list()?);
     let (examples, declarations) = (from.list()?, from.list()?);
-    let unpacked = UnpackedProgram { program, natives, types, runs, enums, examples, declarations };
+    let unpacked = UnpackedProgram { program, natives, types, runs, enums, infos, examples, declarations };
     (from.rest.left() == 0).then_some(unpacked)
 }
 
@@ -449,6 +453,7 @@ mod tests {
         program.types = all(unpacked.types);
         program.runs = all(unpacked.runs);
         program.enums = all(unpacked.enums);
+        program.infos = all(unpacked.infos);
         program.examples = all(unpacked.examples);
         program.declarations = all(unpacked.declarations);
         assert_eq!(pack(&Compiled { program: unpacked.program, natives: unpacked.natives }), packed);

@@ -9,6 +9,9 @@ pub struct EnumId(pub u32);
 /// A place in the list of families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FamilyId(pub u32);
+/// A place in the list of info lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct InfoId(pub u32);
 /// A place in the list of expressions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ExprId(pub u32);

@@ -48,6 +48,7 @@ pub struct Program {
     pub(in crate::table) runs: Vec<FixedRun>,
     pub(in crate::table) exprs: Vec<Ex>,
     pub(in crate::table) enums: Vec<EnumDef>,
+    pub(in crate::table) infos: Vec<InfoLine>,
     pub(in crate::table) families: Vec<Family>,
     pub(in crate::table) services: Vec<Service>,
     pub(in crate::table) messages: Vec<MessageDef>,
@@ -74,11 +75,6 @@ impl Program {
     /// Fills in the short form of every type, once every type is known.
     pub(in crate::table) fn fill_type_ops(&mut self) {
         self.type_ops = self.types.iter().map(TypeOp::of).collect();
-        self.fill_steps();
-    }
-
-    /// Fills in the short forms of types in the steps that read them.
-    pub(in crate::table) fn fill_steps(&mut self) {
         for step in &mut self.steps {
             if let LayoutStep::Field { ty, marks, op, .. } = step {
                 *op = self.type_ops.get(ty.0 as usize).copied().unwrap_or(TypeOp::NONE);

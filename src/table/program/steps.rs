@@ -1,8 +1,7 @@
 //! Layouts: the steps that read a structure, their conditions and expressions.
 
 use super::super::text::BinaryOp;
-use super::facts::InfoLine;
-use super::ids::ExprId;
+use super::ids::{ExprId, InfoId};
 use super::positions::Positions;
 use super::type_op::TypeOp;
 use crate::tree::{Severity, Sym, TypeRef};
@@ -25,7 +24,7 @@ pub struct Layout {
     /// It has at least this many bits.
     pub min_bits: u32,
     /// Its info line.
-    pub info: Option<Box<InfoLine>>,
+    pub info: Option<InfoId>,
 }
 
 /// "No slot": no expression needs the value.
