@@ -1,7 +1,7 @@
 //! Compiled tables as bytes, so that the embedded tables are compiled when the crate is built, and only unpacked when
 //! the program starts.
 //!
-//! `build.rs` compiles and packs them, and the program calls [`unpack`]. The largest lists are unpacked later, an element at a time ([`PackedList`]): for MOUL [`unpack`] takes 1.8 million
+//! `build.rs` compiles and packs them, and the program calls [`unpack`]. The largest lists are unpacked later, an element at a time ([`PackedList`]): for MOUL [`unpack`] takes 1.0 million
 //! instructions, 6.6 million if it unpacked everything, and compiling the text about 40 million. The bytes are always packed by the same version, since both are built together. Still, bytes that are not a packed
 //! program only give `None`.
 //!
