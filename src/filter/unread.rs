@@ -81,8 +81,8 @@ impl Filter {
             scope: &scope,
             outline,
             def: tables.message(*id),
-            // What lies in compressed bytes cannot be searched for.
-            searchable: outline.is_captured() && !self.redact,
+            // What lies in compressed bytes, or across bytes, cannot be searched for.
+            searchable: outline.is_captured() && outline.is_aligned() && !self.redact,
         };
         self.condition.unread(&unread)
     }

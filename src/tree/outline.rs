@@ -17,6 +17,8 @@ pub struct Outline {
     made: u16,
     buffer: Vec<u8>,
     classes: ClassSet,
+    /// Whether a node begins or ends within a byte.
+    unaligned: bool,
 }
 
 /// The classes of the objects in a message, by the places of their layouts. A set of bits, since adding to it must cost nearly nothing.
@@ -38,6 +40,7 @@ impl Outline {
         self.partial = false;
         self.made = 0;
         self.classes = ClassSet::default();
+        self.unaligned = false;
     }
 
     /// Whether this is all there is to know: every captured byte is explained, and nothing came up that only a tree can tell.
@@ -53,6 +56,11 @@ impl Outline {
     /// Whether all nodes would count in the captured bytes.
     pub fn is_captured(&self) -> bool {
         self.made == 0
+    }
+
+    /// Whether all nodes begin and end with whole bytes.
+    pub fn is_aligned(&self) -> bool {
+        !self.unaligned
     }
 
     /// An object of a class began, whose layout is at this place.
@@ -95,6 +103,7 @@ impl Outline {
         let index = self.nodes;
         self.nodes += 1;
         self.seen |= node.marks | if node.kind == Kind::Undecoded { mark::UNEXPLAINED } else { 0 };
+        self.unaligned |= !(node.start | node.bits).is_multiple_of(8);
         index
     }
 

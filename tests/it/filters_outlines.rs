@@ -8,7 +8,7 @@ use moulsniff::filter::Filter;
 use moulsniff::out::tree::Annotations;
 use moulsniff::out::{Body, Outlined, Record, RoundTrips};
 use moulsniff::proto::{LazyTables, Message, PROTOCOLS, Side, Transport};
-use moulsniff::table::{Evaluator, Outcome};
+use moulsniff::table::{Evaluator, Outcome, TableSource};
 use moulsniff::tree::{Kind, Outline, Sym, TextKind, Tree, decode_text, mark};
 
 /// Each with how many messages it is expected to drop by their outlines, at least; none where only fields tell.
@@ -71,7 +71,19 @@ fn record<B>(message: &Message<'_>, body: B) -> Record<'static, B> {
 
 impl Bench {
     fn new() -> Bench {
-        let tables = PROTOCOLS.iter().map(|protocol| LazyTables::new(*protocol, Vec::new()).unwrap()).collect();
+        Bench::with("")
+    }
+
+    /// With further declarations for MOUL.
+    fn with(declarations: &str) -> Bench {
+        let further = |protocol: &str| match (protocol, declarations) {
+            ("moul", text) if !text.is_empty() => {
+                vec![TableSource { name: "further".into(), text: text.to_string().into() }]
+            }
+            _ => Vec::new(),
+        };
+        let tables = PROTOCOLS.iter().map(|protocol| LazyTables::new(*protocol, further(protocol.name())).unwrap());
+        let tables = tables.collect();
         Bench { tables, evaluator: Evaluator::default(), tree: Tree::new(), outline: Outline::default() }
     }
 
@@ -210,4 +222,20 @@ fn a_number_that_is_there_is_found_in_every_form() {
         }
     }
     assert!(found > 1000, "{found} numbers");
+}
+
+/// The bytes of such numbers are not those of the message.
+#[test]
+fn a_number_that_begins_within_a_byte_is_found() {
+    let declaration = "protocol moul message auth client 250 Odd { low: bitsbe(4) odd: u16be high: bitsbe(4) }";
+    let mut bench = Bench::with(declaration);
+    let bytes = [250, 0, 0x51, 0x23, 0x46];
+    bench.ask(("auth", Side::Client), &bytes, &[], &mut []);
+    let odd = (0..8).filter_map(|at| bench.a_number(at)).find(|(name, _)| name == "odd").unwrap().1;
+    assert_eq!(odd, 0x3562);
+    let filters = ["*.odd == 13666", "fields.odd in {13666}", "*.odd == 0x2346"].map(|text| bench.filter(text));
+    let mut dropped = [0; 3];
+    bench.ask(("auth", Side::Client), &bytes, &filters, &mut dropped);
+    assert_eq!(dropped, [0, 0, 0]);
+    assert!(filters[0].judges_outlines());
 }

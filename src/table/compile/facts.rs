@@ -91,7 +91,9 @@ impl Compiler<'_> {
         }
         let id = InfoId(self.out.infos.len() as u32);
         self.out.infos.push(InfoLine { parts });
-        self.out.layouts.get_mut(layout.0 as usize).into_iter().for_each(|layout| layout.info = Some(id));
+        if let Some(layout) = self.out.layouts.get_mut(layout.0 as usize) {
+            layout.info = Some(id);
+        }
         Ok(())
     }
 
