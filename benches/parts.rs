@@ -187,6 +187,7 @@ fn with_record(read: &Read, tables: &Tables, give: impl FnOnce(&Record<'_>)) {
         bytes: &sent.bytes,
         reply: None,
         no_reply: false,
+        once: None,
     };
     let client = ([127, 0, 0, 1], 50_000).into();
     let server = ([127, 0, 0, 1], 14_617).into();

@@ -99,6 +99,7 @@ pub fn filter(data: &[u8]) {
         bytes,
         reply: None,
         no_reply: false,
+        once: None,
     };
     filter.keeps(&record(Body::Message { message: &message, tables, tree }), Annotations::default());
     let kind = EventKind::Resync { passed_over: 7 };
@@ -167,6 +168,7 @@ pub fn filter_records(mut data: &[u8]) {
         bytes: &data[..length],
         reply: None,
         no_reply: false,
+        once: None,
     };
     let record = record(Body::Message { message: &message, tables, tree: &tree });
     let kept = || filter.keeps(&record, Annotations::default());

@@ -357,8 +357,8 @@ impl OwnedRecord {
         let body = match &self.body {
             OwnedBody::Message(own) => {
                 let OwnedMessage { number, offset, ref bytes, reply, no_reply, .. } = *own;
-                message =
-                    Message { name: Captured::new(&own.name), number, service, from, offset, bytes, reply, no_reply };
+                let (name, once) = (Captured::new(&own.name), None);
+                message = Message { name, number, service, from, offset, bytes, reply, no_reply, once };
                 let tables = LazyTables::of(&self.context.tables, protocol)?.get();
                 Body::Message { message: &message, tables, tree: own.tree.as_ref()? }
             }

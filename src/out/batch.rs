@@ -1,18 +1,26 @@
 //! Records that wait to be written: copies of the records that outputs receive, packed into a few vectors that are reused. Trees are not copied but
-//! swapped for unused ones. If a message came as an outline, its bytes are kept, and the thread that writes the batch reads them into a tree.
+//! swapped for unused ones. If a message came as an outline, its bytes are kept, and the thread that writes the batch reads them into a tree. If messages are [deferred](crate::tree::Deferring), that thread
+//! also counts what is in all of them.
 //!
 //! It knows the parts of a record. It knows neither the pipeline that fills it nor the output formats.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use super::ledger::{BatchSums, Counting, MessageToCount, StreamNumber};
+use super::outline_reader::{OutlineReader, TablesByName};
 use super::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
 use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
 use crate::record::{Body, Counts, EndedBy, Outlined, Record, RoundTrips};
-use crate::table::{Evaluator, MessageId, MessageLimits, Tables};
-use crate::tree::{Node, Tree};
+use crate::table::MessageId;
+use crate::tree::{Node, SharedContext, Tree};
 
+/// Bytes that the tree of a deferred message takes for each byte of the message, roughly: what game traffic takes.
+const TREE_BYTES: usize = 16;
+/// Messages that came as outlines are read ahead into trees until these take so many bytes. The others are read when they are written.
+const AHEAD: usize = 8 << 20;
 /// Bytes that an event takes with its texts, roughly.
 const EVENT: usize = 512;
 
@@ -34,6 +42,9 @@ pub struct Batch {
     bytes: Vec<u8>,
     /// Names of services and messages, and texts, one after another.
     text: String,
+    sums: BatchSums,
+    /// What deferred messages have to be read with.
+    contexts: Vec<SharedContext>,
 }
 
 /// A record without what it refers to.
@@ -61,6 +72,9 @@ enum BatchedBody {
         reply: Option<Reply>,
         no_reply: bool,
         fields: FieldsAt,
+        once: Option<&'static str>,
+        /// Whether it was counted, and if so, whether it keeps the first note that is [said once](Message::once).
+        counted: Option<bool>,
     },
     Event(usize),
     StreamEnd {
@@ -75,7 +89,7 @@ enum BatchedBody {
 enum FieldsAt {
     /// In a tree, by its place.
     Tree(usize),
-    /// Only in its bytes.
+    /// Only in its bytes: it came as an outline.
     Unread(Unread),
 }
 
@@ -83,53 +97,8 @@ enum FieldsAt {
 #[derive(Clone, Copy)]
 struct Unread {
     id: MessageId,
-    /// The text of problems that were [left out](crate::tree::Outline::left_out).
-    left_out: Option<&'static str>,
-}
-
-/// Reads messages that came as outlines, from their bytes.
-pub struct OutlineReader {
-    evaluator: Evaluator,
-    tree: Tree,
-}
-
-impl OutlineReader {
-    /// `limits` are the bounds that the outlines were read within, so that a message reads the same twice.
-    pub fn new(limits: MessageLimits) -> OutlineReader {
-        let mut evaluator = Evaluator::default();
-        evaluator.limits = limits;
-        OutlineReader { evaluator, tree: Tree::new() }
-    }
-
-    fn read(&mut self, tables: &Tables, unread: Unread, from: Side, bytes: &[u8]) {
-        let Some(def) = tables.message(unread.id) else { return self.tree.clear() };
-        self.evaluator.message(tables, def.service, from.index(), bytes, &mut self.tree);
-        if let Some(text) = unread.left_out {
-            self.tree.leave_out(text, false);
-        }
-    }
-}
-
-/// The tables of a run by protocol. Consecutive messages are mostly of one protocol, which is then looked up once for all of them.
-struct TablesByName<'t> {
-    all: &'t [LazyTables],
-    last: Option<(&'static str, &'t Tables)>,
-}
-
-impl<'t> TablesByName<'t> {
-    fn new(all: &'t [LazyTables]) -> Self {
-        TablesByName { all, last: None }
-    }
-
-    fn of(&mut self, protocol: &'static str) -> Option<&'t Tables> {
-        // The names are constants: the same address is the same name. Should one name have two addresses, it is only looked up more often.
-        if let Some((_, tables)) = self.last.filter(|(name, _)| std::ptr::eq(*name, protocol)) {
-            return Some(tables);
-        }
-        let tables = LazyTables::of(self.all, protocol)?.get();
-        self.last = Some((protocol, tables));
-        Some(tables)
-    }
+    /// What it has to be read with, by its place in the batch.
+    context: Option<usize>,
 }
 
 /// Start and end in one of the vectors.
@@ -171,17 +140,29 @@ impl Batch {
     /// Adds a message that came as an outline.
     pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         let Outlined { message, id, outline, .. } = record.body;
-        self.tree_bytes += outline.len() as usize * size_of::<Node>();
-        let what = self.message(message, FieldsAt::Unread(Unread { id, left_out: outline.left_out() }));
+        self.tree_bytes += match outline.is_deferred() {
+            true => message.bytes.len() * TREE_BYTES,
+            false => outline.len() as usize * size_of::<Node>(),
+        };
+        let context = outline.context().map(|context| self.context(context));
+        let what = self.message(message, FieldsAt::Unread(Unread { id, context }));
         self.head(record, what);
+    }
+
+    /// The place of a context. Consecutive messages mostly have the same one.
+    fn context(&mut self, context: &SharedContext) -> usize {
+        if self.contexts.last().is_none_or(|last| !Arc::ptr_eq(last, context)) {
+            self.contexts.push(Arc::clone(context));
+        }
+        self.contexts.len() - 1
     }
 
     fn message(&mut self, message: &Message<'_>, fields: FieldsAt) -> BatchedBody {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(message.bytes);
-        let Message { number, offset, reply, no_reply, .. } = *message;
+        let Message { number, offset, reply, no_reply, once, .. } = *message;
         let (name, bytes) = (self.keep(message.name.raw()), (start, self.bytes.len()));
-        BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields }
+        BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields, once, counted: None }
     }
 
     fn head<B>(&mut self, record: &Record<'_, B>, what: BatchedBody) {
@@ -212,14 +193,16 @@ impl Batch {
         }
     }
 
-    /// Reads all messages that came as outlines.
+    /// Reads the messages that came as outlines, as long as their trees do not take too much memory.
     pub fn read(&mut self, tables: &[LazyTables], reader: &mut OutlineReader) {
-        let mut tables = TablesByName::new(tables);
+        let (mut tables, mut ahead) = (TablesByName::new(tables), 0);
         for head in &mut self.heads {
-            let BatchedBody::Message { bytes, fields, .. } = &mut head.what else { continue };
-            let FieldsAt::Unread(unread) = *fields else { continue };
-            let Some(tables) = tables.of(head.protocol) else { continue };
-            reader.read(tables, unread, head.from, self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
+            let BatchedBody::Message { bytes, fields, counted: None, .. } = &mut head.what else { continue };
+            let FieldsAt::Unread(Unread { id, context }) = *fields else { continue };
+            let Some(tables) = tables.of(head.protocol).filter(|_| ahead < AHEAD) else { continue };
+            reader.set_context(context.and_then(|context| self.contexts.get(context)));
+            reader.read(tables, id, head.from, message_bytes(&self.bytes, *bytes));
+            ahead += reader.tree.size();
             *fields = FieldsAt::Tree(self.trees.len());
             let another = self.spare.pop().unwrap_or_default();
             self.trees.push(std::mem::replace(&mut reader.tree, another));
@@ -227,55 +210,115 @@ impl Batch {
         self.expected = self.trees.len();
     }
 
-    /// Annotates the records with what earlier ones say about them. All messages have to be [read](Batch::read) before.
+    /// Annotates the records with what earlier ones say about them. Messages should be [read](Batch::read) before.
     pub fn remember(&mut self, tables: &[LazyTables], reader: &mut OutlineReader, history: &mut Annotator) {
-        let (mut heads, mut annotation_store) =
-            (std::mem::take(&mut self.heads), std::mem::take(&mut self.annotation_store));
-        let mut tables = TablesByName::new(tables);
-        for head in &mut heads {
+        let (mut tables, mut store) = (TablesByName::new(tables), std::mem::take(&mut self.annotation_store));
+        self.each_head(|batch, head| {
             let mut annotations = AnnotationRange::default();
-            self.show(head, &mut tables, reader, |record| annotations = history.next(record, &mut annotation_store));
+            batch.prepare(head, &mut tables, reader, None);
+            batch.show(head, &mut tables, reader, |record| annotations = history.next(record, &mut store));
             head.annotations = annotations;
-        }
-        (self.heads, self.annotation_store) = (heads, annotation_store);
+        });
+        self.annotation_store = store;
     }
 
-    /// Calls `write` with every record as it was added, and its annotations. `tables` are those of the run.
-    pub fn each(
-        &self,
+    /// Counts what is in the messages added so far, and returns how many notes of a side's messages of a stream were left out in all.
+    pub fn left_out(
+        &mut self,
+        stream: StreamNumber,
+        from: Side,
         tables: &[LazyTables],
         reader: &mut OutlineReader,
+        counting: Counting<'_>,
+    ) -> u64 {
+        let mut by_name = TablesByName::new(tables);
+        self.read(tables, reader);
+        self.each_head(|batch, head| {
+            if matches!(head.what, BatchedBody::Message { .. }) {
+                batch.prepare(head, &mut by_name, reader, Some(counting));
+            }
+        });
+        self.sums.left_out(stream, from, counting)
+    }
+
+    /// Calls `write` with every record as it was added, and its annotations. `tables` are those of the run. With `counting`, also counts what is in the messages.
+    pub fn each(
+        &mut self,
+        tables: &[LazyTables],
+        reader: &mut OutlineReader,
+        counting: Option<Counting<'_>>,
         mut write: impl FnMut(&Record<'_>, Annotations<'_>),
     ) {
         let mut tables = TablesByName::new(tables);
-        for head in &self.heads {
-            self.show(head, &mut tables, reader, |record| write(record, self.annotation_store.get(head.annotations)));
+        self.each_head(|batch, head| {
+            batch.prepare(head, &mut tables, reader, counting);
+            let annotations = batch.annotation_store.get(head.annotations);
+            batch.show(head, &mut tables, reader, |record| write(record, annotations));
+        });
+        if let Some(counting) = counting {
+            counting.put(std::mem::take(&mut self.sums));
         }
     }
 
-    fn show(
-        &self,
-        head: &Head,
+    fn each_head(&mut self, mut each: impl FnMut(&mut Batch, &mut Head)) {
+        let mut heads = std::mem::take(&mut self.heads);
+        heads.iter_mut().for_each(|head| each(self, head));
+        self.heads = heads;
+    }
+
+    /// Reads a message that is only in its bytes, and counts what is in it, unless that was done.
+    fn prepare(
+        &mut self,
+        head: &mut Head,
         tables: &mut TablesByName<'_>,
         reader: &mut OutlineReader,
-        to: impl FnOnce(&Record<'_>),
+        counting: Option<Counting<'_>>,
     ) {
+        let (stream, from) = ((head.transport, head.stream), head.from);
+        let (bytes, fields, once, counted) = match &mut head.what {
+            BatchedBody::Message { bytes, fields, once, counted, .. } => (*bytes, *fields, *once, counted),
+            BatchedBody::StreamEnd { counts, .. } => {
+                if let Some(counting) = counting {
+                    counts.add(self.sums.end(stream, from, counting));
+                }
+                return;
+            }
+            BatchedBody::Event(_) => return,
+        };
+        let tree = match fields {
+            FieldsAt::Tree(at) if counting.is_some() && counted.is_none() => self.trees.get_mut(at),
+            FieldsAt::Tree(_) => return,
+            FieldsAt::Unread(Unread { id, context }) => tables.of(head.protocol).map(|tables| {
+                reader.set_context(context.and_then(|context| self.contexts.get(context)));
+                reader.read(tables, id, from, message_bytes(&self.bytes, bytes));
+                &mut reader.tree
+            }),
+        };
+        let Some(tree) = tree else { return };
+        match (*counted, once) {
+            (Some(keeps_first), Some(text)) => drop(tree.leave_out(text, keeps_first)),
+            (Some(_), None) => {}
+            (None, _) => {
+                let message = MessageToCount { stream, from, length: bytes.1 - bytes.0, once };
+                *counted = counting.map(|counting| self.sums.message(&message, tree, counting));
+            }
+        }
+    }
+
+    fn show(&self, head: &Head, tables: &mut TablesByName<'_>, reader: &OutlineReader, to: impl FnOnce(&Record<'_>)) {
         let Head { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = *head;
         let service = self.text(head.service);
         let message;
         let body = match head.what {
-            BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields } => {
+            BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields, once, .. } => {
                 let Some(tables) = tables.of(protocol) else { return };
-                let (name, bytes) = (self.text(name), self.bytes.get(bytes.0..bytes.1).unwrap_or(&[]));
                 let tree = match fields {
                     FieldsAt::Tree(at) => self.trees.get(at),
-                    FieldsAt::Unread(unread) => {
-                        reader.read(tables, unread, from, bytes);
-                        Some(&reader.tree)
-                    }
+                    FieldsAt::Unread(_) => Some(&reader.tree),
                 };
                 let Some(tree) = tree else { return };
-                message = Message { name: Captured::new(name), number, service, from, offset, bytes, reply, no_reply };
+                let (name, bytes) = (Captured::new(self.text(name)), message_bytes(&self.bytes, bytes));
+                message = Message { name, number, service, from, offset, bytes, reply, no_reply, once };
                 Body::Message { message: &message, tables, tree }
             }
             BatchedBody::Event(at) => {
@@ -313,6 +356,7 @@ impl Batch {
         self.events.clear();
         self.bytes.clear();
         self.bytes.shrink_to(keep);
+        self.contexts.clear();
         self.text.clear();
         self.text.shrink_to(keep);
     }
@@ -342,13 +386,18 @@ impl Batch {
     }
 }
 
+/// The bytes of a message, of those of all.
+fn message_bytes(all: &[u8], place: Range) -> &[u8] {
+    all.get(place.0..place.1).unwrap_or(&[])
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
     use crate::proto::protocol_named;
-    use crate::table::{Outcome, parse_hex};
+    use crate::table::{Evaluator, MessageLimits, Outcome, parse_hex};
     use crate::tree::Outline;
 
     /// A net message of the game, with a date.
@@ -374,6 +423,7 @@ mod tests {
             bytes: &bytes,
             reply: None,
             no_reply: false,
+            once: None,
         };
         let mut batch = Batch::default();
         batch.outline(&Record {
@@ -390,7 +440,7 @@ mod tests {
             body: Outlined { message: &message, id, tables: tables[0].get(), outline: &outline },
         });
         let mut found = Vec::new();
-        batch.each(&tables, &mut OutlineReader::new(limits), |record, _| {
+        batch.each(&tables, &mut OutlineReader::new(limits), None, |record, _| {
             let Body::Message { message, tree, .. } = &record.body else { panic!("a message") };
             assert_eq!((message.name.raw(), message.bytes), (name, &bytes[..]));
             found.push(tree.problems().len());

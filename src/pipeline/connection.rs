@@ -12,6 +12,7 @@ use crate::flow::{Dir, End, Note, Stream};
 use crate::out::{RoundTrip, RoundTrips};
 use crate::proto::{Context, Ends, LazyTables, Opening, Session, Side, Start, Transport, Verdict};
 use crate::session::Counts;
+use crate::tree::Deferring;
 
 /// Everything that is lent to a connection for one call.
 pub(super) struct Lent<'a> {
@@ -299,6 +300,12 @@ impl Connection {
         let pseudonyms = shared.setup.pseudonyms.as_mut();
         let outlines = pseudonyms.is_none() && lent.out.wants_outlines();
         let chooses = outlines && lent.out.chooses_outlines();
+        let defers = lent.out.defers();
+        shared.outline.set_deferring(match (defers, outlines) {
+            (false, _) => Deferring::Never,
+            (true, true) => Deferring::Possible,
+            (true, false) => Deferring::Only,
+        });
         let mut emitter = RecordEmitter {
             out: &mut *lent.out,
             summary: &mut shared.summary,
@@ -309,12 +316,13 @@ impl Connection {
             counts: &mut self.counts,
             pseudonyms,
             chooses,
+            defers,
         };
         let mut context = Context {
             tables: tables.get(),
             evaluator,
             tree: &mut shared.tree,
-            outline: outlines.then_some(&mut shared.outline),
+            outline: (outlines || defers).then_some(&mut shared.outline),
             settings: shared.setup.settings.of(tables),
             sequences,
             options: &shared.setup.options,
@@ -331,8 +339,9 @@ impl Connection {
         let protocol = lent.shared.setup.tables.get(*protocol).map_or("", |tables| tables.protocol().name());
         let (out, summary) = (&mut *lent.out, &mut lent.shared.summary);
         let (key, counts, pseudonyms) = (self.key, &mut self.counts, lent.shared.setup.pseudonyms.as_mut());
-        let chooses = false;
-        let mut emitter = RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, chooses };
+        let (chooses, defers) = (false, out.defers());
+        let mut emitter =
+            RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, chooses, defers };
         emit(&mut emitter, session.service());
     }
 }

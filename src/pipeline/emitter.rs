@@ -27,6 +27,8 @@ pub(super) struct RecordEmitter<'a> {
     pub(super) pseudonyms: Option<&'a mut Pseudonyms>,
     /// Whether the output chooses which messages come as outlines.
     pub(super) chooses: bool,
+    /// Whether the output counts what is in messages.
+    pub(super) defers: bool,
 }
 
 impl RecordEmitter<'_> {
@@ -186,17 +188,21 @@ impl Emit for RecordEmitter<'_> {
         self.summary.messages += 1;
         match decoded {
             Decoded::Tree(tree) => {
-                self.summary.problems.add(tree.problems());
-                // The payload was counted when it came.
-                let bytes = Counts { payload: 0, ..Counts::of_message(tree, message.bytes.len()) };
-                self.count(message.from, |c| c.add(bytes));
+                if !self.defers {
+                    self.summary.problems.add(tree.problems());
+                    // The payload was counted when it came.
+                    let bytes = Counts { payload: 0, ..Counts::of_message(tree, message.bytes.len()) };
+                    self.count(message.from, |c| c.add(bytes));
+                }
                 let number = self.whole_message(at, message, tables, tree);
                 self.out.take_tree(tree);
                 number
             }
             Decoded::Outline(id, outline) => {
-                self.summary.problems.add(outline.problems());
-                self.count(message.from, |c| c.explained += message.bytes.len() as u64);
+                if !self.defers {
+                    self.summary.problems.add(outline.problems());
+                    self.count(message.from, |c| c.explained += message.bytes.len() as u64);
+                }
                 let record = self.next(message.from, at, message.service, Outlined { message, id, tables, outline });
                 self.out.outline(&record);
                 record.number
@@ -212,11 +218,19 @@ impl Emit for RecordEmitter<'_> {
         let Some(def) = tables.message(id) else { return true };
         let service = tables.service(def.service).map_or("", |service| &service.name);
         let (name, number) = (Captured::new(tables.name(def.name)), def.number);
-        let message = &Message { name, number, service, from, offset, bytes, reply: None, no_reply: false };
+        let message = &Message { name, number, service, from, offset, bytes, reply: None, no_reply: false, once: None };
         let body = Outlined { message, id, tables, outline };
         let record = Record { number: self.summary.records + 1, at, ..self.unnumbered(from, self.ends, service, body) };
         // The record of a reply names its request.
         !def.answers.is_empty() || self.out.wants_tree(&record)
+    }
+
+    fn defers(&self) -> bool {
+        self.defers
+    }
+
+    fn left_out(&mut self, from: Side) -> u64 {
+        self.out.left_out(&self.key, from)
     }
 
     fn event(&mut self, at: Moment, event: Event) {

@@ -194,6 +194,7 @@ impl ExportedMessages {
             bytes: exported.packet.bytes,
             reply: self.reply(&head),
             no_reply: head.no_reply,
+            once: None,
         };
         let mut emitter = emitter(
             exported,
@@ -245,7 +246,8 @@ fn emitter<'a>(
     out: &'a mut dyn Output,
 ) -> RecordEmitter<'a> {
     let (key, ends, round_trips) = (exported.key, exported.ends, RoundTrips::default());
-    RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, chooses: false }
+    let (chooses, defers) = (false, out.defers());
+    RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, chooses, defers }
 }
 
 /// Decodes a packet's bytes as what the packet calls them, else as a message of its service and sender.
@@ -301,6 +303,7 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
         bytes,
         reply: None,
         no_reply: false,
+        once: None,
     };
     emitter.message(at, &message, tables, Decoded::Tree(&mut shared.tree));
 }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use crate::capture::Frame;
 use crate::flow::{Flow, FlowLimits, FlowStats};
+use crate::out::MessageTotals;
 use crate::pdu;
 use crate::proto::{AllSettings, LazyTables, Options, Transport};
 #[cfg(feature = "cli")]
@@ -152,6 +153,13 @@ impl Pipeline {
     /// The numbers so far.
     pub fn summary(&self) -> Summary {
         Summary { flow: self.flow.stats(), ..self.table.shared.summary }
+    }
+
+    /// Adds what an output that [defers](Output::defers) has counted in messages.
+    pub(crate) fn add_totals(&mut self, totals: MessageTotals) {
+        let summary = &mut self.table.shared.summary;
+        summary.bytes.add(totals.bytes);
+        summary.problems.add_counts(totals.problems);
     }
 
     /// The ended conversations that no protocol recognised.

@@ -64,7 +64,19 @@ pub trait Output {
         false
     }
 
-    /// The next record, a message that was read into an outline. Never called while [`wants_outlines`](Output::wants_outlines) returns `false`.
+    /// Whether the output looks into messages later, on any thread: it counts their bytes and problems, and leaves out what is [said
+    /// once](crate::session::Message::once). It then takes messages with a [deferred](crate::tree::Deferring) part, as outlines. The same for the whole run.
+    fn defers(&self) -> bool {
+        false
+    }
+
+    /// How many notes of a side's messages of a stream were left out so far, if the output [defers](Output::defers).
+    fn left_out(&mut self, _stream: &StreamKey, _from: Side) -> u64 {
+        0
+    }
+
+    /// The next record, a message that was read into an outline. Never called while [`wants_outlines`](Output::wants_outlines) and [`defers`](Output::defers) return
+    /// `false`.
     fn outline(&mut self, _record: &Record<'_, Outlined<'_>>) {}
 
     /// The next plaintext bytes of a direction of a recognised stream. `offset` counts from the direction's first byte, handshake included;

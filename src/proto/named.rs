@@ -86,6 +86,7 @@ pub fn decode_named(
                     bytes: rest.get(..length).unwrap_or(rest),
                     reply: None,
                     no_reply: false,
+                    once: None,
                 };
                 take(&message, tables, &tree);
                 at += length.max(1);

@@ -7,7 +7,8 @@ use super::formatter::{Formatter, OVERFULL};
 use super::ordered::OrderedWriter;
 use super::text::{Meter, Text};
 use crate::out::tree::AnnotationRange;
-use crate::out::{Batch, Body, Outlined, Record};
+use crate::out::{Batch, Body, Outlined, Record, StreamNumber};
+use crate::proto::Side;
 use crate::tree::Tree;
 
 /// Bytes of records in a batch. It is large enough that the change of threads costs little (the decoder's data then moves to another core),
@@ -71,6 +72,16 @@ impl<W: std::io::Write> BatchSink<W> {
     pub(super) fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         self.batch.outline(record);
         self.print_overfull();
+    }
+
+    /// Whether messages may be [deferred](crate::tree::Deferring).
+    pub(super) fn defers(&self) -> bool {
+        self.formatter.ledger().is_some()
+    }
+
+    /// How many notes of a side's messages of a stream were left out so far.
+    pub(super) fn left_out(&mut self, stream: StreamNumber, from: Side) -> u64 {
+        self.formatter.left_out(self.next, &mut self.batch, stream, from)
     }
 
     fn print_overfull(&mut self) {

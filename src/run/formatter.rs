@@ -9,9 +9,9 @@ use super::sequencer::Sequencer;
 use super::text::Text;
 use super::writer::RecordWriter;
 use crate::out::tree::Annotator;
-use crate::out::{Batch, Body, OutlineReader, Record};
+use crate::out::{Batch, Body, Counting, Ledger, OutlineReader, Record, StreamNumber};
 use crate::pipeline::Setup;
-use crate::proto::LazyTables;
+use crate::proto::{LazyTables, Side};
 use crate::table::MessageLimits;
 
 /// A frame that closes a gap may complete many records at once. A batch that has grown to this many bytes is printed before more is added.
@@ -43,6 +43,8 @@ pub struct Formatter {
     pub(super) most: usize,
     /// Makes the annotations of trees, which depend on earlier records. All threads share it.
     annotator: Option<Arc<Sequencer<Annotator>>>,
+    /// Counts what is in messages, if they are [deferred](crate::tree::Deferring). All threads share it.
+    ledger: Option<Arc<Ledger>>,
 }
 
 impl Formatter {
@@ -50,13 +52,31 @@ impl Formatter {
     pub fn new(writer: RecordWriter, setup: &Setup) -> Formatter {
         let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
         let annotator = writer.annotator().map(|annotator| Arc::new(Sequencer::new(annotator)));
-        Formatter { writer, tables, limits, most: usize::MAX, annotator }
+        // Pseudonyms are put into trees before anything is written.
+        let ledger = setup.pseudonyms.is_none().then(Arc::default);
+        Formatter { writer, tables, limits, most: usize::MAX, annotator, ledger }
     }
 
     /// Leaves annotations to the caller, which makes them before it adds records to batches. `None` if no annotations
     /// are wanted.
     pub(super) fn take_annotator(&mut self) -> Option<Annotator> {
         self.annotator.take().and_then(|_| self.writer.annotator())
+    }
+
+    /// Leaves it to the caller to count what is in messages: it needs all trees before they are written.
+    pub(super) fn defer_nothing(&mut self) {
+        self.ledger = None;
+    }
+
+    /// The sums over the messages that were formatted, if it counts them.
+    pub(super) fn ledger(&self) -> Option<&Ledger> {
+        self.ledger.as_deref()
+    }
+
+    /// How many notes of a side's messages of a stream were left out so far. `batch` has the last of these messages, and will be batch `number`.
+    pub(super) fn left_out(&self, number: u64, batch: &mut Batch, stream: StreamNumber, from: Side) -> u64 {
+        let Some(ledger) = &self.ledger else { return 0 };
+        batch.left_out(stream, from, &self.tables, &mut self.reader(), Counting { ledger, number })
     }
 
     /// Reads those messages of a batch that came as outlines.
@@ -80,7 +100,8 @@ impl Formatter {
             annotator.take(number, |annotator| batch.remember(&self.tables, reader, annotator));
         }
         let mut ready = READY;
-        batch.each(&self.tables, reader, |record, annotations| {
+        let counting = self.ledger.as_deref().map(|ledger| Counting { ledger, number });
+        batch.each(&self.tables, reader, counting, |record, annotations| {
             if text.len() > PART || is_large(record) {
                 ordered.put_part(number, text);
             } else if text.len() > ready {
@@ -99,6 +120,9 @@ impl Formatter {
     pub(super) fn give_up(&self) {
         if let Some(annotator) = &self.annotator {
             annotator.end();
+        }
+        if let Some(ledger) = &self.ledger {
+            ledger.end();
         }
     }
 }

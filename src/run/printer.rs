@@ -9,7 +9,8 @@ use super::writer::RecordWriter;
 use crate::filter::Filter;
 use crate::out::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
 use crate::out::{Body, Outlined, Record};
-use crate::pipeline::Output;
+use crate::pipeline::{Output, StreamKey};
+use crate::proto::Side;
 use crate::tree::Tree;
 
 /// How many bytes are collected before they are written, while more input is available.
@@ -57,6 +58,9 @@ impl<W: Write> Printer<W> {
         let here = threads <= 1 || filter.is_some();
         let names = filter.as_ref().is_some_and(Filter::wants_names).then(Annotator::default);
         let annotator = if here { formatter.take_annotator().or(names) } else { None };
+        if filter.is_some() {
+            formatter.defer_nothing();
+        }
         let mode = match threads {
             0 | 1 => Mode::Direct(Box::new(Direct::new(formatter, meter, to))),
             _ => Mode::Batched(Box::new(BatchSink::new(formatter, meter, to))),
@@ -67,7 +71,14 @@ impl<W: Write> Printer<W> {
     /// Ends the run after `count` records.
     #[must_use]
     pub fn stopping_after(self, count: u64) -> Self {
-        Printer { left: count, ..self }
+        let mut printer = Printer { left: count, ..self };
+        // Records that are read and not printed are counted, too.
+        if count < u64::MAX
+            && let Some(batches) = printer.batches()
+        {
+            batches.formatter.defer_nothing();
+        }
+        printer
     }
 
     /// The filter. After the last record, it knows which of its names occurred.
@@ -186,6 +197,15 @@ impl<W: Write> Output for Printer<W> {
         if let Mode::Batched(batches) = &mut self.mode {
             batches.outline(record);
         }
+    }
+
+    /// A filter needs trees before batches have them.
+    fn defers(&self) -> bool {
+        matches!(&self.mode, Mode::Batched(batches) if batches.defers())
+    }
+
+    fn left_out(&mut self, stream: &StreamKey, from: Side) -> u64 {
+        self.batches().map_or(0, |batches| batches.left_out((stream.transport, stream.number), from))
     }
 
     fn take_tree(&mut self, tree: &mut Tree) {

@@ -42,6 +42,11 @@ pub(super) fn run<W: Write + Send>(
     let decoding = Mutex::new(Decoding { read_loop, pipeline, printer, over: false, to_spawn });
     let workers = Workers { ordered, formatter, decoding, waiting };
     thread::scope(|scope| workers.work(scope));
+    let Workers { formatter, decoding, .. } = workers;
+    let Decoding { pipeline, .. } = decoding.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(ledger) = formatter.ledger() {
+        pipeline.add_totals(ledger.totals());
+    }
 }
 
 /// The state that the threads share.

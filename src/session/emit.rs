@@ -24,6 +24,8 @@ pub struct Message<'a> {
     pub reply: Option<Reply>,
     /// This message is owed no reply, although its table says that it expects one: a router passes it on to all, or it was sent again.
     pub no_reply: bool,
+    /// The text of a note that a connection's messages have once: the receiver leaves it out of all but the first. Only for a receiver that [defers](Emit::defers).
+    pub once: Option<&'static str>,
 }
 
 impl Message<'_> {
@@ -231,6 +233,15 @@ pub trait Emit {
     /// session does not reject it.
     fn wants_tree(&mut self, _outlined: &OutlinedMessage<'_>) -> bool {
         false
+    }
+    /// Whether the receiver looks into messages later: it counts their bytes and problems then, and leaves out [what is said once](Message::once). The
+    /// same for all messages of a connection.
+    fn defers(&self) -> bool {
+        false
+    }
+    /// How many notes of a side's messages a receiver that [defers](Emit::defers) has left out. It reads all that it deferred before it answers.
+    fn left_out(&mut self, _from: Side) -> u64 {
+        0
     }
     /// An event.
     fn event(&mut self, at: Moment, event: Event);

@@ -2,7 +2,7 @@
 
 use super::{Emit, MessageBytes, Options, OutlinedMessage, Settings};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, WholeMessage};
-use crate::tree::{Outline, Tree};
+use crate::tree::{Deferring, Outline, Tree};
 
 /// The tools of a session, lent for one call.
 pub struct Context<'a> {
@@ -12,7 +12,7 @@ pub struct Context<'a> {
     pub evaluator: &'a mut Evaluator,
     /// The tree every message is read into. It is cleared by the evaluator before each message.
     pub tree: &'a mut Tree,
-    /// The outline that messages are read into, if the receiver accepts outlines.
+    /// The outline that messages are read into, if the receiver accepts outlines. It says whether it accepts only those with a [deferred](Deferring) part.
     pub outline: Option<&'a mut Outline>,
     /// The settings that the user gave to this protocol.
     pub settings: &'a Settings,
@@ -44,8 +44,14 @@ impl Context<'_> {
     pub fn message(&mut self, service: ServiceId, waiting: MessageBytes<'_>) -> (Outcome, bool) {
         let MessageBytes { from, bytes, .. } = waiting;
         if let Some(outline) = &mut self.outline {
-            let outcome = self.evaluator.message(self.tables, service, from.index(), bytes, *outline);
-            if outline.is_whole() && !wants_tree(&mut *self.emit, self.tables, outcome, waiting, outline) {
+            let outcome = match outline.deferring() {
+                Deferring::Only => self.evaluator.deferred(self.tables, service, from.index(), bytes, outline),
+                _ => Some(self.evaluator.message(self.tables, service, from.index(), bytes, *outline)),
+            };
+            if let Some(outcome) = outcome
+                && outline.is_whole()
+                && !wants_tree(&mut *self.emit, self.tables, outcome, waiting, outline)
+            {
                 return (outcome, true);
             }
         }
@@ -57,8 +63,8 @@ impl Context<'_> {
     pub fn framed(&mut self, service: ServiceId, waiting: MessageBytes<'_>, behind: usize) -> (Outcome, bool) {
         let MessageBytes { from, bytes, .. } = waiting;
         let whole = WholeMessage { bytes, behind };
-        if let Some(outline) = &mut self.outline {
-            let outcome = self.evaluator.framed(self.tables, service, from.index(), whole, *outline);
+        if let Some(outline) = self.outline.as_deref_mut().filter(|outline| outline.deferring() != Deferring::Only) {
+            let outcome = self.evaluator.framed(self.tables, service, from.index(), whole, outline);
             if outline.is_whole() && !wants_tree(&mut *self.emit, self.tables, outcome, waiting, outline) {
                 return (outcome, true);
             }

@@ -279,6 +279,7 @@ impl TableSession {
             bytes,
             reply: None,
             no_reply: false,
+            once: None,
         };
         if let (true, Some(outline)) = (outlined, &context.outline) {
             context.emit.message(at, &message, context.tables, Decoded::Outline(id, outline));

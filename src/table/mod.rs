@@ -6,6 +6,7 @@
 //! [`Tables::load`] goes through the first three, [`Evaluator`] is the last.
 
 mod compile;
+mod contained;
 mod cursor;
 mod error;
 mod eval;
@@ -60,6 +61,8 @@ pub struct Tables {
     meanings: Vec<Meaning>,
     /// The skip programs made so far, by layout.
     skips: OnceLock<Box<[OnceLock<Box<SkipProgram>>]>>,
+    /// Which layouts are self-contained, as far as somebody asked.
+    contained: OnceLock<Box<[OnceLock<bool>]>>,
 }
 
 /// A type with code, and the types that its parts have ([`Native::parts`]).
@@ -141,8 +144,9 @@ impl Tables {
             .iter()
             .map(|native| NativeType { native: *native, parts: native.parts.iter().map(part).collect() })
             .collect();
-        let (protocol, meanings, skips) = (protocol.to_string(), meanings.to_vec(), OnceLock::new());
-        Tables { protocol, program, lists, sources, natives, meanings, skips }
+        let (protocol, meanings) = (protocol.to_string(), meanings.to_vec());
+        let (skips, contained) = (OnceLock::new(), OnceLock::new());
+        Tables { protocol, program, lists, sources, natives, meanings, skips, contained }
     }
 
     /// The protocol that a table file's first line names.

@@ -19,6 +19,8 @@ pub(super) struct SkipProgram {
     pub(super) depth: u32,
     /// The targets of its [`SkipOp::Switch`]es: values, and the places of their operations.
     pub(super) switches: Vec<Vec<(i128, u32)>>,
+    /// The type of its last field, if that is a region with an object, and no other field has this type.
+    pub(super) last_object: Option<TypeRef>,
 }
 
 /// One step of a skip program. Places are those of operations; `back` counts bytes back from the cursor; `offset` is the first slot of the
@@ -85,7 +87,8 @@ const SLOTS: u16 = 64;
 impl SkipProgram {
     /// The program of a layout.
     pub(super) fn of(tables: &Tables, layout: &Layout) -> SkipProgram {
-        let program = SkipProgram { slots: layout.slots, depth: 1, ..SkipProgram::default() };
+        let last_object = last_object(tables, layout);
+        let program = SkipProgram { slots: layout.slots, depth: 1, last_object, ..SkipProgram::default() };
         let mut maker = Maker { tables, program, block: None, depth: 1 };
         maker.layout(layout, 0);
         maker.push(SkipOp::End);
@@ -354,6 +357,15 @@ struct SkippedField {
     slot: u16,
     /// The first slot of its structure.
     offset: u16,
+}
+
+/// The type of a layout's last field, if that is a region with an object, and no other field has this type.
+fn last_object(tables: &Tables, layout: &Layout) -> Option<TypeRef> {
+    let steps = tables.steps().get(layout.start as usize..)?.iter();
+    let steps = || steps.clone().take_while(|step| !matches!(step, LayoutStep::End));
+    let Some(LayoutStep::Field { ty: last, .. }) = steps().last() else { return None };
+    let same = steps().filter(|step| matches!(step, LayoutStep::Field { ty, .. } if ty == last)).count();
+    (same == 1 && tables.object_in(*last).is_some()).then_some(*last)
 }
 
 /// The steps that a step may jump to.

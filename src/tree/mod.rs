@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use link::{LinkKind, RecordLink};
-pub use outline::Outline;
+pub use outline::{Deferring, Outline, SharedContext};
 pub use parts::TreeParts;
 pub use problem::{Problem, ProblemCounts, ProblemText, Severity};
 use telling::TellingFields;

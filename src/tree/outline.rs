@@ -1,5 +1,8 @@
 //! The outline of a tree: facts about a message as a whole, without its nodes.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use super::{Buffer, Checkpoint, Kind, Node, Problem, Tree, mark};
 
 /// How many nodes a tree would have, which marks they would have, and what there is to say about them. Cleared, not freed, between messages.
@@ -7,8 +10,6 @@ use super::{Buffer, Checkpoint, Kind, Node, Problem, Tree, mark};
 pub struct Outline {
     nodes: u32,
     problems: Vec<Problem>,
-    /// The text of problems that were taken out.
-    left_out: Option<&'static str>,
     /// All [`mark`]s any node may have had since it was cleared.
     seen: u8,
     /// Whether something came up that only a tree can show.
@@ -19,6 +20,27 @@ pub struct Outline {
     classes: ClassSet,
     /// Whether a node begins or ends within a byte.
     unaligned: bool,
+    /// Whether a part of messages may be deferred, and whether a part of this one was.
+    deferring: Deferring,
+    deferred: bool,
+    /// The evaluator's context, if a part of this message or of an earlier one was deferred.
+    context: Option<SharedContext>,
+}
+
+/// What an evaluator knows besides the tables and the message, as one or several threads may use it.
+pub type SharedContext = Arc<dyn Any + Send + Sync>;
+
+/// Whether an outline may leave out the content of an object at the message's end that depends on no other message. Somebody reads the whole message later, from its
+/// bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deferring {
+    /// It has to be complete.
+    #[default]
+    Never,
+    /// It may.
+    Possible,
+    /// Only an outline that does is wanted.
+    Only,
 }
 
 /// The classes of the objects in a message, by the places of their layouts. A set of bits, since adding to it must cost nearly nothing.
@@ -35,12 +57,40 @@ impl Outline {
     pub fn clear(&mut self) {
         self.nodes = 0;
         self.problems.clear();
-        self.left_out = None;
         self.seen = 0;
         self.partial = false;
         self.made = 0;
         self.classes = ClassSet::default();
         self.unaligned = false;
+        self.deferred = false;
+    }
+
+    /// Whether a part of messages may be deferred. It holds for all messages until it is called again.
+    pub fn set_deferring(&mut self, deferring: Deferring) {
+        self.deferring = deferring;
+    }
+
+    /// Whether a part of messages may be deferred.
+    pub fn deferring(&self) -> Deferring {
+        self.deferring
+    }
+
+    /// A part of the message is deferred: the outline knows nothing of it. `context` is what it has to be read with.
+    pub fn defer(&mut self, context: Option<&SharedContext>) {
+        self.deferred = true;
+        if self.context.as_ref().map(Arc::as_ptr) != context.map(Arc::as_ptr) {
+            self.context = context.cloned();
+        }
+    }
+
+    /// What a deferred message has to be read with.
+    pub fn context(&self) -> Option<&SharedContext> {
+        self.context.as_ref().filter(|_| self.deferred)
+    }
+
+    /// Whether a part of the message was deferred.
+    pub fn is_deferred(&self) -> bool {
+        self.deferred
     }
 
     /// Whether this is all there is to know: every captured byte is explained, and nothing came up that only a tree can tell.
@@ -137,16 +187,7 @@ impl Outline {
     pub fn leave_out(&mut self, text: &'static str) -> u64 {
         let before = self.problems.len();
         self.problems.retain(|problem| !problem.has_text(text));
-        let taken = before - self.problems.len();
-        if taken > 0 {
-            self.left_out = Some(text);
-        }
-        taken as u64
-    }
-
-    /// The text of the problems that were taken out. A caller that reads the message into a tree has to take them out there as well.
-    pub fn left_out(&self) -> Option<&'static str> {
-        self.left_out
+        (before - self.problems.len()) as u64
     }
 
     /// Adds a problem. As many are kept as in a tree.

@@ -103,8 +103,17 @@ impl Bench {
         let Outcome::Message(id, length) = outcome else { return };
         let def = moul.message(id).unwrap();
         let (name, bytes) = (Captured::new(moul.name(def.name)), &bytes[..length]);
-        let message =
-            &Message { name, number: def.number, service, from, offset: 0, bytes, reply: None, no_reply: false };
+        let message = &Message {
+            name,
+            number: def.number,
+            service,
+            from,
+            offset: 0,
+            bytes,
+            reply: None,
+            no_reply: false,
+            once: None,
+        };
         let (tree, outline) = (&self.tree, &self.outline);
         let outlined = record(message, Outlined { message, id, tables: moul, outline });
         let whole = record(message, Body::Message { message, tables: moul, tree });

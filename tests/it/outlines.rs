@@ -8,7 +8,7 @@ use crate::material::{DIRTSAND, MOSS};
 use crate::plasma::unpacked;
 use moulsniff::proto::{PROTOCOLS, load_tables};
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
-use moulsniff::tree::{Kind, Outline, Tree, mark};
+use moulsniff::tree::{Deferring, Kind, Outline, Tree, mark};
 use serde_json::Value;
 
 /// With every class of message, compressed regions, and states whose descriptors are known and not.
@@ -21,10 +21,14 @@ struct Bench {
     evaluator: Evaluator,
     tree: Tree,
     outline: Outline,
+    /// Reads what the first one deferred. It knows no earlier message.
+    later: Evaluator,
+    later_tree: Tree,
     /// Messages whose outlines had all there is to know: as they were sent, those of them with a compressed region, and changed ones.
     whole: usize,
     regions: usize,
     changed: usize,
+    deferred: usize,
 }
 
 impl Bench {
@@ -33,9 +37,11 @@ impl Bench {
         // Skip programs are used at once.
         let mut evaluator = Evaluator::default();
         evaluator.outlined = u32::MAX;
-        let (tree, outline) = (Tree::default(), Outline::default());
+        let (tree, outline, later, later_tree) =
+            (Tree::default(), Outline::default(), Evaluator::default(), Tree::default());
         let tables = load_tables(*moul, &[]).unwrap();
-        Bench { tables, evaluator, tree, outline, whole: 0, regions: 0, changed: 0 }
+        let (whole, regions, changed, deferred) = (0, 0, 0, 0);
+        Bench { tables, evaluator, tree, outline, later, later_tree, whole, regions, changed, deferred }
     }
 
     /// Reads a message into a tree and into an outline; whether the outline has all there is to know.
@@ -62,12 +68,31 @@ impl Bench {
         true
     }
 
+    /// Reads a message as far as it has to be read at once. Whoever reads it later, and knows no earlier message, says the same of it.
+    fn defer(&mut self, (service, sender): (ServiceId, usize), bytes: &[u8]) {
+        let Bench { tables, evaluator, tree, outline, later, later_tree, .. } = self;
+        outline.set_deferring(Deferring::Only);
+        let said = evaluator.deferred(tables, service, sender, bytes, outline);
+        let (deferred, context) = (outline.is_deferred(), outline.context().cloned());
+        outline.set_deferring(Deferring::Never);
+        let Some(outcome) = said else { return };
+        assert!(deferred && outline.is_whole());
+        assert_eq!(outcome, evaluator.message(tables, service, sender, bytes, tree), "{bytes:02x?}");
+        let Outcome::Message(_, length) = outcome else { panic!("{outcome:?}") };
+        later.context = context;
+        assert_eq!(outcome, later.message(tables, service, sender, &bytes[..length], later_tree), "{bytes:02x?}");
+        let all = |tree: &Tree| format!("{:?} {:?}", tree.nodes(), tree.problems());
+        assert_eq!(all(later_tree), all(tree), "{bytes:02x?}");
+        self.deferred += 1;
+    }
+
     /// Reads a message as it is, then changed and cut at random.
     fn read_changed(&mut self, asked: (ServiceId, usize), bytes: &[u8], random: &mut impl FnMut() -> usize) {
         if self.read(asked, bytes) {
             self.whole += 1;
             self.regions += usize::from(self.tree.nodes().iter().any(|node| node.has(mark::OWN_BUFFER)));
         }
+        self.defer(asked, bytes);
         for _ in 0..24 {
             let mut bytes = bytes.to_vec();
             for _ in 0..random() % 3 {
@@ -76,6 +101,7 @@ impl Bench {
             }
             bytes.truncate(bytes.len() - (random() % 4 / 3) * (random() % bytes.len()));
             self.changed += usize::from(self.read(asked, &bytes));
+            self.defer(asked, &bytes);
         }
     }
 }
@@ -94,9 +120,10 @@ fn an_outline_and_a_tree_agree() {
             }
         }
     }
-    let Bench { whole, changed, regions, .. } = bench;
+    let Bench { whole, changed, regions, deferred, .. } = bench;
     // Else nothing was compared.
     assert!(whole > 300 && changed > 5000 && regions > 10, "{whole} {changed} {regions} of {}", seen.len());
+    assert!(deferred > 5000, "{deferred}");
 }
 
 /// Every class in the forms of several programs, some of which only a dialect fits.
@@ -117,6 +144,6 @@ fn they_agree_about_every_class_of_message() {
             bench.read_changed(asked, &[head, inner].concat(), &mut random);
         }
     }
-    let Bench { whole, changed, .. } = bench;
-    assert!(whole > 300 && changed > 5000, "{whole} {changed}");
+    let Bench { whole, changed, deferred, .. } = bench;
+    assert!(whole > 300 && changed > 5000 && deferred > 5000, "{whole} {changed} {deferred}");
 }

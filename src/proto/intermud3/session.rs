@@ -145,6 +145,7 @@ impl I3Session {
             bytes,
             reply,
             no_reply: asked.is_some_and(|asked| asked.answered),
+            once: None,
         };
         let record = context.emit.message(at, &message, tables, Decoded::Tree(context.tree));
         if let Some(request) = asked {

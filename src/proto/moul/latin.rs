@@ -2,7 +2,9 @@
 //! ones are counted, and an event gives their number where their direction ends.
 
 use super::super::{Context, Side};
+use crate::session::{Emit, SaidOnce};
 use crate::table::ServiceId;
+use crate::tree::{Outline, Problem};
 
 /// The note of a text in Latin-1.
 pub(super) const LATIN_1: &str = "not UTF-8: read as Latin-1";
@@ -10,9 +12,9 @@ pub(super) const LATIN_1: &str = "not UTF-8: read as Latin-1";
 /// Texts in Latin-1 of one connection.
 #[derive(Debug, Default)]
 pub(super) struct LatinTexts {
-    said: bool,
-    /// Number of texts without a note: the client's and the server's.
-    unsaid: [u64; 2],
+    once: SaidOnce,
+    /// Whether the receiver may have left out notes of the client's messages, and of the server's.
+    deferred: [bool; 2],
 }
 
 /// A message that was read.
@@ -25,28 +27,38 @@ pub(super) struct ReadMessage<'a> {
 }
 
 impl LatinTexts {
-    /// How many Latin-1 texts of a direction got no note. Resets the count, since the caller now reports them.
-    pub(super) fn take_unsaid(&mut self, from: Side) -> u64 {
-        std::mem::take(from.of(&mut self.unsaid))
+    /// How many texts of a side are without a note.
+    pub(super) fn unsaid(&self, from: Side, emit: &mut dyn Emit) -> u64 {
+        let [client, server] = self.deferred;
+        let deferred = if from == Side::Client { client } else { server };
+        if deferred { emit.left_out(from) } else { self.once.left_out(from) }
     }
 
-    /// Removes repeated notes from a message. Returns whether the message may stay an outline: the first message with such a note needs a tree, since
-    /// only some of its notes are removed.
+    /// Removes repeated notes from a message, unless the receiver does that. Returns whether the message may stay an outline: the first message with such a note needs a
+    /// tree, since only some of its notes are removed.
     pub(super) fn say_once(&mut self, read: &ReadMessage<'_>, context: &mut Context<'_>) -> bool {
-        let unsaid = read.from.of(&mut self.unsaid);
+        if context.emit.defers() {
+            let outline = context.outline.as_deref().filter(|_| read.outlined);
+            let problems = outline.map_or(context.tree.problems(), |outline| outline.problems());
+            *read.from.of(&mut self.deferred) |= outline.is_some_and(Outline::is_deferred) || has_note(problems);
+            return read.outlined;
+        }
         if read.outlined {
             let Some(outline) = &mut context.outline else { return true };
-            if self.said || !outline.problems().iter().any(|problem| problem.has_text(LATIN_1)) {
-                *unsaid += outline.leave_out(LATIN_1);
+            if self.once.is_said() || !has_note(outline.problems()) {
+                self.once.add_left_out(read.from, outline.leave_out(LATIN_1));
                 return true;
             }
             let Context { tables, evaluator, tree, .. } = context;
             evaluator.message(tables, read.service, read.from.index(), read.bytes, *tree);
         }
-        if context.tree.problems().iter().any(|problem| problem.has_text(LATIN_1)) {
-            let first = !std::mem::replace(&mut self.said, true);
-            *unsaid += context.tree.leave_out(LATIN_1, first);
+        if has_note(context.tree.problems()) {
+            self.once.in_tree(LATIN_1, read.from, context.tree);
         }
         false
     }
+}
+
+fn has_note(problems: &[Problem]) -> bool {
+    problems.iter().any(|problem| problem.has_text(LATIN_1))
 }

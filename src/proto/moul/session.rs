@@ -6,10 +6,10 @@ use super::super::{Context, Decoded, Ends, Event, EventKind, Message, Moment, Se
 use super::half::{Half, Stage};
 use super::joined_key::JoinedKey;
 use super::keys::Deriver;
-use super::latin::LatinTexts;
+use super::latin::{LATIN_1, LatinTexts};
 use super::recognise::begins;
 use super::sdl::downloads::Downloads;
-use super::sdl::store::{Added, Store};
+use super::sdl::store::Added;
 use crate::captured::Captured;
 use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 use crate::table::{MessageId, ServiceId, Tables};
@@ -180,6 +180,7 @@ impl MoulSession {
             bytes,
             reply,
             no_reply: false,
+            once: context.emit.defers().then_some(LATIN_1),
         };
         if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
             // Only messages without a transaction come as an outline.
@@ -190,10 +191,8 @@ impl MoulSession {
             self.half(side).stream.advance(length);
             return;
         }
-        let learned = match Store::of(context.evaluator) {
-            Some(store) if self.service_name == "auth" => {
-                self.downloads.observe(name, context.tables, context.tree, bytes, store)
-            }
+        let learned = match self.service_name.as_str() {
+            "auth" => self.downloads.observe(name, context.tables, context.tree, bytes, context.evaluator),
             _ => Vec::new(),
         };
         let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
@@ -248,7 +247,7 @@ impl MoulSession {
 
     /// Ends a direction: an event gives the number of its Latin-1 texts without a note.
     pub(super) fn count_latin_texts(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
-        let text = match self.latin.take_unsaid(from) {
+        let text = match self.latin.unsaid(from, context.emit) {
             0 => return,
             1 => "1 more text is not UTF-8: read as Latin-1".to_string(),
             n => format!("{n} more texts are not UTF-8: read as Latin-1"),

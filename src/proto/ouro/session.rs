@@ -351,6 +351,7 @@ impl LinkSession {
             bytes: packet.bytes,
             reply,
             no_reply: false,
+            once: None,
         };
         let record = context.emit.message(received.at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some(message) = known.filter(|id| self.requests.is_request(*id)) {

@@ -152,6 +152,7 @@ impl CircuitSession {
             bytes,
             reply,
             no_reply: again,
+            once: None,
         };
         let asked = (!again && self.requests.is_request(read.message))
             .then(|| transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE));

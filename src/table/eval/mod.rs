@@ -33,7 +33,7 @@ pub use skip::SkippedText;
 use super::Tables;
 use super::cursor::{Cursor, Short};
 use super::program::*;
-use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, Tree, TypeRef};
+use crate::tree::{Buffer, Kind, Node, Outline, Problem, Severity, SharedContext, Sym, Tree, TypeRef};
 
 /// Why reading stopped before a layout's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,8 +137,13 @@ pub struct Evaluator {
     pub set_states: Vec<(u32, u64)>,
     /// The values that tables remember.
     pub memory: Remembered,
-    /// A store for the protocol's types with code. The protocol puts it here.
-    pub context: Option<Box<dyn std::any::Any + Send>>,
+    /// A store for the protocol's types with code. The protocol puts it here, and another one when it changes: messages that are
+    /// [deferred](crate::tree::Deferring) are read with the one of their time.
+    pub context: Option<SharedContext>,
+    /// Whether no message is deferred any more: the protocol would have to keep too many contexts for them.
+    pub defers_nothing: bool,
+    /// What these types keep from message to message to save work.
+    pub scratch: Option<Box<dyn std::any::Any + Send>>,
 }
 
 /// The call of a type with code.
@@ -279,6 +284,21 @@ impl Evaluator {
     ) -> Outcome {
         let WholeMessage { bytes, behind } = whole;
         self.read(tables, MessageStart { service, sender, bytes, behind: Some(behind) }, tree)
+    }
+
+    /// As [`message`](Self::message), into an outline with a [deferred](crate::tree::Deferring) part. `None` if nothing can be deferred.
+    pub fn deferred(
+        &mut self,
+        tables: &Tables,
+        service: ServiceId,
+        sender: usize,
+        bytes: &[u8],
+        outline: &mut Outline,
+    ) -> Option<Outcome> {
+        outline.clear();
+        self.begin();
+        let mut run = Run { tables, tree: outline, state: self };
+        Outline::skip(&mut run, MessageStart { service, sender, bytes, behind: None })
     }
 
     fn read<T: TreeSink>(&mut self, tables: &Tables, message: MessageStart<'_>, tree: &mut T) -> Outcome {

@@ -27,12 +27,14 @@ pub struct Native {
     pub parts: &'static [&'static str],
     /// If its node is always a text whose bytes are in the message as they are, or inverted: the encodings it may have. Else none.
     pub texts: &'static [TextKind],
+    /// Whether its code depends on nothing but the message's bytes and the evaluator's context, and changes nothing that other messages depend on. Code for outlines never does.
+    pub self_contained: bool,
 }
 
 impl Native {
     /// One without parts of other types.
     pub const fn new(name: &'static str, read: Code<Tree>) -> Native {
-        Native { name, read, outline: None, skip: None, parts: &[], texts: &[] }
+        Native { name, read, outline: None, skip: None, parts: &[], texts: &[], self_contained: false }
     }
 }
 

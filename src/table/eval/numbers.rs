@@ -24,7 +24,7 @@ pub const LANGUAGE: [Native; 10] = [
 ];
 
 const fn native(name: &'static str, read: super::sink::Code<Tree>, outline: super::sink::Code<Outline>) -> Native {
-    Native { name, read, outline: Some(outline), skip: None, parts: &[], texts: &[] }
+    Native { outline: Some(outline), ..Native::new(name, read) }
 }
 
 /// The largest number that JSON shows as a number.

@@ -10,7 +10,7 @@ use super::super::skip::{SkipOp, SkipProgram};
 use super::extent::Count;
 use super::message::HeaderValues;
 use super::{Field, MessageStart, Outcome, Run, Slots, TreeSink};
-use crate::tree::{Buffer, Kind, Outline, Problem, ProblemText, Severity, Sym, TypeRef, mark};
+use crate::tree::{Buffer, Deferring, Kind, Outline, Problem, ProblemText, Severity, Sym, TypeRef, mark};
 
 /// What a text with code consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Run<'_, Outline> {
         let data = message.bytes.get(..Cursor::MAX_BYTES).unwrap_or(message.bytes);
         let slots = std::mem::take(&mut self.state.slots);
         let place = SkipPlace { pos: 0, end: data.len(), nodes: 0, noted: false, failed: false };
-        let mut skip = Skip { run: self, data, buffer: Buffer::CAPTURED, place, marks: 0, slots };
+        let mut skip = Skip { run: self, data, buffer: Buffer::CAPTURED, place, marks: 0, slots, last_object: None };
         let outcome = skip.message(message).ok().filter(|_| !skip.place.noted);
         skip.hand_over();
         let errors = self.tree.problems().iter().any(|problem| problem.severity == Severity::Error);
@@ -79,6 +79,8 @@ pub(super) struct Skip<'r, 'a, 'd> {
     pub(super) marks: u8,
     /// The evaluator's kept values. It gets them back for its own part of the work.
     pub(super) slots: Vec<u64>,
+    /// The type of the region at the message's end whose content may be [deferred](Deferring).
+    pub(super) last_object: Option<TypeRef>,
 }
 
 impl<'d> Skip<'_, '_, 'd> {
@@ -108,6 +110,11 @@ impl<'d> Skip<'_, '_, 'd> {
             }
             self.place.end = whole;
             self.run.state.regions += 1;
+        } else if self.run.tree.deferring() != Deferring::Never {
+            self.last_object = tables.skip_program(layout).and_then(|program| program.last_object);
+        }
+        if self.run.tree.deferring() == Deferring::Only && self.last_object.is_none() {
+            return Err(Stopped::Unclear);
         }
         self.structure(layout)?;
         match whole {
@@ -320,6 +327,14 @@ impl<'d> Skip<'_, '_, 'd> {
                 self.check_max(def, node, n);
                 Ok(0)
             }
+            ReadAs::Region(region) if self.last_object == Some(ty) => {
+                self.last_object = None;
+                match self.defer(marks, ty, region.len, frame)? {
+                    true => Ok(0),
+                    false if self.run.tree.deferring() == Deferring::Only => Err(Stopped::Unclear),
+                    false => self.region(marks, def, region, frame),
+                }
+            }
             ReadAs::Region(region) => self.region(marks, def, region, frame),
             _ => {
                 let field = Field { name: Sym::ELEMENT, ty, marks };
@@ -426,7 +441,7 @@ impl<'d> Skip<'_, '_, 'd> {
 
     /// Counts nodes, with all their marks together. Returns the index of the first one.
     #[inline(always)]
-    fn count(&mut self, marks: u8, nodes: u32) -> u32 {
+    pub(super) fn count(&mut self, marks: u8, nodes: u32) -> u32 {
         let first = self.place.nodes;
         self.place.nodes += nodes;
         self.marks |= marks;
@@ -450,7 +465,7 @@ impl<'d> Skip<'_, '_, 'd> {
 
     /// Passes over some bytes of the region.
     #[inline(always)]
-    fn pass(&mut self, bytes: usize) -> Skipped<()> {
+    pub(super) fn pass(&mut self, bytes: usize) -> Skipped<()> {
         let to = self.place.pos.saturating_add(bytes);
         if to > self.place.end {
             return Err(Stopped::Misfit);
@@ -461,7 +476,7 @@ impl<'d> Skip<'_, '_, 'd> {
 
     /// Eight bytes as a number, the first one lowest, from `back` bytes before this place on. Zeros follow the buffer's last byte.
     #[inline(always)]
-    fn eight(&self, back: u32) -> u64 {
+    pub(super) fn eight(&self, back: u32) -> u64 {
         let rest = self.data.get(self.place.pos.wrapping_sub(back as usize)..).unwrap_or(&[]);
         rest.first_chunk().map_or_else(|| few(rest), |eight| u64::from_le_bytes(*eight))
     }

@@ -9,6 +9,26 @@ use super::skip::{Skip, SkipPlace, Skipped, Stopped};
 use crate::tree::{Checkpoint, TypeRef, mark};
 
 impl Skip<'_, '_, '_> {
+    /// Passes over the region at the message's end without a look at its content, if that is a self-contained object. Returns `false`, and stays where it is, if it
+    /// is not.
+    pub(super) fn defer(&mut self, marks: u8, ty: TypeRef, len: Len, frame: Slots) -> Skipped<bool> {
+        let (tables, begins) = (self.run.tables, self.place);
+        let count = self.length(len, frame)?;
+        let FoundEnd { content, .. } = self.run.extent(&self.cursor(), &count, 1).map_err(|_| Stopped::Unclear)?;
+        let family = tables.object_in(ty).ok_or(Stopped::Unclear)?;
+        let number = tables.type_op(family.of);
+        let fits = number.how == TypeOpKind::Little && content >= usize::from(number.scalar.size);
+        let member = family.numbers.find(number.scalar.value(self.eight(0))).and_then(|at| family.members.get(at));
+        if self.run.state.defers_nothing || !fits || !member.is_some_and(|member| tables.is_self_contained(member.1)) {
+            self.place = begins;
+            return Ok(false);
+        }
+        self.count(marks, 1);
+        self.pass(content)?;
+        self.run.tree.defer(self.run.state.context.as_ref());
+        Ok(true)
+    }
+
     pub(super) fn region(&mut self, marks: u8, def: &TypeDef, region: &RegionType, frame: Slots) -> Skipped<u64> {
         let count = self.length(region.len, frame)?;
         let FoundEnd { content, .. } = self.run.extent(&self.cursor(), &count, 1).map_err(|_| Stopped::Unclear)?;
@@ -104,7 +124,8 @@ impl Skip<'_, '_, '_> {
         let announced = sizes.announced == 0 || sizes.announced == bytes.len();
         let place = SkipPlace { pos: 0, end: bytes.len(), ..self.place };
         let slots = std::mem::take(&mut self.slots);
-        let mut inside = Skip { run: &mut *self.run, data: &bytes, buffer, place, marks: self.marks, slots };
+        let (run, marks) = (&mut *self.run, self.marks);
+        let mut inside = Skip { run, data: &bytes, buffer, place, marks, slots, last_object: None };
         let whole = good == Inflated::Whole && announced && !bytes.is_empty();
         let read = if whole { inside.content(region, frame) } else { Err(Stopped::Unclear) };
         let Skip { place, marks, slots, .. } = inside;

@@ -6,6 +6,7 @@
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
 use super::names::SdlNames;
 use super::reading::{Doubts, Long, SdlReading, readings};
+use super::scratch::SdlScratch;
 use super::store::Store;
 use crate::table::{Call, Cursor, Native, Run, Slots, Stop};
 use crate::tree::{Kind, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_text, mark};
@@ -14,9 +15,9 @@ use std::sync::Arc;
 
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 3] = [
-    Native::new("sdl_variables", variables),
-    Native::new("sdl_nested", nested),
-    Native::new("sdl_creatable", creatable),
+    Native { self_contained: true, ..Native::new("sdl_variables", variables) },
+    Native { self_contained: true, ..Native::new("sdl_nested", nested) },
+    Native { self_contained: true, ..Native::new("sdl_creatable", creatable) },
 ];
 
 /// Records within records.
@@ -24,7 +25,7 @@ const MAX_DEPTH: u32 = 24;
 
 /// The first list of a record: variables with values. Its argument is the version of the descriptor that was named before it.
 fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = Store::names(run) else {
+    let Some(names) = SdlScratch::names(run) else {
         return Err(Stop::Unknown);
     };
     let Some(descriptor) = descriptor(run, cursor, names, call) else {
@@ -43,7 +44,7 @@ fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 /// The second list: variables with records. Several readings are possible in rare cases: the first one that ends where
 /// the region ends is taken.
 fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = Store::names(run) else {
+    let Some(names) = SdlScratch::names(run) else {
         return Err(Stop::Unknown);
     };
     let undecoded = run.tree.nodes().last().is_some_and(|node| node.kind == Kind::Undecoded);
@@ -105,7 +106,7 @@ const NO_OBJECT: u64 = 0x8000;
 
 /// An object of the class whose number precedes it, or `null`.
 fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let Some(names) = Store::names(run) else {
+    let Some(names) = SdlScratch::names(run) else {
         return Err(Stop::Unknown);
     };
     let node = run.open(cursor, call.name, call.ty, call.marks);
@@ -149,9 +150,8 @@ fn object(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: SdlNames, class: u6
 fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: SdlNames, call: &Call) -> Option<Arc<Descriptor>> {
     let version = u32::try_from(run.arg(call, 0, cursor)).ok()?;
     let name = descriptor_name(run, cursor, names)?;
-    let store = Store::of(run.state)?;
-    let found = store.find(&name, version).cloned();
-    store.name = name;
+    let found = store(run).find(&name, version).cloned();
+    SdlScratch::put_buffer(run.state, name);
     found
 }
 
@@ -161,8 +161,7 @@ fn store<'a>(run: &'a Run<'_>) -> &'a Store {
 }
 
 fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: SdlNames) -> Option<String> {
-    let mut name = Store::of(run.state).map(|store| std::mem::take(&mut store.name)).unwrap_or_default();
-    name.clear();
+    let mut name = SdlScratch::take_buffer(run.state);
     let mut nodes = run.tree.nodes().iter().rev();
     let node = nodes.find(|node| node.name == names.descriptor_name && !node.has(mark::SPAN))?;
     let Kind::Text(kind) = node.kind else {
@@ -205,9 +204,7 @@ fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: SdlName
         Some(name) => {
             let text = format_args!("no state descriptor `{name}` of version {version} is known");
             say(run, Severity::Note, node, text);
-            if let Some(store) = Store::of(run.state) {
-                store.name = name;
-            }
+            SdlScratch::put_buffer(run.state, name);
         }
         None => say(run, Severity::Note, node, format_args!("no state descriptor is named")),
     }

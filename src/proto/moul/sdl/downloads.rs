@@ -4,7 +4,7 @@
 //! by name; it knows no stream.
 
 use super::store::{Added, Store};
-use crate::table::Tables;
+use crate::table::{Evaluator, Tables};
 use crate::tree::{Kind, Node, TextKind, Tree, decode_text};
 
 /// The most files in transfer at once.
@@ -40,30 +40,30 @@ impl Downloads {
     }
 
     /// Takes the message of the auth service in `tree`. If it completes a descriptor file, or brings the key for waiting files, adds
-    /// these files to the store. Returns the name of each file and the result.
+    /// these files to the evaluator's [store](Store::of). Returns the name of each file and the result.
     pub fn observe(
         &mut self,
         message: &str,
         tables: &Tables,
         tree: &Tree,
         captured: &[u8],
-        store: &mut Store,
+        evaluator: &mut Evaluator,
     ) -> Vec<(String, Added)> {
         let fields = Fields { tables, tree, captured };
         match message {
-            "Auth2Cli_AcctLoginReply" => return self.login(&fields, store),
+            "Auth2Cli_AcctLoginReply" => return self.login(&fields, evaluator),
             "Cli2Auth_FileDownloadRequest" => self.request(&fields),
-            "Auth2Cli_FileDownloadChunk" => return self.chunk(&fields, store).into_iter().collect(),
+            "Auth2Cli_FileDownloadChunk" => return self.chunk(&fields, evaluator).into_iter().collect(),
             _ => {}
         }
         Vec::new()
     }
 
-    fn login(&mut self, fields: &Fields<'_>, store: &mut Store) -> Vec<(String, Added)> {
+    fn login(&mut self, fields: &Fields<'_>, evaluator: &mut Evaluator) -> Vec<(String, Added)> {
         match <[u32; 4]>::try_from(fields.numbers("encryption_key")) {
             Ok(key) if key != [0; 4] => {
                 self.key = Some(key);
-                store.open_with(key)
+                Store::of(evaluator).map_or(Vec::new(), |store| store.open_with(key))
             }
             _ => Vec::new(),
         }
@@ -78,7 +78,7 @@ impl Downloads {
         }
     }
 
-    fn chunk(&mut self, fields: &Fields<'_>, store: &mut Store) -> Option<(String, Added)> {
+    fn chunk(&mut self, fields: &Fields<'_>, evaluator: &mut Evaluator) -> Option<(String, Added)> {
         let transaction = fields.number("trans_id")?;
         let at = self.open.iter().position(|open| open.transaction == transaction)?;
         let complete = match self.open.get_mut(at) {
@@ -89,7 +89,7 @@ impl Downloads {
             Some(false) => None,
             Some(true) => {
                 let open = self.open.swap_remove(at);
-                let added = store.add_file(&open.name, &open.bytes, self.key);
+                let added = Store::of(evaluator)?.add_file(&open.name, &open.bytes, self.key);
                 Some((open.name, added))
             }
             None => {
@@ -166,18 +166,23 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
     use crate::proto::{load_tables, protocol_named};
-    use crate::table::{Evaluator, Outcome};
+    use crate::table::Outcome;
 
     struct Bench {
         tables: Tables,
         downloads: Downloads,
-        store: Store,
+        /// Has the store.
+        evaluator: Evaluator,
     }
 
     impl Bench {
         fn new() -> Self {
             let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap();
-            Bench { tables, downloads: Downloads::default(), store: Store::new() }
+            Bench { tables, downloads: Downloads::default(), evaluator: Evaluator::default() }
+        }
+
+        fn store(&mut self) -> &mut Store {
+            Store::of(&mut self.evaluator).unwrap()
         }
 
         /// Shows it a message: sender (0 client, 1 server), number and content.
@@ -188,7 +193,7 @@ mod tests {
             let outcome = Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
             let Outcome::Message(id, _) = outcome else { panic!("{outcome:?}") };
             let name = self.tables.name(self.tables.message(id).unwrap().name);
-            self.downloads.observe(name, &self.tables, &tree, &bytes, &mut self.store).pop()
+            self.downloads.observe(name, &self.tables, &tree, &bytes, &mut self.evaluator).pop()
         }
 
         fn request(&mut self, transaction: u32, name: &str) {
@@ -216,7 +221,7 @@ mod tests {
         assert_eq!(bench.chunk(7, FILE.len(), 0, &FILE[..10]), None);
         let (name, added) = bench.chunk(7, FILE.len(), 10, &FILE[10..]).unwrap();
         assert_eq!((name.as_str(), added.descriptors), ("SDL\\a.sdl", 1));
-        assert!(bench.store.find("a", 1).is_some());
+        assert!(bench.store().find("a", 1).is_some());
     }
 
     #[test]
@@ -225,7 +230,7 @@ mod tests {
         bench.request(7, "SDL\\a.sdl");
         assert_eq!(bench.chunk(7, FILE.len(), 5, &FILE[5..]), None);
         assert_eq!(bench.chunk(7, FILE.len(), 0, FILE), None);
-        assert!(bench.store.is_empty());
+        assert!(bench.store().is_empty());
     }
 
     #[test]

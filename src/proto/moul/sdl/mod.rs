@@ -13,6 +13,7 @@ mod engine;
 mod names;
 pub mod parse;
 mod reading;
+mod scratch;
 pub mod store;
 
 pub use decode::NATIVES;

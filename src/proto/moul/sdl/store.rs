@@ -6,9 +6,8 @@
 use super::decrypt::{CLIENT_KEY, cipher, decrypt_file};
 use super::descriptor::{Descriptor, NestedType};
 use super::engine;
-use super::names::SdlNames;
 use super::parse::{Parsed, SdlError, parse};
-use crate::table::{Evaluator, Run};
+use crate::table::Evaluator;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
@@ -18,6 +17,8 @@ const MAX_DESCRIPTORS: usize = 16_384;
 const MAX_VARIABLES: usize = 1 << 18;
 /// The most bytes of one file. The largest real one has 60,000.
 pub const MAX_FILE: usize = 4 << 20;
+/// The most descriptors that are copied, a file more for each copy. Messages are read at once from then on, so that no more copies are needed.
+const MAX_COPIED: usize = 1 << 17;
 /// The most files that wait for a key.
 const MAX_CLOSED: usize = 1024;
 
@@ -41,41 +42,27 @@ pub struct Store {
     variables: usize,
     /// Encrypted files whose key has not come yet, with their names.
     closed: Vec<(String, Vec<u8>)>,
-    /// The names of the tables that ran last, and the address of these tables.
-    pub(super) names: Option<(usize, SdlNames)>,
-    /// A buffer for the descriptor name in a state.
-    pub(super) name: String,
+    /// How many descriptors were copied, since messages that are read later had to keep an older store.
+    copied: usize,
 }
 
 impl Store {
-    /// The names in the tables of this run. `None` if the tables have no `sdl.table`. They are looked up once and kept
-    /// in the store.
-    pub(super) fn names(run: &mut Run<'_>) -> Option<SdlNames> {
-        let tables = run.tables;
-        let here = std::ptr::from_ref(tables).addr();
-        let store = run.state.context.as_mut().and_then(|context| context.downcast_mut::<Store>());
-        let Some(store) = store else {
-            return SdlNames::look_up(tables);
-        };
-        match store.names {
-            Some((of, names)) if of == here => Some(names),
-            _ => {
-                let names = SdlNames::look_up(tables)?;
-                store.names = Some((here, names));
-                Some(names)
-            }
-        }
-    }
-
     /// A store that only knows the states of the engine.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The store that an evaluator's types with code use. Creates it if there is none yet.
+    /// The store that an evaluator's types with code use, to add descriptors. Creates it if there is none yet. Where messages that were read before this call may still be read
+    /// again, it is a copy, and these are read with the old one.
     pub fn of(evaluator: &mut Evaluator) -> Option<&mut Store> {
-        let context = evaluator.context.get_or_insert_with(|| Box::new(Store::new()));
-        context.downcast_mut()
+        let context = evaluator.context.get_or_insert_with(|| Arc::new(Store::new()));
+        if Arc::get_mut(context).is_none() {
+            let mut copy = context.downcast_ref::<Store>()?.clone();
+            copy.copied = copy.copied.saturating_add(copy.count.saturating_add(1));
+            evaluator.defers_nothing = copy.copied >= MAX_COPIED;
+            *context = Arc::new(copy);
+        }
+        Arc::get_mut(context)?.downcast_mut()
     }
 
     /// How many descriptors came from files.

@@ -1,0 +1,197 @@
+//! Adds up what is in the messages of batches: their bytes, their problems, and the notes that were left out. Threads read batches at the same time; the sums are made in the
+//! order of the batches, so that a batch can ask what was in all messages before it.
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::hashing::SeededMap;
+use crate::proto::{Side, Transport};
+use crate::session::{Counts, SaidOnce};
+use crate::tree::{ProblemCounts, Tree};
+
+/// A stream, by its transport and number.
+pub type StreamNumber = (Transport, u32);
+
+/// The sums of one stream.
+#[derive(Clone, Copy, Default)]
+pub(super) struct StreamSums {
+    /// Of the client's messages and of the server's.
+    bytes: [Counts; 2],
+    once: SaidOnce,
+    /// How many of its directions have ended.
+    ended: u8,
+}
+
+impl StreamSums {
+    fn add(&mut self, later: &StreamSums) {
+        for (sum, more) in self.bytes.iter_mut().zip(later.bytes) {
+            sum.add(more);
+        }
+        self.once.add(later.once);
+        self.ended += later.ended;
+    }
+
+    fn bytes(&mut self, from: Side) -> &mut Counts {
+        from.of(&mut self.bytes)
+    }
+}
+
+/// A message whose content is counted.
+pub(super) struct MessageToCount {
+    pub(super) stream: StreamNumber,
+    pub(super) from: Side,
+    /// Its length in bytes.
+    pub(super) length: usize,
+    /// The text of a note that is [said once](crate::session::Message::once).
+    pub(super) once: Option<&'static str>,
+}
+
+/// Where a batch that counts what is in its messages adds it up.
+#[derive(Clone, Copy)]
+pub struct Counting<'l> {
+    /// The sums of all batches.
+    pub ledger: &'l Ledger,
+    /// The batch's number, from 0.
+    pub number: u64,
+}
+
+impl Counting<'_> {
+    /// The sums of a stream in all batches before this one. Waits until these are complete.
+    fn before(&self, stream: StreamNumber) -> StreamSums {
+        self.ledger.before(self.number, stream)
+    }
+
+    /// The batch is complete.
+    pub(super) fn put(&self, sums: BatchSums) {
+        self.ledger.put(self.number, sums);
+    }
+}
+
+/// The sums of one batch.
+#[derive(Default)]
+pub(super) struct BatchSums {
+    streams: SeededMap<StreamNumber, StreamSums>,
+    totals: MessageTotals,
+}
+
+impl BatchSums {
+    /// Counts a message, and leaves out of its tree a note that an earlier message had. Returns whether the message has the first such note.
+    pub(super) fn message(&mut self, message: &MessageToCount, tree: &mut Tree, counting: Counting<'_>) -> bool {
+        let MessageToCount { stream, from, length, once } = *message;
+        // Only the ends of TCP's streams are records, so nobody asks for the sums of the others.
+        let mut unasked = StreamSums::default();
+        let sums = match stream.0 {
+            Transport::Tcp => self.streams.entry(stream).or_default(),
+            Transport::Udp => &mut unasked,
+        };
+        let said = once.filter(|text| tree.problems().iter().any(|problem| problem.has_text(text)));
+        let keeps_first = said.is_some_and(|text| {
+            if !sums.once.is_said() && counting.before(stream).once.is_said() {
+                sums.once.set_said();
+            }
+            sums.once.in_tree(text, from, tree)
+        });
+        // The payload was counted when it came.
+        let bytes = Counts { payload: 0, ..Counts::of_message(tree, length) };
+        sums.bytes(from).add(bytes);
+        self.totals.bytes.add(bytes);
+        self.totals.problems.add(tree.problems());
+        keeps_first
+    }
+
+    /// How many notes of a side's messages of a stream were left out so far.
+    pub(super) fn left_out(&self, stream: StreamNumber, from: Side, counting: Counting<'_>) -> u64 {
+        let here = self.streams.get(&stream).map_or(0, |sums| sums.once.left_out(from));
+        counting.before(stream).once.left_out(from) + here
+    }
+
+    /// A direction ended. Returns the bytes of all its messages.
+    pub(super) fn end(&mut self, stream: StreamNumber, from: Side, counting: Counting<'_>) -> Counts {
+        let sums = self.streams.entry(stream).or_default();
+        sums.ended += 1;
+        let mut bytes = *counting.before(stream).bytes(from);
+        bytes.add(*sums.bytes(from));
+        bytes
+    }
+}
+
+/// The sums over all streams.
+#[derive(Clone, Copy, Default)]
+pub struct MessageTotals {
+    /// The bytes of messages. `payload` stays 0: it is counted when it is captured.
+    pub bytes: Counts,
+    /// Their problems.
+    pub problems: ProblemCounts,
+}
+
+/// The sums of all batches so far.
+#[derive(Default)]
+pub struct Ledger {
+    state: Mutex<LedgerState>,
+    moved: Condvar,
+}
+
+#[derive(Default)]
+struct LedgerState {
+    /// All batches before this one are added.
+    next: u64,
+    /// Batches that were ready before one that comes before them.
+    early: BTreeMap<u64, BatchSums>,
+    streams: SeededMap<StreamNumber, StreamSums>,
+    totals: MessageTotals,
+    /// Whether a batch will never come. Nobody waits any more then.
+    over: bool,
+}
+
+impl Ledger {
+    /// The sums over all streams. Call it when all batches are written.
+    pub fn totals(&self) -> MessageTotals {
+        self.lock().totals
+    }
+
+    /// Releases the threads that wait for a batch that will never come.
+    pub fn end(&self) {
+        self.lock().over = true;
+        self.moved.notify_all();
+    }
+
+    /// Adds the sums of batch `number`, which is complete.
+    fn put(&self, number: u64, sums: BatchSums) {
+        let mut state = self.lock();
+        state.early.insert(number, sums);
+        let mut next = state.next;
+        while let Some(sums) = state.early.remove(&next) {
+            state.add(&sums);
+            next = state.next;
+        }
+        self.moved.notify_all();
+    }
+
+    /// The sums of a stream over all batches before `number`. Waits until these are complete.
+    fn before(&self, number: u64, id: StreamNumber) -> StreamSums {
+        let mut state = self.lock();
+        while state.next < number && !state.over {
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.streams.get(&id).copied().unwrap_or_default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LedgerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LedgerState {
+    fn add(&mut self, sums: &BatchSums) {
+        self.next += 1;
+        self.totals.bytes.add(sums.totals.bytes);
+        self.totals.problems.add_counts(sums.totals.problems);
+        for (id, more) in &sums.streams {
+            let stream = self.streams.entry(*id).or_default();
+            stream.add(more);
+            if stream.ended >= 2 {
+                self.streams.remove(id);
+            }
+        }
+    }
+}
