@@ -18,8 +18,8 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let run = CaptureRun::new(&reading, setup)?;
     let mut to = run.stdout();
     to.write_all(&head).map_err(CliError::writing)?;
-    let printing = PrintOptions { threads: reading.threads, max_output: args.max_output.0 };
-    let mut printer = Printer::new(formatter, filter, printing, to).stopping_after(limit);
+    let printing = PrintOptions { threads: reading.threads, max_output: args.max_output.0, limit };
+    let mut printer = Printer::new(formatter, filter, printing, to);
     let mut outcome = run.into_printer(&mut printer);
     if let Some(error) = printer.take_error() {
         return Err(CliError::writing(error));

@@ -11,12 +11,10 @@ pub mod follow;
 #[cfg(feature = "cli")]
 pub mod graph;
 pub mod json;
-mod ledger;
 #[cfg(feature = "cli")]
 mod lua;
 #[cfg(feature = "cli")]
 pub mod oneline;
-mod outline_reader;
 mod paint;
 mod problem;
 #[cfg(feature = "cli")]
@@ -37,14 +35,12 @@ mod zone;
 mod zone_utc;
 
 pub use crate::record::{Body, Counts, EVENTS, EndedBy, Outlined, Record, RoundTrip, RoundTrips, event_word};
-pub use batch::Batch;
+pub use batch::{Batch, BatchReading, Counting, Ledger, MessageTotals, OutlineReader, RecordChoice, StreamNumber};
 pub use clock::format_time;
 #[cfg(feature = "cli")]
 pub use csv::csv_cell;
-pub use ledger::{Counting, Ledger, MessageTotals, StreamNumber};
 #[cfg(feature = "cli")]
 pub use lua::lua_script;
-pub use outline_reader::OutlineReader;
 pub use paint::{Marks, Paint};
 pub use problem::{problem_path, problem_text};
 #[cfg(feature = "cli")]

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::formatter::{Formatter, OVERFULL};
 use super::ordered::OrderedWriter;
 use super::text::{Meter, Text};
-use crate::out::tree::AnnotationRange;
 use crate::out::{Batch, Body, Outlined, Record, StreamNumber};
 use crate::proto::Side;
 use crate::tree::Tree;
@@ -36,9 +35,11 @@ impl<W: std::io::Write> BatchSink<W> {
     }
 
     /// Whether the next message should come as an outline, so that its tree is made when it is printed: at the beginning of a batch, and while another thread
-    /// waits to decode.
+    /// waits to decode. So should those that the filter may drop without their trees.
     pub(super) fn wants_outlines(&self) -> bool {
-        self.batch.bytes() < self.outlined || self.waiting.load(Ordering::Relaxed) > 0
+        self.batch.bytes() < self.outlined
+            || self.waiting.load(Ordering::Relaxed) > 0
+            || self.formatter.judges_outlines()
     }
 
     /// Chooses how much of the next batch is read as outlines: more if another thread waits when a batch is complete, otherwise less. Of fixed shares, a third to a half
@@ -50,12 +51,9 @@ impl<W: std::io::Write> BatchSink<W> {
         };
     }
 
-    /// Adds a record, and its annotations if they are made here and not when the batch is printed.
-    pub(super) fn record(&mut self, record: &Record<'_>, annotations: Option<AnnotationRange>) {
+    /// Adds a record.
+    pub(super) fn record(&mut self, record: &Record<'_>) {
         self.batch.push(record);
-        if let Some(annotations) = annotations {
-            self.batch.annotate(annotations);
-        }
         // A message's tree follows. The batch is not complete before.
         if !matches!(record.body, Body::Message { .. }) {
             self.print_overfull();
@@ -81,7 +79,7 @@ impl<W: std::io::Write> BatchSink<W> {
 
     /// How many notes of a side's messages of a stream were left out so far.
     pub(super) fn left_out(&mut self, stream: StreamNumber, from: Side) -> u64 {
-        self.formatter.left_out(self.next, &mut self.batch, stream, from)
+        self.formatter.left_out(self.next, &mut self.batch, (stream, from))
     }
 
     fn print_overfull(&mut self) {

@@ -1,5 +1,5 @@
-//! Formats batches of records as text. Several threads do so at the same time; only the annotations, which depend on earlier records, are made
-//! by one thread at a time, in the order of the batches.
+//! Formats batches of records as text, those that a filter keeps. Several threads do so at the same time; only the annotations, which depend on earlier records, are
+//! made by one thread at a time, in the order of the batches.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -8,8 +8,11 @@ use super::ordered::OrderedWriter;
 use super::sequencer::Sequencer;
 use super::text::Text;
 use super::writer::RecordWriter;
-use crate::out::tree::Annotator;
-use crate::out::{Batch, Body, Counting, Ledger, OutlineReader, Record, StreamNumber};
+use crate::filter::Filter;
+use crate::out::tree::{Annotations, Annotator};
+use crate::out::{
+    Batch, BatchReading, Body, Counting, Ledger, OutlineReader, Outlined, Record, RecordChoice, StreamNumber,
+};
 use crate::pipeline::Setup;
 use crate::proto::{LazyTables, Side};
 use crate::table::MessageLimits;
@@ -41,6 +44,8 @@ pub struct Formatter {
     limits: MessageLimits,
     /// The most bytes of text that one message may have.
     pub(super) most: usize,
+    /// Which records are formatted. All threads share it.
+    filter: Option<Arc<Filter>>,
     /// Makes the annotations of trees, which depend on earlier records. All threads share it.
     annotator: Option<Arc<Sequencer<Annotator>>>,
     /// Counts what is in messages, if they are [deferred](crate::tree::Deferring). All threads share it.
@@ -51,21 +56,25 @@ impl Formatter {
     /// Formats the records of runs with `setup`.
     pub fn new(writer: RecordWriter, setup: &Setup) -> Formatter {
         let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
-        let annotator = writer.annotator().map(|annotator| Arc::new(Sequencer::new(annotator)));
         // Pseudonyms are put into trees before anything is written.
         let ledger = setup.pseudonyms.is_none().then(Arc::default);
-        Formatter { writer, tables, limits, most: usize::MAX, annotator, ledger }
+        Formatter { writer, tables, limits, most: usize::MAX, filter: None, annotator: None, ledger }
     }
 
-    /// Leaves annotations to the caller, which makes them before it adds records to batches. `None` if no annotations
-    /// are wanted.
-    pub(super) fn take_annotator(&mut self) -> Option<Annotator> {
-        self.annotator.take().and_then(|_| self.writer.annotator())
+    /// Formats, of batches, the records that `filter` keeps.
+    pub(super) fn for_batches(self, filter: Option<Arc<Filter>>) -> Formatter {
+        let annotator = self.annotator(filter.as_deref()).map(|annotator| Arc::new(Sequencer::new(annotator)));
+        Formatter { filter, annotator, ..self }
     }
 
-    /// Leaves it to the caller to count what is in messages: it needs all trees before they are written.
-    pub(super) fn defer_nothing(&mut self) {
-        self.ledger = None;
+    /// What makes the annotations that the text or the filter needs.
+    pub(super) fn annotator(&self, filter: Option<&Filter>) -> Option<Annotator> {
+        self.writer.annotator().or_else(|| filter.is_some_and(Filter::wants_names).then(Annotator::default))
+    }
+
+    /// Whether outlines of messages are enough at present, since the filter drops many messages by these.
+    pub(super) fn judges_outlines(&self) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.judges_outlines())
     }
 
     /// The sums over the messages that were formatted, if it counts them.
@@ -74,9 +83,11 @@ impl Formatter {
     }
 
     /// How many notes of a side's messages of a stream were left out so far. `batch` has the last of these messages, and will be batch `number`.
-    pub(super) fn left_out(&self, number: u64, batch: &mut Batch, stream: StreamNumber, from: Side) -> u64 {
+    pub(super) fn left_out(&self, number: u64, batch: &mut Batch, direction: (StreamNumber, Side)) -> u64 {
         let Some(ledger) = &self.ledger else { return 0 };
-        batch.left_out(stream, from, &self.tables, &mut self.reader(), Counting { ledger, number })
+        let (mut reader, learns) = (self.reader(), self.annotator.is_some());
+        let reading = &mut reading(&self.tables, &mut reader, self.filter.as_deref(), learns);
+        batch.left_out(direction, reading, Counting { ledger, number })
     }
 
     /// Reads those messages of a batch that came as outlines.
@@ -94,22 +105,31 @@ impl Formatter {
         text: &mut Text,
         ordered: &OrderedWriter<W>,
     ) {
-        if let Some(annotator) = &self.annotator {
-            // Messages are read before the wait, so that other threads wait less for this one.
-            batch.read(&self.tables, reader);
-            annotator.take(number, |annotator| batch.remember(&self.tables, reader, annotator));
+        let Formatter { writer, tables, filter, annotator, ledger, most, .. } = self;
+        let mut counting = ledger.as_deref().map(|ledger| Counting { ledger, number });
+        let mut reading = reading(tables, reader, filter.as_deref(), annotator.is_some());
+        // Messages are read before the wait for the annotator, so that other threads wait less for this one.
+        if filter.is_some() {
+            batch.choose(&mut reading, counting);
+            // It is complete: batches after it need not wait until it is written.
+            counting.take().into_iter().for_each(|counting| batch.put_sums(counting));
+        } else if annotator.is_some() {
+            batch.read(tables, reading.reader);
+        }
+        if let Some(annotator) = annotator {
+            annotator.take(number, |annotator| batch.remember(&mut reading, annotator));
         }
         let mut ready = READY;
-        let counting = self.ledger.as_deref().map(|ledger| Counting { ledger, number });
-        batch.each(&self.tables, reader, counting, |record, annotations| {
+        batch.each(&mut reading, counting, |record, annotations| {
             if text.len() > PART || is_large(record) {
                 ordered.put_part(number, text);
             } else if text.len() > ready {
                 ordered.put_ready_part(number, text);
                 ready = text.len() + READY;
             }
-            text.record(&mut self.writer, record, annotations, self.most);
+            text.record(writer, record, annotations, *most);
         });
+        counting.into_iter().for_each(|counting| batch.put_sums(counting));
         if batch.bytes() > OVERFULL {
             *reader = self.reader();
         }
@@ -124,5 +144,33 @@ impl Formatter {
         if let Some(ledger) = &self.ledger {
             ledger.end();
         }
+    }
+}
+
+/// What a batch is read with. With `learns`, the names in records that the filter does not keep matter.
+fn reading<'r>(
+    tables: &'r [LazyTables],
+    reader: &'r mut OutlineReader,
+    filter: Option<&'r Filter>,
+    learns: bool,
+) -> BatchReading<'r> {
+    BatchReading { tables, reader, choice: filter.map(|filter| filter as &dyn RecordChoice), learns }
+}
+
+impl RecordChoice for Filter {
+    fn drops(&self, record: &Record<'_, Outlined<'_>>) -> bool {
+        Filter::drops(self, record)
+    }
+
+    fn judges_outlines(&self) -> bool {
+        !Filter::wants_names(self) && Filter::judges_outlines(self)
+    }
+
+    fn wants_names(&self) -> bool {
+        Filter::wants_names(self)
+    }
+
+    fn keeps(&self, record: &Record<'_>, annotations: Annotations<'_>) -> bool {
+        Filter::keeps(self, record, annotations)
     }
 }

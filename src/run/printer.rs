@@ -1,13 +1,14 @@
 //! The output that prints the records that a filter keeps onto a stream.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use super::batch_sink::BatchSink;
 use super::formatter::Formatter;
 use super::text::{Meter, Text, most_text};
 use super::writer::RecordWriter;
 use crate::filter::Filter;
-use crate::out::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
+use crate::out::tree::{AnnotationStore, Annotations, Annotator};
 use crate::out::{Body, Outlined, Record};
 use crate::pipeline::{Output, StreamKey};
 use crate::proto::Side;
@@ -22,22 +23,19 @@ const KEEP: usize = 2 << 20;
 /// How to print records.
 #[derive(Clone, Copy, Debug)]
 pub struct PrintOptions {
-    /// How many threads work.
+    /// How many threads work. To end after some records, one.
     pub threads: usize,
     /// Bytes of text allowed in addition to those that each byte of a message allows. Messages that would exceed it are printed without
     /// their fields. `None`: no bound.
     pub max_output: Option<u64>,
+    /// The run ends when this many records are printed, if one thread works.
+    pub limit: u64,
 }
 
 /// Prints records onto a stream.
 pub struct Printer<W: Write> {
     mode: Mode<W>,
-    filter: Option<Filter>,
-    /// Makes annotations on the decoding thread. Only a filter needs it: annotations also depend on records that the filter drops, which are
-    /// in no batch. Without a filter, the printing threads make them.
-    annotator: Option<Annotator>,
-    /// How many records may still be printed.
-    left: u64,
+    filter: Option<Arc<Filter>>,
 }
 
 /// How records become text.
@@ -50,40 +48,21 @@ enum Mode<W: Write> {
 
 impl<W: Write> Printer<W> {
     /// Prints the records that `filter` keeps onto `to`.
-    pub fn new(formatter: Formatter, filter: Option<Filter>, printing: PrintOptions, to: W) -> Self {
-        let PrintOptions { threads, max_output } = printing;
+    pub fn new(mut formatter: Formatter, filter: Option<Filter>, printing: PrintOptions, to: W) -> Self {
+        let PrintOptions { threads, max_output, limit } = printing;
         let meter = Meter::new(max_output);
-        let mut formatter = formatter;
         formatter.most = most_text(max_output);
-        let here = threads <= 1 || filter.is_some();
-        let names = filter.as_ref().is_some_and(Filter::wants_names).then(Annotator::default);
-        let annotator = if here { formatter.take_annotator().or(names) } else { None };
-        if filter.is_some() {
-            formatter.defer_nothing();
-        }
+        let filter = filter.map(Arc::new);
         let mode = match threads {
-            0 | 1 => Mode::Direct(Box::new(Direct::new(formatter, meter, to))),
-            _ => Mode::Batched(Box::new(BatchSink::new(formatter, meter, to))),
+            0 | 1 => Mode::Direct(Box::new(Direct::new(formatter, filter.clone(), meter, limit, to))),
+            _ => Mode::Batched(Box::new(BatchSink::new(formatter.for_batches(filter.clone()), meter, to))),
         };
-        Printer { mode, filter, annotator, left: u64::MAX }
-    }
-
-    /// Ends the run after `count` records.
-    #[must_use]
-    pub fn stopping_after(self, count: u64) -> Self {
-        let mut printer = Printer { left: count, ..self };
-        // Records that are read and not printed are counted, too.
-        if count < u64::MAX
-            && let Some(batches) = printer.batches()
-        {
-            batches.formatter.defer_nothing();
-        }
-        printer
+        Printer { mode, filter }
     }
 
     /// The filter. After the last record, it knows which of its names occurred.
     pub fn filter(&self) -> Option<&Filter> {
-        self.filter.as_ref()
+        self.filter.as_deref()
     }
 
     /// How many messages were printed without their fields.
@@ -124,11 +103,10 @@ impl<W: Write> Printer<W> {
 
     /// Whether printing is done: enough records were printed, or writing failed.
     pub(super) fn is_done(&self) -> bool {
-        self.left == 0
-            || match &self.mode {
-                Mode::Direct(direct) => direct.error.is_some(),
-                Mode::Batched(batches) => batches.ordered.has_failed(),
-            }
+        match &self.mode {
+            Mode::Direct(direct) => direct.is_done(),
+            Mode::Batched(batches) => batches.ordered.has_failed(),
+        }
     }
 }
 
@@ -137,69 +115,39 @@ impl<W: Write> Output for Printer<W> {
         if self.is_done() {
             return;
         }
-        let mut kept = self.filter.is_none();
-        if let (Some(filter), Some(annotator)) = (&self.filter, &mut self.annotator)
-            && !filter.wants_names()
-            && teaches_nothing(record)
-        {
-            kept = filter.keeps(record, Annotations::default());
-            if !kept {
-                return annotator.pass(record);
-            }
-        }
-        let store = match &mut self.mode {
-            Mode::Direct(direct) => direct.cleared_store(),
-            Mode::Batched(batches) => batches.batch.annotation_store(),
-        };
-        let mut own = self.annotator.as_mut().map(|annotator| annotator.see(record, store));
-        if let Some(filter) = self.filter.as_ref().filter(|_| !kept)
-            && !filter.keeps(record, own.map(|own| store.get(own)).unwrap_or_default())
-        {
-            return own.into_iter().for_each(|own| store.drop_last(own));
-        }
-        if let (Some(annotator), Some(own)) = (&mut self.annotator, &mut own) {
-            annotator.print(record, own);
-        }
-        self.left -= 1;
         match &mut self.mode {
-            Mode::Direct(direct) => direct.record(record, own.unwrap_or_default()),
-            Mode::Batched(batches) => batches.record(record, own),
+            Mode::Direct(direct) => direct.record(record),
+            Mode::Batched(batches) => batches.record(record),
         }
     }
 
-    /// Batches can read a message when they print it. A filter needs its tree before that, if it does not drop it by its outline.
+    /// Batches can read a message when they print it. A direct printer needs its tree before that, if the filter does not drop it by its outline.
     fn wants_outlines(&self) -> bool {
-        match (&self.filter, &self.mode) {
-            (Some(filter), _) => !filter.wants_names() && filter.judges_outlines(),
-            (None, Mode::Direct(_)) => false,
-            (None, Mode::Batched(batches)) => batches.wants_outlines(),
+        match &self.mode {
+            Mode::Direct(direct) => direct.wants_outlines(),
+            Mode::Batched(batches) => batches.wants_outlines(),
         }
     }
 
     fn chooses_outlines(&self) -> bool {
-        self.filter.is_some()
+        matches!(self.mode, Mode::Direct(_))
     }
 
-    /// A dropped message may still contain a name that a later record shows.
     fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        let Some(filter) = &self.filter else { return false };
-        self.annotator.is_some() && !record.body.outline.is_nameless() || !filter.drops(record)
+        matches!(&self.mode, Mode::Direct(direct) if direct.wants_tree(record))
     }
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         if self.is_done() {
             return;
         }
-        if self.filter.is_some() {
-            return self.annotator.iter_mut().for_each(|annotator| annotator.pass(record));
-        }
-        self.left -= 1;
-        if let Mode::Batched(batches) = &mut self.mode {
-            batches.outline(record);
+        match &mut self.mode {
+            // The filter drops it.
+            Mode::Direct(direct) => direct.annotator.iter_mut().for_each(|annotator| annotator.pass(record)),
+            Mode::Batched(batches) => batches.outline(record),
         }
     }
 
-    /// A filter needs trees before batches have them.
     fn defers(&self) -> bool {
         matches!(&self.mode, Mode::Batched(batches) if batches.defers())
     }
@@ -238,7 +186,12 @@ struct Direct<W: Write> {
     writer: RecordWriter,
     /// The most bytes of text that one message may have.
     most: usize,
+    filter: Option<Arc<Filter>>,
+    /// Makes the annotations, also for records that the filter drops: later ones depend on them.
+    annotator: Option<Annotator>,
     annotations: AnnotationStore,
+    /// How many records may still be printed.
+    left: u64,
     buffer: Text,
     meter: Meter,
     to: W,
@@ -246,23 +199,52 @@ struct Direct<W: Write> {
 }
 
 impl<W: Write> Direct<W> {
-    fn new(formatter: Formatter, meter: Meter, to: W) -> Self {
-        let Formatter { writer, most, .. } = formatter;
-        let (annotations, buffer) = (AnnotationStore::default(), Text::default());
-        Direct { writer, most, annotations, buffer, meter, to, error: None }
+    fn new(formatter: Formatter, filter: Option<Arc<Filter>>, meter: Meter, limit: u64, to: W) -> Self {
+        let annotator = formatter.annotator(filter.as_deref());
+        let (Formatter { writer, most, .. }, annotations) = (formatter, AnnotationStore::default());
+        let (left, buffer, error) = (limit, Text::default(), None);
+        Direct { writer, most, filter, annotator, annotations, left, buffer, meter, to, error }
     }
 
-    /// Takes the annotations of the next record.
-    fn cleared_store(&mut self) -> &mut AnnotationStore {
-        self.annotations.clear(BUFFER);
-        &mut self.annotations
+    fn is_done(&self) -> bool {
+        self.left == 0 || self.error.is_some()
     }
 
-    fn record(&mut self, record: &Record<'_>, own: AnnotationRange) {
+    fn record(&mut self, record: &Record<'_>) {
+        let mut kept = self.filter.is_none();
+        if let (Some(filter), Some(annotator)) = (&self.filter, &mut self.annotator)
+            && !filter.wants_names()
+            && teaches_nothing(record)
+        {
+            kept = filter.keeps(record, Annotations::default());
+            if !kept {
+                return annotator.pass(record);
+            }
+        }
+        let store = &mut self.annotations;
+        store.clear(BUFFER);
+        let mut own = self.annotator.as_mut().map(|annotator| annotator.see(record, store)).unwrap_or_default();
+        if let Some(filter) = self.filter.as_ref().filter(|_| !kept)
+            && !filter.keeps(record, store.get(own))
+        {
+            return;
+        }
+        self.annotator.iter_mut().for_each(|annotator| annotator.print(record, &mut own));
+        self.left -= 1;
         self.buffer.record(&mut self.writer, record, self.annotations.get(own), self.most);
         if self.buffer.len() >= BUFFER {
             self.flush();
         }
+    }
+
+    fn wants_outlines(&self) -> bool {
+        self.filter.as_ref().is_some_and(|filter| !filter.wants_names() && filter.judges_outlines())
+    }
+
+    /// A dropped message may still contain a name that a later record shows.
+    fn wants_tree(&self, record: &Record<'_, Outlined<'_>>) -> bool {
+        let Some(filter) = &self.filter else { return true };
+        self.annotator.is_some() && !record.body.outline.is_nameless() || !filter.drops(record)
     }
 
     fn flush(&mut self) {

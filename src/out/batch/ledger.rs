@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::hashing::SeededMap;
 use crate::proto::{Side, Transport};
 use crate::session::{Counts, SaidOnce};
-use crate::tree::{ProblemCounts, Tree};
+use crate::tree::{Outline, ProblemCounts, Tree};
 
 /// A stream, by its transport and number.
 pub type StreamNumber = (Transport, u32);
@@ -78,25 +78,32 @@ impl BatchSums {
     /// Counts a message, and leaves out of its tree a note that an earlier message had. Returns whether the message has the first such note.
     pub(super) fn message(&mut self, message: &MessageToCount, tree: &mut Tree, counting: Counting<'_>) -> bool {
         let MessageToCount { stream, from, length, once } = *message;
-        // Only the ends of TCP's streams are records, so nobody asks for the sums of the others.
-        let mut unasked = StreamSums::default();
-        let sums = match stream.0 {
-            Transport::Tcp => self.streams.entry(stream).or_default(),
-            Transport::Udp => &mut unasked,
-        };
         let said = once.filter(|text| tree.problems().iter().any(|problem| problem.has_text(text)));
         let keeps_first = said.is_some_and(|text| {
+            let sums = self.streams.entry(stream).or_default();
             if !sums.once.is_said() && counting.before(stream).once.is_said() {
                 sums.once.set_said();
             }
             sums.once.in_tree(text, from, tree)
         });
         // The payload was counted when it came.
-        let bytes = Counts { payload: 0, ..Counts::of_message(tree, length) };
-        sums.bytes(from).add(bytes);
-        self.totals.bytes.add(bytes);
+        self.add(message, Counts { payload: 0, ..Counts::of_message(tree, length) });
         self.totals.problems.add(tree.problems());
         keeps_first
+    }
+
+    /// Counts a message whose outline is whole. None of its notes is [said once](crate::session::Message::once).
+    pub(super) fn outlined(&mut self, message: &MessageToCount, outline: &Outline) {
+        self.add(message, Counts { explained: message.length as u64, ..Counts::default() });
+        self.totals.problems.add(outline.problems());
+    }
+
+    fn add(&mut self, message: &MessageToCount, bytes: Counts) {
+        self.totals.bytes.add(bytes);
+        // Only the ends of TCP's streams are records, so the sums of the others are not needed.
+        if message.stream.0 == Transport::Tcp {
+            self.streams.entry(message.stream).or_default().bytes(message.from).add(bytes);
+        }
     }
 
     /// How many notes of a side's messages of a stream were left out so far.

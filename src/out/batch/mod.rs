@@ -1,15 +1,24 @@
 //! Records that wait to be written: copies of the records that outputs receive, packed into a few vectors that are reused. Trees are not copied but
 //! swapped for unused ones. If a message came as an outline, its bytes are kept, and the thread that writes the batch reads them into a tree. If messages are [deferred](crate::tree::Deferring), that thread
-//! also counts what is in all of them.
+//! also counts what is in all of them. If only some records are wanted, it chooses them, too.
 //!
 //! It knows the parts of a record. It knows neither the pipeline that fills it nor the output formats.
+
+mod choice;
+mod ledger;
+mod outline_reader;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::ledger::{BatchSums, Counting, MessageToCount, StreamNumber};
-use super::outline_reader::{OutlineReader, TablesByName};
-use super::tree::{AnnotationRange, AnnotationStore, Annotations, Annotator};
+use choice::Fate;
+pub use choice::RecordChoice;
+use ledger::{BatchSums, MessageToCount};
+pub use ledger::{Counting, Ledger, MessageTotals, StreamNumber};
+pub use outline_reader::OutlineReader;
+use outline_reader::TablesByName;
+
+use super::tree::{AnnotationRange, AnnotationStore, Annotations};
 use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
@@ -60,6 +69,7 @@ struct Head {
     service: Range,
     round_trips: RoundTrips,
     annotations: AnnotationRange,
+    fate: Fate,
     what: BatchedBody,
 }
 
@@ -81,6 +91,8 @@ enum BatchedBody {
         end: EndedBy,
         text: Range,
         counts: Counts,
+        /// Whether the counts have what is in messages.
+        counted: bool,
     },
 }
 
@@ -119,22 +131,11 @@ impl Batch {
                 BatchedBody::Event(self.events.len() - 1)
             }
             Body::StreamEnd { end, text, counts } => {
-                BatchedBody::StreamEnd { end: *end, text: self.keep(text), counts: *counts }
+                let text = self.keep(text);
+                BatchedBody::StreamEnd { end: *end, text, counts: *counts, counted: false }
             }
         };
         self.head(record, what);
-    }
-
-    /// Where the annotations of its records are kept.
-    pub fn annotation_store(&mut self) -> &mut AnnotationStore {
-        &mut self.annotation_store
-    }
-
-    /// Sets the annotations of the record that was added last.
-    pub fn annotate(&mut self, annotations: AnnotationRange) {
-        if let Some(head) = self.heads.last_mut() {
-            head.annotations = annotations;
-        }
     }
 
     /// Adds a message that came as an outline.
@@ -181,6 +182,7 @@ impl Batch {
             service,
             round_trips,
             annotations,
+            fate: Fate::Open,
             what,
         });
     }
@@ -198,66 +200,58 @@ impl Batch {
         let (mut tables, mut ahead) = (TablesByName::new(tables), 0);
         for head in &mut self.heads {
             let BatchedBody::Message { bytes, fields, counted: None, .. } = &mut head.what else { continue };
-            let FieldsAt::Unread(Unread { id, context }) = *fields else { continue };
+            let FieldsAt::Unread(unread) = *fields else { continue };
             let Some(tables) = tables.of(head.protocol).filter(|_| ahead < AHEAD) else { continue };
-            reader.set_context(context.and_then(|context| self.contexts.get(context)));
-            reader.read(tables, id, head.from, message_bytes(&self.bytes, *bytes));
+            reader.set_context(unread.context.and_then(|context| self.contexts.get(context)));
+            reader.read(tables, unread.id, head.from, message_bytes(&self.bytes, *bytes));
             ahead += reader.tree.size();
-            *fields = FieldsAt::Tree(self.trees.len());
-            let another = self.spare.pop().unwrap_or_default();
-            self.trees.push(std::mem::replace(&mut reader.tree, another));
+            *fields = keep_tree(&mut self.trees, &mut self.spare, reader);
         }
         self.expected = self.trees.len();
     }
 
-    /// Annotates the records with what earlier ones say about them. Messages should be [read](Batch::read) before.
-    pub fn remember(&mut self, tables: &[LazyTables], reader: &mut OutlineReader, history: &mut Annotator) {
-        let (mut tables, mut store) = (TablesByName::new(tables), std::mem::take(&mut self.annotation_store));
-        self.each_head(|batch, head| {
-            let mut annotations = AnnotationRange::default();
-            batch.prepare(head, &mut tables, reader, None);
-            batch.show(head, &mut tables, reader, |record| annotations = history.next(record, &mut store));
-            head.annotations = annotations;
-        });
-        self.annotation_store = store;
-    }
-
-    /// Counts what is in the messages added so far, and returns how many notes of a side's messages of a stream were left out in all.
+    /// Counts what is in the messages added so far, and chooses among the records. Returns how many notes of a side's messages of a stream were left out in all.
     pub fn left_out(
         &mut self,
-        stream: StreamNumber,
-        from: Side,
-        tables: &[LazyTables],
-        reader: &mut OutlineReader,
+        direction: (StreamNumber, Side),
+        reading: &mut BatchReading<'_>,
         counting: Counting<'_>,
     ) -> u64 {
-        let mut by_name = TablesByName::new(tables);
-        self.read(tables, reader);
-        self.each_head(|batch, head| {
-            if matches!(head.what, BatchedBody::Message { .. }) {
-                batch.prepare(head, &mut by_name, reader, Some(counting));
-            }
-        });
+        if reading.choice.is_some() {
+            self.choose(reading, Some(counting));
+        } else {
+            self.read(reading.tables, reading.reader);
+            let mut tables = TablesByName::new(reading.tables);
+            self.each_head(|batch, head| {
+                if matches!(head.what, BatchedBody::Message { .. }) {
+                    batch.prepare(head, &mut tables, reading.reader, Some(counting));
+                }
+            });
+        }
+        let (stream, from) = direction;
         self.sums.left_out(stream, from, counting)
     }
 
-    /// Calls `write` with every record as it was added, and its annotations. `tables` are those of the run. With `counting`, also counts what is in the messages.
+    /// Calls `write` with every record as it was added, unless it was not chosen, and its annotations. With `counting`, also counts what is in the messages.
     pub fn each(
         &mut self,
-        tables: &[LazyTables],
-        reader: &mut OutlineReader,
+        reading: &mut BatchReading<'_>,
         counting: Option<Counting<'_>>,
         mut write: impl FnMut(&Record<'_>, Annotations<'_>),
     ) {
-        let mut tables = TablesByName::new(tables);
+        let mut tables = TablesByName::new(reading.tables);
         self.each_head(|batch, head| {
-            batch.prepare(head, &mut tables, reader, counting);
-            let annotations = batch.annotation_store.get(head.annotations);
-            batch.show(head, &mut tables, reader, |record| write(record, annotations));
+            if matches!(head.fate, Fate::Open | Fate::Chosen) {
+                batch.prepare(head, &mut tables, reading.reader, counting);
+                let annotations = batch.annotation_store.get(head.annotations);
+                batch.show(head, &mut tables, reading.reader, |record| write(record, annotations));
+            }
         });
-        if let Some(counting) = counting {
-            counting.put(std::mem::take(&mut self.sums));
-        }
+    }
+
+    /// Adds what was counted to the sums of all batches. Nothing more may be counted then.
+    pub fn put_sums(&mut self, counting: Counting<'_>) {
+        counting.put(std::mem::take(&mut self.sums));
     }
 
     fn each_head(&mut self, mut each: impl FnMut(&mut Batch, &mut Head)) {
@@ -277,8 +271,9 @@ impl Batch {
         let (stream, from) = ((head.transport, head.stream), head.from);
         let (bytes, fields, once, counted) = match &mut head.what {
             BatchedBody::Message { bytes, fields, once, counted, .. } => (*bytes, *fields, *once, counted),
-            BatchedBody::StreamEnd { counts, .. } => {
-                if let Some(counting) = counting {
+            BatchedBody::StreamEnd { counts, counted, .. } => {
+                if let Some(counting) = counting.filter(|_| !*counted) {
+                    *counted = true;
                     counts.add(self.sums.end(stream, from, counting));
                 }
                 return;
@@ -306,7 +301,7 @@ impl Batch {
     }
 
     fn show(&self, head: &Head, tables: &mut TablesByName<'_>, reader: &OutlineReader, to: impl FnOnce(&Record<'_>)) {
-        let Head { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = *head;
+        let Head { from, protocol, .. } = *head;
         let service = self.text(head.service);
         let message;
         let body = match head.what {
@@ -325,9 +320,15 @@ impl Batch {
                 let Some(event) = self.events.get(at) else { return };
                 Body::Event(event)
             }
-            BatchedBody::StreamEnd { end, text, counts } => Body::StreamEnd { end, text: self.text(text), counts },
+            BatchedBody::StreamEnd { end, text, counts, .. } => Body::StreamEnd { end, text: self.text(text), counts },
         };
-        to(&Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body });
+        to(&self.record(head, body));
+    }
+
+    fn record<B>(&self, head: &Head, body: B) -> Record<'_, B> {
+        let Head { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = *head;
+        let service = self.text(head.service);
+        Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body }
     }
 
     /// Whether it has no records.
@@ -386,6 +387,24 @@ impl Batch {
     }
 }
 
+/// What a batch is read with.
+pub struct BatchReading<'r> {
+    /// The tables of the run.
+    pub tables: &'r [LazyTables],
+    /// Reads messages that came as outlines.
+    pub reader: &'r mut OutlineReader,
+    /// Which records are wanted; all, if there is none.
+    pub choice: Option<&'r dyn RecordChoice>,
+    /// Whether the names in records that are not wanted matter.
+    pub learns: bool,
+}
+
+/// Moves the reader's tree to the others.
+fn keep_tree(trees: &mut Vec<Tree>, spare: &mut Vec<Tree>, reader: &mut OutlineReader) -> FieldsAt {
+    trees.push(std::mem::replace(&mut reader.tree, spare.pop().unwrap_or_default()));
+    FieldsAt::Tree(trees.len() - 1)
+}
+
 /// The bytes of a message, of those of all.
 fn message_bytes(all: &[u8], place: Range) -> &[u8] {
     all.get(place.0..place.1).unwrap_or(&[])
@@ -440,7 +459,8 @@ mod tests {
             body: Outlined { message: &message, id, tables: tables[0].get(), outline: &outline },
         });
         let mut found = Vec::new();
-        batch.each(&tables, &mut OutlineReader::new(limits), None, |record, _| {
+        let reader = &mut OutlineReader::new(limits);
+        batch.each(&mut BatchReading { tables: &tables, reader, choice: None, learns: false }, None, |record, _| {
             let Body::Message { message, tree, .. } = &record.body else { panic!("a message") };
             assert_eq!((message.name.raw(), message.bytes), (name, &bytes[..]));
             found.push(tree.problems().len());

@@ -1,4 +1,4 @@
-//! Reads messages that came as outlines, from their bytes, on any thread.
+//! Reads messages that came as outlines, from their bytes, on any thread: into trees, or into outlines again.
 //!
 //! It knows tables and the evaluator. It knows no batch and no thread.
 
@@ -7,12 +7,13 @@ use std::sync::Arc;
 use crate::proto::LazyTables;
 use crate::session::Side;
 use crate::table::{Evaluator, MessageId, MessageLimits, Tables};
-use crate::tree::{SharedContext, Tree};
+use crate::tree::{Outline, SharedContext, Tree};
 
 /// Reads messages that came as outlines, from their bytes.
 pub struct OutlineReader {
     evaluator: Evaluator,
     pub(super) tree: Tree,
+    pub(super) outline: Outline,
 }
 
 impl OutlineReader {
@@ -20,7 +21,7 @@ impl OutlineReader {
     pub fn new(limits: MessageLimits) -> OutlineReader {
         let mut evaluator = Evaluator::default();
         evaluator.limits = limits;
-        OutlineReader { evaluator, tree: Tree::new() }
+        OutlineReader { evaluator, tree: Tree::new(), outline: Outline::default() }
     }
 
     /// Sets what messages are read with, if they need it.
@@ -35,6 +36,13 @@ impl OutlineReader {
     pub(super) fn read(&mut self, tables: &Tables, id: MessageId, from: Side, bytes: &[u8]) {
         let Some(def) = tables.message(id) else { return self.tree.clear() };
         self.evaluator.message(tables, def.service, from.index(), bytes, &mut self.tree);
+    }
+
+    /// Reads a message into an outline. Returns whether that is all there is to know.
+    pub(super) fn read_outline(&mut self, tables: &Tables, id: MessageId, from: Side, bytes: &[u8]) -> bool {
+        let Some(def) = tables.message(id) else { return false };
+        self.evaluator.message(tables, def.service, from.index(), bytes, &mut self.outline);
+        self.outline.is_whole()
     }
 }
 

@@ -1,0 +1,149 @@
+//! Chooses the records of a batch that are written. Most messages that are not are only read into outlines.
+//!
+//! It knows what may be asked about a record. It knows no filter.
+
+use super::{AHEAD, keep_tree, message_bytes};
+use super::{Batch, BatchReading, BatchedBody, Counting, FieldsAt, Head, MessageToCount, OutlineReader, TablesByName};
+use crate::captured::Captured;
+use crate::out::tree::{AnnotationRange, Annotations, Annotator};
+use crate::record::{Body, Outlined, Record};
+use crate::session::Message;
+
+/// Which records are wanted. Any thread may ask, in any order.
+pub trait RecordChoice {
+    /// Whether a message of which only the outline was read is certainly not wanted.
+    fn drops(&self, record: &Record<'_, Outlined<'_>>) -> bool;
+
+    /// Whether it pays to ask that at present.
+    fn judges_outlines(&self) -> bool;
+
+    /// Whether [`keeps`](RecordChoice::keeps) depends on the annotations.
+    fn wants_names(&self) -> bool;
+
+    /// Whether a record is wanted.
+    fn keeps(&self, record: &Record<'_>, annotations: Annotations<'_>) -> bool;
+}
+
+/// What becomes of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It was not asked about.
+    Open,
+    /// It is written.
+    Chosen,
+    /// It is not written, but later records may show a name that it gives.
+    Heard,
+    /// It is not written, and changes nothing in later records.
+    Passed,
+}
+
+impl Batch {
+    /// Chooses among the records, as far as no names of earlier ones are needed for that, and counts what is in them.
+    pub fn choose(&mut self, reading: &mut BatchReading<'_>, counting: Option<Counting<'_>>) {
+        let Some(choice) = reading.choice else { return };
+        let (mut tables, mut ahead) = (TablesByName::new(reading.tables), 0);
+        self.each_head(|batch, head| {
+            if head.fate != Fate::Open {
+                return;
+            }
+            if choice.judges_outlines() && batch.is_dropped(head, &mut tables, reading, counting) {
+                head.fate = Fate::Passed;
+                return;
+            }
+            batch.prepare(head, &mut tables, reading.reader, counting);
+            if !choice.wants_names() {
+                let (mut fate, learns) = (Fate::Open, reading.learns);
+                batch.show(head, &mut tables, reading.reader, |record| fate = fate_of(record, choice, learns));
+                head.fate = fate;
+            }
+            batch.keep_read(head, reading.reader, &mut ahead);
+        });
+        self.expected = self.trees.len();
+    }
+
+    /// Whether the outline of a message tells that it is not wanted and changes nothing in later records. If so, it is counted.
+    fn is_dropped(
+        &mut self,
+        head: &Head,
+        tables: &mut TablesByName<'_>,
+        reading: &mut BatchReading<'_>,
+        counting: Option<Counting<'_>>,
+    ) -> bool {
+        let (Some(choice), reader, learns) = (reading.choice, &mut *reading.reader, reading.learns) else {
+            return false;
+        };
+        let BatchedBody::Message { name, number, offset, bytes, fields, once, counted: None, .. } = head.what else {
+            return false;
+        };
+        let (FieldsAt::Unread(unread), Some(tables)) = (fields, tables.of(head.protocol)) else { return false };
+        // The record of a reply names its request.
+        let replies = tables.message(unread.id).is_none_or(|def| !def.answers.is_empty());
+        let bytes = message_bytes(&self.bytes, bytes);
+        reader.set_context(unread.context.and_then(|context| self.contexts.get(context)));
+        if replies || !reader.read_outline(tables, unread.id, head.from, bytes) {
+            return false;
+        }
+        let outline = &reader.outline;
+        let says = once.is_some_and(|text| outline.problems().iter().any(|problem| problem.has_text(text)));
+        if says || learns && !outline.is_nameless() {
+            return false;
+        }
+        let (name, service, from) = (Captured::new(self.text(name)), self.text(head.service), head.from);
+        let message = &Message { name, number, service, from, offset, bytes, reply: None, no_reply: false, once };
+        let dropped = choice.drops(&self.record(head, Outlined { message, id: unread.id, tables, outline }));
+        if dropped && counting.is_some() {
+            let (stream, length) = ((head.transport, head.stream), bytes.len());
+            self.sums.outlined(&MessageToCount { stream, from, length, once }, outline);
+        }
+        dropped
+    }
+
+    /// Moves the tree that a message was read into to the others, unless these take too much memory or the message is not needed any more.
+    fn keep_read(&mut self, head: &mut Head, reader: &mut OutlineReader, ahead: &mut usize) {
+        if let BatchedBody::Message { fields: fields @ FieldsAt::Unread(_), .. } = &mut head.what
+            && head.fate != Fate::Passed
+            && *ahead < AHEAD
+        {
+            *ahead += reader.tree.size();
+            *fields = keep_tree(&mut self.trees, &mut self.spare, reader);
+        }
+    }
+
+    /// Annotates the records with what earlier ones say about them, and chooses among those of which that decides. Messages should be [read](Batch::read) or
+    /// [chosen](Batch::choose) before.
+    pub fn remember(&mut self, reading: &mut BatchReading<'_>, history: &mut Annotator) {
+        let (mut tables, mut store) = (TablesByName::new(reading.tables), std::mem::take(&mut self.annotation_store));
+        self.each_head(|batch, head| {
+            if head.fate == Fate::Passed {
+                return history.pass(&batch.record(head, ()));
+            }
+            let (mut annotations, mut fate) = (AnnotationRange::default(), head.fate);
+            batch.prepare(head, &mut tables, reading.reader, None);
+            batch.show(head, &mut tables, reading.reader, |record| {
+                annotations = history.see(record, &mut store);
+                if let (Fate::Open, Some(choice)) = (fate, reading.choice) {
+                    fate = if choice.keeps(record, store.get(annotations)) { Fate::Chosen } else { Fate::Heard };
+                }
+                match fate {
+                    Fate::Open | Fate::Chosen => history.print(record, &mut annotations),
+                    Fate::Heard | Fate::Passed => store.drop_last(annotations),
+                }
+            });
+            (head.annotations, head.fate) = (annotations, fate);
+        });
+        self.annotation_store = store;
+    }
+}
+
+/// What becomes of a record. With `learns`, later records may show the names in it.
+fn fate_of(record: &Record<'_>, choice: &dyn RecordChoice, learns: bool) -> Fate {
+    let names = match &record.body {
+        Body::Message { message, tree, .. } => message.reply.is_some() || !tree.is_nameless(),
+        _ => false,
+    };
+    match choice.keeps(record, Annotations::default()) {
+        true => Fate::Chosen,
+        false if learns && names => Fate::Heard,
+        false => Fate::Passed,
+    }
+}
