@@ -83,19 +83,18 @@ impl Batch {
         if replies || !reader.read_outline(tables, unread.id, head.from, bytes) {
             return false;
         }
-        let outline = &reader.outline;
-        let says = once.is_some_and(|text| outline.problems().iter().any(|problem| problem.has_text(text)));
-        if says || learns && !outline.is_nameless() {
+        let (outline, from, length) = (&mut reader.outline, head.from, bytes.len());
+        if learns && !outline.is_nameless() {
             return false;
         }
-        let (name, service, from) = (Captured::new(self.text(name)), self.text(head.service), head.from);
+        let (name, service) = (Captured::new(self.text(name)), self.text(head.service));
         let message = &Message { name, number, service, from, offset, bytes, reply: None, no_reply: false, once };
-        let dropped = choice.drops(&self.record(head, Outlined { message, id: unread.id, tables, outline }));
-        if dropped && counting.is_some() {
-            let (stream, length) = ((head.transport, head.stream), bytes.len());
-            self.sums.outlined(&MessageToCount { stream, from, length, once }, outline);
+        let record = self.record(head, Outlined { message, id: unread.id, tables, outline });
+        if !choice.drops(&record) {
+            return false;
         }
-        dropped
+        let message = MessageToCount { stream: (head.transport, head.stream), from, length, once };
+        counting.is_none_or(|counting| self.sums.outlined(&message, outline, counting))
     }
 
     /// Moves the tree that a message was read into to the others, unless these take too much memory or the message is not needed any more.

@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::hashing::SeededMap;
 use crate::proto::{Side, Transport};
 use crate::session::{Counts, SaidOnce};
-use crate::tree::{Outline, ProblemCounts, Tree};
+use crate::tree::{Outline, Problem, ProblemCounts, Tree};
 
 /// A stream, by its transport and number.
 pub type StreamNumber = (Transport, u32);
@@ -78,24 +78,37 @@ impl BatchSums {
     /// Counts a message, and leaves out of its tree a note that an earlier message had. Returns whether the message has the first such note.
     pub(super) fn message(&mut self, message: &MessageToCount, tree: &mut Tree, counting: Counting<'_>) -> bool {
         let MessageToCount { stream, from, length, once } = *message;
-        let said = once.filter(|text| tree.problems().iter().any(|problem| problem.has_text(text)));
-        let keeps_first = said.is_some_and(|text| {
-            let sums = self.streams.entry(stream).or_default();
-            if !sums.once.is_said() && counting.before(stream).once.is_said() {
-                sums.once.set_said();
-            }
-            sums.once.in_tree(text, from, tree)
-        });
+        let said = once.filter(|text| has_note(tree.problems(), text));
+        let keeps_first = said.is_some_and(|text| self.once(stream, counting).in_tree(text, from, tree));
         // The payload was counted when it came.
         self.add(message, Counts { payload: 0, ..Counts::of_message(tree, length) });
         self.totals.problems.add(tree.problems());
         keeps_first
     }
 
-    /// Counts a message whose outline is whole. None of its notes is [said once](crate::session::Message::once).
-    pub(super) fn outlined(&mut self, message: &MessageToCount, outline: &Outline) {
-        self.add(message, Counts { explained: message.length as u64, ..Counts::default() });
+    /// Counts a message whose outline is whole, without a note that an earlier message had. Returns `false`, and counts nothing, if the message has the first such
+    /// note: the others in it are known from a tree only.
+    pub(super) fn outlined(&mut self, message: &MessageToCount, outline: &mut Outline, counting: Counting<'_>) -> bool {
+        let MessageToCount { stream, from, length, once } = *message;
+        if let Some(text) = once.filter(|text| has_note(outline.problems(), text)) {
+            let once = self.once(stream, counting);
+            if !once.is_said() {
+                return false;
+            }
+            once.add_left_out(from, outline.leave_out(text));
+        }
+        self.add(message, Counts { explained: length as u64, ..Counts::default() });
         self.totals.problems.add(outline.problems());
+        true
+    }
+
+    /// What is known of the note that a stream's messages have once.
+    fn once(&mut self, stream: StreamNumber, counting: Counting<'_>) -> &mut SaidOnce {
+        let once = &mut self.streams.entry(stream).or_default().once;
+        if !once.is_said() && counting.before(stream).once.is_said() {
+            once.set_said();
+        }
+        once
     }
 
     fn add(&mut self, message: &MessageToCount, bytes: Counts) {
@@ -120,6 +133,10 @@ impl BatchSums {
         bytes.add(*sums.bytes(from));
         bytes
     }
+}
+
+fn has_note(problems: &[Problem], text: &str) -> bool {
+    problems.iter().any(|problem| problem.has_text(text))
 }
 
 /// The sums over all streams.
