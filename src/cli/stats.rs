@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::sync::Arc;
 
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
@@ -9,34 +10,70 @@ use super::plan::Plan;
 use crate::facts::{Stats, StreamSummary};
 use crate::filter::RecordFilter;
 use crate::out::stats::{FrameSpan, stats_json, stats_text};
-use crate::out::{Body, Counts, Outlined, Record};
-use crate::pipeline::{Output, StreamKey, StreamOver};
+use crate::out::{Body, Counts, EndedStream, Outlined, Record, Replay, StreamNumber};
+use crate::pipeline::{Output, StreamOver};
+use crate::proto::Ends;
 use crate::run::CaptureRun;
 
-/// Counts records as they come.
-struct StatsOutput {
+/// Counts records.
+struct StatsCounter {
     stats: Stats,
-    /// With a filter, streams are those with a record that it keeps, and their bytes are those of these records.
-    filter: RecordFilter,
-    /// With a filter, what it kept of the open streams.
-    kept: HashMap<StreamKey, Counts>,
-    left: u64,
+    /// With a filter, streams are those with a record that it keeps, and their bytes are those of these records. What it kept of the open streams.
+    kept: Option<HashMap<StreamNumber, Counts>>,
 }
 
-impl Output for StatsOutput {
-    fn record(&mut self, record: &Record<'_>) {
-        let kept = self.filter.keeps(record);
-        if self.left == 0 {
-            return;
-        }
+impl Replay for StatsCounter {
+    fn record(&mut self, record: &Record<'_>, kept: bool) {
         if !kept {
             return self.stats.not_counted(record);
         }
-        self.left -= 1;
         self.stats.record(record);
-        if self.filter.is_some() {
-            let key = StreamKey { transport: record.transport, number: record.stream };
-            self.kept.entry(key).or_default().add(bytes_of(record));
+        if let Some(streams) = &mut self.kept {
+            streams.entry((record.transport, record.stream)).or_default().add(bytes_of(record));
+        }
+    }
+
+    fn outline(&mut self, record: &Record<'_, Outlined<'_>>, kept: bool) {
+        if !kept {
+            return self.stats.outline_not_counted(record);
+        }
+        self.stats.outline(record);
+        if let Some(streams) = &mut self.kept {
+            let explained = record.body.message.bytes.len() as u64;
+            let bytes = Counts { payload: explained, explained, ..Counts::default() };
+            streams.entry((record.transport, record.stream)).or_default().add(bytes);
+        }
+    }
+
+    fn stream_over(&mut self, ended: EndedStream) {
+        let EndedStream { stream, ends, protocol, service, counts, round_trips, learned } = ended;
+        let [mut bytes, server] = counts;
+        bytes.add(server);
+        if let Some(streams) = &mut self.kept {
+            let Some(kept) = streams.remove(&stream) else { return };
+            bytes = kept;
+        }
+        let Ends { client, server, .. } = ends;
+        let (transport, stream) = stream;
+        let protocol = protocol.to_string();
+        let summary = StreamSummary { transport, stream, client, server, protocol, service, bytes, round_trips };
+        self.stats.stream(summary, learned);
+    }
+}
+
+/// Counts records as they come, on one thread.
+struct StatsOutput<'c> {
+    counter: &'c mut StatsCounter,
+    filter: RecordFilter,
+    left: u64,
+}
+
+impl Output for StatsOutput<'_> {
+    fn record(&mut self, record: &Record<'_>) {
+        let kept = self.filter.keeps(record);
+        if self.left > 0 {
+            self.left -= u64::from(kept);
+            self.counter.record(record, kept);
         }
     }
 
@@ -53,39 +90,15 @@ impl Output for StatsOutput {
     }
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        if self.left == 0 {
-            return;
+        if self.left > 0 {
+            let kept = self.filter.filter().is_none_or(|filter| filter.decides(record) == Some(true));
+            self.left -= u64::from(kept);
+            self.counter.outline(record, kept);
         }
-        if let Some(filter) = self.filter.filter() {
-            if filter.decides(record) != Some(true) {
-                return self.stats.outline_not_counted(record);
-            }
-            let key = StreamKey { transport: record.transport, number: record.stream };
-            let explained = record.body.message.bytes.len() as u64;
-            self.kept.entry(key).or_default().add(Counts { payload: explained, explained, ..Counts::default() });
-        }
-        self.left -= 1;
-        self.stats.outline(record);
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
-        let [mut bytes, server] = over.counts;
-        bytes.add(server);
-        if self.filter.is_some() {
-            let Some(kept) = self.kept.remove(&over.key) else { return };
-            bytes = kept;
-        }
-        let summary = StreamSummary {
-            transport: over.key.transport,
-            stream: over.key.number,
-            client: over.ends.client,
-            server: over.ends.server,
-            protocol: over.protocol.to_string(),
-            service: over.service.to_string(),
-            bytes,
-            round_trips: over.round_trips,
-        };
-        self.stats.stream(summary, over.learned.clone());
+        self.counter.stream_over(over.into());
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {
@@ -95,9 +108,16 @@ impl Output for StatsOutput {
 
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(args)?;
-    let filter = RecordFilter::new(filter);
-    let mut counter = StatsOutput { stats: Stats::default(), filter, kept: HashMap::new(), left: limit };
-    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut counter);
+    let filter = filter.map(Arc::new);
+    let mut counter = StatsCounter { stats: Stats::default(), kept: filter.is_some().then(HashMap::new) };
+    let in_order = setup.pseudonyms.is_some() || filter.as_ref().is_some_and(|filter| filter.wants_names());
+    let run = CaptureRun::new(&reading, setup)?;
+    let mut outcome = if reading.threads == 1 || in_order {
+        let filter = RecordFilter::new(filter.clone());
+        run.into_output(&mut StatsOutput { counter: &mut counter, filter, left: limit })
+    } else {
+        run.into_replay(&mut counter, filter.clone())
+    };
     let mut error = outcome.error.take();
     if let Some(error) = error.take_if(|error| !error.is_of_captures()) {
         // A file could not be written: what was counted is not the whole.
@@ -115,7 +135,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     if let Some(error) = error {
         return Err(error.into());
     }
-    let status = ending.status(&outcome, counter.filter.filter())?;
+    let status = ending.status(&outcome, filter.as_deref())?;
     // The tables say what the summary says.
     if args.json {
         ending.say_summary(&outcome);

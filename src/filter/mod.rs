@@ -228,14 +228,14 @@ impl Filter {
 /// A filter with what it needs to know of earlier records, for an output that sees all of them; without a filter it keeps every record.
 #[derive(Default)]
 pub struct RecordFilter {
-    filter: Option<Filter>,
+    filter: Option<Arc<Filter>>,
     annotator: RecordAnnotator,
 }
 
 impl RecordFilter {
     /// Keeps the records that `filter` keeps.
-    pub fn new(filter: Option<Filter>) -> RecordFilter {
-        RecordFilter { filter, annotator: RecordAnnotator::default() }
+    pub fn new(filter: Option<impl Into<Arc<Filter>>>) -> RecordFilter {
+        RecordFilter { filter: filter.map(Into::into), annotator: RecordAnnotator::default() }
     }
 
     /// Whether the next record is kept. Every record of the capture has to be asked about, in order.
@@ -257,7 +257,7 @@ impl RecordFilter {
 
     /// The filter. After the last record, it knows whether its names occurred.
     pub fn filter(&self) -> Option<&Filter> {
-        self.filter.as_ref()
+        self.filter.as_deref()
     }
 }
 

@@ -35,7 +35,10 @@ mod zone;
 mod zone_utc;
 
 pub use crate::record::{Body, Counts, EVENTS, EndedBy, Outlined, Record, RoundTrip, RoundTrips, event_word};
-pub use batch::{Batch, BatchReading, Counting, Ledger, MessageTotals, OutlineReader, RecordChoice, StreamNumber};
+pub use batch::{
+    Batch, BatchReading, Counting, EndedStream, Ledger, MessageTotals, OutlineReader, RecordChoice, Replay,
+    StreamNumber,
+};
 pub use clock::format_time;
 #[cfg(feature = "cli")]
 pub use csv::csv_cell;

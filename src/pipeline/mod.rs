@@ -155,6 +155,11 @@ impl Pipeline {
         Summary { flow: self.flow.stats(), ..self.table.shared.summary }
     }
 
+    /// What it works with.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.table.shared.setup
+    }
+
     /// Adds what an output that [defers](Output::defers) has counted in messages.
     pub(crate) fn add_totals(&mut self, totals: MessageTotals) {
         let summary = &mut self.table.shared.summary;

@@ -2,7 +2,7 @@
 //!
 //! It names the arguments of an output. It knows no output and no protocol.
 
-use crate::out::{Outlined, Record, RoundTrips};
+use crate::out::{EndedStream, Outlined, Record, RoundTrips};
 use crate::proto::{Ends, Learned, Side, Transport};
 use crate::session::Counts;
 use crate::tree::Tree;
@@ -120,4 +120,19 @@ pub struct StreamOver<'a> {
     pub round_trips: RoundTrips,
     /// Facts that the stream told about its network, for `stats`.
     pub learned: Vec<Learned>,
+}
+
+impl From<&StreamOver<'_>> for EndedStream {
+    fn from(over: &StreamOver<'_>) -> EndedStream {
+        let StreamOver { key, ends, protocol, service, counts, round_trips, learned } = over;
+        EndedStream {
+            stream: (key.transport, key.number),
+            ends: *ends,
+            protocol,
+            service: service.to_string(),
+            counts: *counts,
+            round_trips: *round_trips,
+            learned: learned.clone(),
+        }
+    }
 }

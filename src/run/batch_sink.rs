@@ -1,12 +1,12 @@
-//! Collects the pipeline's records when several threads print: into the batch of the thread that decodes now.
+//! Collects the pipeline's records when several threads work: into the batch of the thread that decodes now.
+//!
+//! It knows neither threads nor what becomes of a batch: that is the [`BatchConsumer`]'s.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::formatter::{Formatter, OVERFULL};
-use super::ordered::OrderedWriter;
-use super::text::{Meter, Text};
-use crate::out::{Batch, Body, Outlined, Record, StreamNumber};
+use crate::out::{Batch, Body, Ledger, OutlineReader, Outlined, Record, StreamNumber};
+use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::proto::Side;
 use crate::tree::Tree;
 
@@ -15,31 +15,48 @@ use crate::tree::Tree;
 /// JSON: 0.56 s with batches of 256 KiB, 0.47 with 512, 0.44 with 768 and with 1024, 0.57 with 2048; 0.70 with one thread.
 const BATCH: usize = 768 << 10;
 
+/// A frame that closes a gap may complete many records at once. A batch that has grown to this many bytes is consumed before more is added.
+pub(super) const OVERFULL: usize = 4 << 20;
+
+/// Does something with batches. Each thread has a copy, and consumes the batches that it decoded.
+pub(super) trait BatchConsumer: Clone + Send + Sync {
+    /// What this thread reads messages with that came as outlines.
+    fn reader(&self) -> OutlineReader;
+
+    /// The sums over the messages that were consumed. `None` if the pipeline counts them.
+    fn ledger(&self) -> Option<&Ledger>;
+
+    /// Whether outlines of messages are enough at present.
+    fn wants_outlines(&self) -> bool;
+
+    /// How many notes of a side's messages of a stream were left out so far. `batch` has the last of these messages, and will be batch `number`.
+    fn left_out(&self, number: u64, batch: &mut Batch, direction: (StreamNumber, Side)) -> u64;
+
+    /// Consumes batch `number`, and leaves it empty.
+    fn consume(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader);
+
+    /// Whether it failed. It needs no more batches then.
+    fn has_failed(&self) -> bool;
+
+    /// A batch will never come. Releases the threads that wait for it.
+    fn give_up(&self);
+}
+
 /// Collects records into batches, which are numbered from 0.
-pub(super) struct BatchSink<W> {
+pub(super) struct BatchSink<C> {
     pub(super) batch: Batch,
     /// The number of this batch.
     pub(super) next: u64,
-    pub(super) ordered: Arc<OrderedWriter<W>>,
-    pub(super) formatter: Formatter,
+    pub(super) consumer: C,
     /// How many threads wait to decode.
     pub(super) waiting: Arc<AtomicUsize>,
     /// While a batch has fewer bytes than this, messages are added as outlines.
     outlined: usize,
 }
 
-impl<W: std::io::Write> BatchSink<W> {
-    pub(super) fn new(formatter: Formatter, meter: Meter, to: W) -> Self {
-        let ordered = Arc::new(OrderedWriter::new(meter, to));
-        BatchSink { batch: Batch::default(), next: 0, ordered, formatter, waiting: Arc::default(), outlined: 0 }
-    }
-
-    /// Whether the next message should come as an outline, so that its tree is made when it is printed: at the beginning of a batch, and while another thread
-    /// waits to decode. So should those that the filter may drop without their trees.
-    pub(super) fn wants_outlines(&self) -> bool {
-        self.batch.bytes() < self.outlined
-            || self.waiting.load(Ordering::Relaxed) > 0
-            || self.formatter.judges_outlines()
+impl<C: BatchConsumer> BatchSink<C> {
+    pub(super) fn new(consumer: C) -> Self {
+        BatchSink { batch: Batch::default(), next: 0, consumer, waiting: Arc::default(), outlined: 0 }
     }
 
     /// Chooses how much of the next batch is read as outlines: more if another thread waits when a batch is complete, otherwise less. Of fixed shares, a third to a half
@@ -51,49 +68,60 @@ impl<W: std::io::Write> BatchSink<W> {
         };
     }
 
-    /// Adds a record.
-    pub(super) fn record(&mut self, record: &Record<'_>) {
-        self.batch.push(record);
-        // A message's tree follows. The batch is not complete before.
-        if !matches!(record.body, Body::Message { .. }) {
-            self.print_overfull();
-        }
-    }
-
-    /// Takes the tree of the message that was the last record.
-    pub(super) fn take(&mut self, tree: &mut Tree) {
-        self.batch.take(tree);
-        self.print_overfull();
-    }
-
-    /// Adds a message that came as an outline.
-    pub(super) fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        self.batch.outline(record);
-        self.print_overfull();
-    }
-
-    /// Whether messages may be [deferred](crate::tree::Deferring).
-    pub(super) fn defers(&self) -> bool {
-        self.formatter.ledger().is_some()
-    }
-
-    /// How many notes of a side's messages of a stream were left out so far.
-    pub(super) fn left_out(&mut self, stream: StreamNumber, from: Side) -> u64 {
-        self.formatter.left_out(self.next, &mut self.batch, (stream, from))
-    }
-
-    fn print_overfull(&mut self) {
+    fn consume_overfull(&mut self) {
         if self.batch.bytes() >= OVERFULL {
-            let mut text = Text::default();
-            let mut reader = self.formatter.reader();
-            self.formatter.format(self.next, &mut self.batch, &mut reader, &mut text, &self.ordered);
-            self.ordered.put(self.next, text);
+            let mut reader = self.consumer.reader();
+            self.consumer.consume(self.next, &mut self.batch, &mut reader);
             self.next += 1;
         }
     }
+}
 
-    /// Whether the batch should be printed now. Before input that may block, every record should.
-    pub(super) fn is_enough(&self, may_block: bool) -> bool {
-        self.batch.bytes() >= BATCH || may_block && !self.batch.is_empty()
+impl<C: BatchConsumer> Output for BatchSink<C> {
+    fn record(&mut self, record: &Record<'_>) {
+        if self.consumer.has_failed() {
+            return;
+        }
+        self.batch.push(record);
+        // A message's tree follows. The batch is not complete before.
+        if !matches!(record.body, Body::Message { .. }) {
+            self.consume_overfull();
+        }
+    }
+
+    fn take_tree(&mut self, tree: &mut Tree) {
+        self.batch.take(tree);
+        self.consume_overfull();
+    }
+
+    /// Whether the next message should come as an outline, so that its tree is made when it is consumed: at the beginning of a batch, while another thread
+    /// waits to decode, and if no tree may be needed.
+    fn wants_outlines(&self) -> bool {
+        self.batch.bytes() < self.outlined || self.waiting.load(Ordering::Relaxed) > 0 || self.consumer.wants_outlines()
+    }
+
+    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        if !self.consumer.has_failed() {
+            self.batch.outline(record);
+            self.consume_overfull();
+        }
+    }
+
+    fn defers(&self) -> bool {
+        self.consumer.ledger().is_some()
+    }
+
+    fn left_out(&mut self, stream: &StreamKey, from: Side) -> u64 {
+        self.consumer.left_out(self.next, &mut self.batch, ((stream.transport, stream.number), from))
+    }
+
+    fn stream_over(&mut self, over: &StreamOver<'_>) {
+        self.batch.stream_over(over.into());
+    }
+
+    /// The run pauses when there is enough to consume. Before input that may block, every record is.
+    fn wants_more(&mut self, may_block: bool) -> bool {
+        let enough = self.batch.bytes() >= BATCH || may_block && !self.batch.is_empty();
+        !enough && !self.consumer.has_failed()
     }
 }

@@ -1,24 +1,22 @@
 //! Formats batches of records as text, those that a filter keeps. Several threads do so at the same time; only the annotations, which depend on earlier records, are
 //! made by one thread at a time, in the order of the batches.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 
+use super::batch_sink::{BatchConsumer, OVERFULL};
+use super::choice::reading;
 use super::ordered::OrderedWriter;
 use super::sequencer::Sequencer;
 use super::text::Text;
 use super::writer::RecordWriter;
 use crate::filter::Filter;
-use crate::out::tree::{Annotations, Annotator};
-use crate::out::{
-    Batch, BatchReading, Body, Counting, Ledger, OutlineReader, Outlined, Record, RecordChoice, StreamNumber,
-};
+use crate::out::tree::Annotator;
+use crate::out::{Batch, BatchReading, Body, Counting, Ledger, OutlineReader, Record, RecordChoice, StreamNumber};
 use crate::pipeline::Setup;
 use crate::proto::{LazyTables, Side};
 use crate::table::MessageLimits;
 
-/// A frame that closes a gap may complete many records at once. A batch that has grown to this many bytes is printed before more is added.
-pub(super) const OVERFULL: usize = 4 << 20;
 /// Bytes that each part of a batch keeps allocated for the next one.
 const KEEP: usize = 1 << 20;
 
@@ -72,32 +70,9 @@ impl Formatter {
         self.writer.annotator().or_else(|| filter.is_some_and(Filter::wants_names).then(Annotator::default))
     }
 
-    /// Whether outlines of messages are enough at present, since the filter drops many messages by these.
-    pub(super) fn judges_outlines(&self) -> bool {
-        self.filter.as_ref().is_some_and(|filter| filter.judges_outlines())
-    }
-
-    /// The sums over the messages that were formatted, if it counts them.
-    pub(super) fn ledger(&self) -> Option<&Ledger> {
-        self.ledger.as_deref()
-    }
-
-    /// How many notes of a side's messages of a stream were left out so far. `batch` has the last of these messages, and will be batch `number`.
-    pub(super) fn left_out(&self, number: u64, batch: &mut Batch, direction: (StreamNumber, Side)) -> u64 {
-        let Some(ledger) = &self.ledger else { return 0 };
-        let (mut reader, learns) = (self.reader(), self.annotator.is_some());
-        let reading = &mut reading(&self.tables, &mut reader, self.filter.as_deref(), learns);
-        batch.left_out(direction, reading, Counting { ledger, number })
-    }
-
-    /// Reads those messages of a batch that came as outlines.
-    pub(super) fn reader(&self) -> OutlineReader {
-        OutlineReader::new(self.limits)
-    }
-
     /// Appends the text of batch `number`, and empties the batch. If the text becomes long, writes its beginning to
     /// `ordered`.
-    pub(super) fn format<W: Write>(
+    fn format<W: Write>(
         &mut self,
         number: u64,
         batch: &mut Batch,
@@ -107,7 +82,8 @@ impl Formatter {
     ) {
         let Formatter { writer, tables, filter, annotator, ledger, most, .. } = self;
         let mut counting = ledger.as_deref().map(|ledger| Counting { ledger, number });
-        let mut reading = reading(tables, reader, filter.as_deref(), annotator.is_some());
+        let learns = annotator.is_some();
+        let mut reading = BatchReading { learns, ..reading(tables, reader, filter.as_deref()) };
         // Messages are read before the wait for the annotator, so that other threads wait less for this one.
         if filter.is_some() {
             batch.choose(&mut reading, counting);
@@ -131,46 +107,64 @@ impl Formatter {
         });
         counting.into_iter().for_each(|counting| batch.put_sums(counting));
         if batch.bytes() > OVERFULL {
-            *reader = self.reader();
+            *reader = OutlineReader::new(self.limits);
         }
         batch.clear(KEEP);
     }
+}
 
-    /// Releases the threads that wait for a batch which will never be formatted.
-    pub(super) fn give_up(&self) {
-        if let Some(annotator) = &self.annotator {
-            annotator.end();
-        }
-        if let Some(ledger) = &self.ledger {
-            ledger.end();
-        }
+/// Formats batches, and writes their texts in order.
+pub(super) struct TextBatches<W> {
+    formatter: Formatter,
+    pub(super) ordered: Arc<OrderedWriter<W>>,
+    text: Text,
+}
+
+impl<W> TextBatches<W> {
+    pub(super) fn new(formatter: Formatter, ordered: OrderedWriter<W>) -> Self {
+        TextBatches { formatter, ordered: Arc::new(ordered), text: Text::default() }
     }
 }
 
-/// What a batch is read with. With `learns`, the names in records that the filter does not keep matter.
-fn reading<'r>(
-    tables: &'r [LazyTables],
-    reader: &'r mut OutlineReader,
-    filter: Option<&'r Filter>,
-    learns: bool,
-) -> BatchReading<'r> {
-    BatchReading { tables, reader, choice: filter.map(|filter| filter as &dyn RecordChoice), learns }
+impl<W> Clone for TextBatches<W> {
+    fn clone(&self) -> Self {
+        TextBatches { formatter: self.formatter.clone(), ordered: Arc::clone(&self.ordered), text: Text::default() }
+    }
 }
 
-impl RecordChoice for Filter {
-    fn drops(&self, record: &Record<'_, Outlined<'_>>) -> bool {
-        Filter::drops(self, record)
+impl<W: Write + Send> BatchConsumer for TextBatches<W> {
+    fn reader(&self) -> OutlineReader {
+        OutlineReader::new(self.formatter.limits)
     }
 
-    fn judges_outlines(&self) -> bool {
-        !Filter::wants_names(self) && Filter::judges_outlines(self)
+    fn ledger(&self) -> Option<&Ledger> {
+        self.formatter.ledger.as_deref()
     }
 
-    fn wants_names(&self) -> bool {
-        Filter::wants_names(self)
+    /// A filter drops many messages by these.
+    fn wants_outlines(&self) -> bool {
+        self.formatter.filter.as_ref().is_some_and(|filter| RecordChoice::judges_outlines(&**filter))
     }
 
-    fn keeps(&self, record: &Record<'_>, annotations: Annotations<'_>) -> bool {
-        Filter::keeps(self, record, annotations)
+    fn left_out(&self, number: u64, batch: &mut Batch, direction: (StreamNumber, Side)) -> u64 {
+        let Formatter { tables, filter, annotator, ledger: Some(ledger), .. } = &self.formatter else { return 0 };
+        let (mut reader, learns) = (self.reader(), annotator.is_some());
+        let reading = &mut BatchReading { learns, ..reading(tables, &mut reader, filter.as_deref()) };
+        batch.left_out(direction, reading, Counting { ledger, number })
+    }
+
+    fn consume(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader) {
+        self.formatter.format(number, batch, reader, &mut self.text, &self.ordered);
+        self.text = self.ordered.put(number, std::mem::take(&mut self.text));
+    }
+
+    fn has_failed(&self) -> bool {
+        self.ordered.has_failed()
+    }
+
+    fn give_up(&self) {
+        self.ordered.fail(io::Error::other("a worker thread ended too early"));
+        self.formatter.annotator.iter().for_each(|annotator| annotator.end());
+        self.formatter.ledger.iter().for_each(|ledger| ledger.end());
     }
 }

@@ -7,6 +7,7 @@
 //! A command that reads captures is therefore one file in `cli/`, which resolves what was typed into a plan, and one [`Output`].
 
 mod batch_sink;
+mod choice;
 mod columns;
 mod error;
 mod formatter;
@@ -19,6 +20,7 @@ mod pipe;
 mod printer;
 mod progress;
 mod read_loop;
+mod replayer;
 mod sequencer;
 mod text;
 mod workers;
@@ -26,6 +28,7 @@ mod writer;
 
 use std::io::{self, Stdout, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub use columns::Columns;
 pub use error::RunError;
@@ -37,9 +40,14 @@ pub use progress::{Beside, Progress};
 pub use writer::RecordWriter;
 
 use crate::capture::UnpackRoom;
+use crate::filter::Filter;
+use crate::out::Replay;
 use crate::output_file::Inputs;
 use crate::pipeline::{Output, Pipeline, Setup};
+use batch_sink::BatchSink;
+use printer::Mode;
 use read_loop::ReadLoop;
+use replayer::Replayer;
 
 /// What to read, and how.
 #[derive(Clone, Debug)]
@@ -50,7 +58,7 @@ pub struct Reading {
     pub inputs: Inputs,
     /// The pcapng file for the frames that were read.
     pub keep: Option<PathBuf>,
-    /// How many threads work, at least one. Only a [`Printer`] and compressed captures use more than one.
+    /// How many threads work, at least one. Only a [`Printer`], a [`Replay`] and compressed captures use more than one.
     pub threads: usize,
     /// Only errors are printed on standard error.
     pub quiet: bool,
@@ -112,13 +120,22 @@ impl CaptureRun {
     ///
     /// If the reading asks for several threads, the printer must have been made for several.
     pub fn into_printer<W: Write + Send>(mut self, printer: &mut Printer<W>) -> RunOutcome {
-        if printer.is_batched() {
-            workers::run(&mut self.read_loop, &mut self.pipeline, printer, self.threads);
-        } else {
-            self.read_loop.run(&mut self.pipeline, printer);
-            self.pipeline.finish(printer);
-            printer.flush();
+        match &mut printer.mode {
+            Mode::Batched(sink) => workers::run(&mut self.read_loop, &mut self.pipeline, sink, self.threads),
+            Mode::Direct(direct) => {
+                self.read_loop.run(&mut self.pipeline, &mut **direct);
+                self.pipeline.finish(&mut **direct);
+                direct.flush();
+            }
         }
+        self.ended()
+    }
+
+    /// Reads everything and counts it, on as many threads as the reading asks for. What `to` gets does not depend on their number: the records in order, and which of
+    /// them `filter` keeps. The filter may not need [names](Filter::wants_names), and the setup has no pseudonyms.
+    pub fn into_replay<O: Replay + Send>(mut self, to: &mut O, filter: Option<Arc<Filter>>) -> RunOutcome {
+        let mut sink = BatchSink::new(Replayer::new(to, filter, self.pipeline.setup()));
+        workers::run(&mut self.read_loop, &mut self.pipeline, &mut sink, self.threads);
         self.ended()
     }
 

@@ -1,18 +1,17 @@
-//! The output that prints the records that a filter keeps onto a stream.
+//! Prints the records that a filter keeps onto a stream.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::batch_sink::BatchSink;
-use super::formatter::Formatter;
+use super::formatter::{Formatter, TextBatches};
+use super::ordered::OrderedWriter;
 use super::text::{Meter, Text, most_text};
 use super::writer::RecordWriter;
 use crate::filter::Filter;
 use crate::out::tree::{AnnotationStore, Annotations, Annotator};
 use crate::out::{Body, Outlined, Record};
-use crate::pipeline::{Output, StreamKey};
-use crate::proto::Side;
-use crate::tree::Tree;
+use crate::pipeline::Output;
 
 /// How many bytes are collected before they are written, while more input is available.
 const BUFFER: usize = 64 << 10;
@@ -34,19 +33,19 @@ pub struct PrintOptions {
 
 /// Prints records onto a stream.
 pub struct Printer<W: Write> {
-    mode: Mode<W>,
+    pub(super) mode: Mode<W>,
     filter: Option<Arc<Filter>>,
 }
 
 /// How records become text.
-enum Mode<W: Write> {
+pub(super) enum Mode<W: Write> {
     /// On the thread that decodes.
     Direct(Box<Direct<W>>),
     /// In batches, on several threads.
-    Batched(Box<BatchSink<W>>),
+    Batched(Box<BatchSink<TextBatches<W>>>),
 }
 
-impl<W: Write> Printer<W> {
+impl<W: Write + Send> Printer<W> {
     /// Prints the records that `filter` keeps onto `to`.
     pub fn new(mut formatter: Formatter, filter: Option<Filter>, printing: PrintOptions, to: W) -> Self {
         let PrintOptions { threads, max_output, limit } = printing;
@@ -55,7 +54,10 @@ impl<W: Write> Printer<W> {
         let filter = filter.map(Arc::new);
         let mode = match threads {
             0 | 1 => Mode::Direct(Box::new(Direct::new(formatter, filter.clone(), meter, limit, to))),
-            _ => Mode::Batched(Box::new(BatchSink::new(formatter.for_batches(filter.clone()), meter, to))),
+            _ => {
+                let formatter = formatter.for_batches(filter.clone());
+                Mode::Batched(Box::new(BatchSink::new(TextBatches::new(formatter, OrderedWriter::new(meter, to)))))
+            }
         };
         Printer { mode, filter }
     }
@@ -69,7 +71,7 @@ impl<W: Write> Printer<W> {
     pub fn shortened(&self) -> u64 {
         match &self.mode {
             Mode::Direct(direct) => direct.meter.shortened(),
-            Mode::Batched(batches) => batches.ordered.shortened(),
+            Mode::Batched(batches) => batches.consumer.ordered.shortened(),
         }
     }
 
@@ -77,99 +79,8 @@ impl<W: Write> Printer<W> {
     pub fn take_error(&mut self) -> Option<io::Error> {
         match &mut self.mode {
             Mode::Direct(direct) => direct.error.take(),
-            Mode::Batched(batches) => batches.ordered.take_error(),
+            Mode::Batched(batches) => batches.consumer.ordered.take_error(),
         }
-    }
-
-    /// Whether it prints in batches.
-    pub(super) fn is_batched(&self) -> bool {
-        matches!(self.mode, Mode::Batched(_))
-    }
-
-    /// Its batches, if it prints in batches.
-    pub(super) fn batches(&mut self) -> Option<&mut BatchSink<W>> {
-        match &mut self.mode {
-            Mode::Direct(_) => None,
-            Mode::Batched(batches) => Some(batches),
-        }
-    }
-
-    /// Writes the text collected on this thread.
-    pub(super) fn flush(&mut self) {
-        if let Mode::Direct(direct) = &mut self.mode {
-            direct.flush();
-        }
-    }
-
-    /// Whether printing is done: enough records were printed, or writing failed.
-    pub(super) fn is_done(&self) -> bool {
-        match &self.mode {
-            Mode::Direct(direct) => direct.is_done(),
-            Mode::Batched(batches) => batches.ordered.has_failed(),
-        }
-    }
-}
-
-impl<W: Write> Output for Printer<W> {
-    fn record(&mut self, record: &Record<'_>) {
-        if self.is_done() {
-            return;
-        }
-        match &mut self.mode {
-            Mode::Direct(direct) => direct.record(record),
-            Mode::Batched(batches) => batches.record(record),
-        }
-    }
-
-    /// Batches can read a message when they print it. A direct printer needs its tree before that, if the filter does not drop it by its outline.
-    fn wants_outlines(&self) -> bool {
-        match &self.mode {
-            Mode::Direct(direct) => direct.wants_outlines(),
-            Mode::Batched(batches) => batches.wants_outlines(),
-        }
-    }
-
-    fn chooses_outlines(&self) -> bool {
-        matches!(self.mode, Mode::Direct(_))
-    }
-
-    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        matches!(&self.mode, Mode::Direct(direct) if direct.wants_tree(record))
-    }
-
-    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        if self.is_done() {
-            return;
-        }
-        match &mut self.mode {
-            // The filter drops it.
-            Mode::Direct(direct) => direct.annotator.iter_mut().for_each(|annotator| annotator.pass(record)),
-            Mode::Batched(batches) => batches.outline(record),
-        }
-    }
-
-    fn defers(&self) -> bool {
-        matches!(&self.mode, Mode::Batched(batches) if batches.defers())
-    }
-
-    fn left_out(&mut self, stream: &StreamKey, from: Side) -> u64 {
-        self.batches().map_or(0, |batches| batches.left_out((stream.transport, stream.number), from))
-    }
-
-    fn take_tree(&mut self, tree: &mut Tree) {
-        if let Mode::Batched(batches) = &mut self.mode {
-            batches.take(tree);
-        }
-    }
-
-    /// Batches pause the run when they have enough to print; a direct printer ends it when it is done.
-    fn wants_more(&mut self, may_block: bool) -> bool {
-        match &mut self.mode {
-            Mode::Direct(direct) if may_block => direct.flush(),
-            Mode::Batched(batches) if batches.is_enough(may_block) => return false,
-            _ => {}
-        }
-        !self.is_done()
     }
 }
 
@@ -182,7 +93,7 @@ fn teaches_nothing(record: &Record<'_>) -> bool {
 }
 
 /// Prints on the thread that decodes. Nothing is copied.
-struct Direct<W: Write> {
+pub(super) struct Direct<W: Write> {
     writer: RecordWriter,
     /// The most bytes of text that one message may have.
     most: usize,
@@ -210,7 +121,24 @@ impl<W: Write> Direct<W> {
         self.left == 0 || self.error.is_some()
     }
 
+    /// Writes the text collected so far.
+    pub(super) fn flush(&mut self) {
+        if self.buffer.is_empty() {
+            return;
+        }
+        let written = self.meter.write(&self.buffer, &mut self.to);
+        self.buffer.clear(KEEP);
+        if let Err(error) = written {
+            self.error.get_or_insert(error);
+        }
+    }
+}
+
+impl<W: Write> Output for Direct<W> {
     fn record(&mut self, record: &Record<'_>) {
+        if self.is_done() {
+            return;
+        }
         let mut kept = self.filter.is_none();
         if let (Some(filter), Some(annotator)) = (&self.filter, &mut self.annotator)
             && !filter.wants_names()
@@ -237,24 +165,32 @@ impl<W: Write> Direct<W> {
         }
     }
 
+    /// A message that the filter does not drop by its outline needs a tree.
     fn wants_outlines(&self) -> bool {
         self.filter.as_ref().is_some_and(|filter| !filter.wants_names() && filter.judges_outlines())
     }
 
+    fn chooses_outlines(&self) -> bool {
+        self.filter.is_some()
+    }
+
     /// A dropped message may still contain a name that a later record shows.
-    fn wants_tree(&self, record: &Record<'_, Outlined<'_>>) -> bool {
+    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
         let Some(filter) = &self.filter else { return true };
         self.annotator.is_some() && !record.body.outline.is_nameless() || !filter.drops(record)
     }
 
-    fn flush(&mut self) {
-        if self.buffer.is_empty() {
-            return;
+    /// The filter drops it.
+    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        if !self.is_done() {
+            self.annotator.iter_mut().for_each(|annotator| annotator.pass(record));
         }
-        let written = self.meter.write(&self.buffer, &mut self.to);
-        self.buffer.clear(KEEP);
-        if let Err(error) = written {
-            self.error.get_or_insert(error);
+    }
+
+    fn wants_more(&mut self, may_block: bool) -> bool {
+        if may_block {
+            self.flush();
         }
+        !self.is_done()
     }
 }

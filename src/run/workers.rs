@@ -1,24 +1,20 @@
-//! Several threads that decode in turns, each of them printing what it decoded while the next one goes on.
+//! Several threads that decode in turns, each of them printing or counting what it decoded while the next one goes on.
 //!
 //! Decoding cannot be split up, since streams share keys, record numbers and names. So one thread at a time holds the captures and the pipeline, and fills a
-//! batch with records. Then it hands the captures and the pipeline to the next thread, formats its batch, and gives the text to the [`OrderedWriter`], which
-//! writes texts in the order of their batches: byte for byte what one thread prints. The thread that decoded a batch also formats it, because the batch is in
-//! that core's cache: on another core, all the work on it would cost half as much again.
+//! batch with records. Then it hands the captures and the pipeline to the next thread, and consumes its batch. A printer formats it, and gives the text to the
+//! [`OrderedWriter`](super::ordered::OrderedWriter), which writes texts in the order of their batches: byte for byte what one thread prints. The thread that decoded a batch
+//! also consumes it, because the batch is in that core's cache: on another core, all the work on it would cost half as much again.
 //!
 //! Of some messages, if that is enough, the decoding thread reads only the outline, and the tree is made when the message is printed. That is more work in
 //! total, but less while other threads wait. How many messages these are follows from whether anyone waited ([`BatchSink::balance`](super::batch_sink::BatchSink::balance)).
 
 use std::hint;
-use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder, Scope};
 
-use super::formatter::Formatter;
-use super::ordered::OrderedWriter;
-use super::printer::Printer;
+use super::batch_sink::{BatchConsumer, BatchSink};
 use super::read_loop::ReadLoop;
-use super::text::Text;
 use crate::out::Batch;
 use crate::pipeline::Pipeline;
 
@@ -28,65 +24,61 @@ const SPINS: usize = 500;
 /// More threads would wait to decode most of the time, and each takes several MiB.
 const MOST: usize = 8;
 
-/// Decodes captures to their end, or until the printer wants no more, with at most `threads` threads.
-pub(super) fn run<W: Write + Send>(
+/// Decodes captures to their end, or until the consumer fails, with at most `threads` threads.
+pub(super) fn run<C: BatchConsumer>(
     read_loop: &mut ReadLoop,
     pipeline: &mut Pipeline,
-    printer: &mut Printer<W>,
+    sink: &mut BatchSink<C>,
     threads: usize,
 ) {
-    let Some(batches) = printer.batches() else { return };
-    let (formatter, ordered, waiting) =
-        (batches.formatter.clone(), Arc::clone(&batches.ordered), Arc::clone(&batches.waiting));
+    let (consumer, waiting) = (sink.consumer.clone(), Arc::clone(&sink.waiting));
     let to_spawn = threads.min(MOST).saturating_sub(1);
-    let decoding = Mutex::new(Decoding { read_loop, pipeline, printer, over: false, to_spawn });
-    let workers = Workers { ordered, formatter, decoding, waiting };
+    let decoding = Mutex::new(Decoding { read_loop, pipeline, sink, over: false, to_spawn });
+    let workers = Workers { consumer, decoding, waiting };
     thread::scope(|scope| workers.work(scope));
-    let Workers { formatter, decoding, .. } = workers;
+    let Workers { consumer, decoding, .. } = workers;
     let Decoding { pipeline, .. } = decoding.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some(ledger) = formatter.ledger() {
+    if let Some(ledger) = consumer.ledger() {
         pipeline.add_totals(ledger.totals());
     }
 }
 
 /// The state that the threads share.
-struct Workers<'a, W: Write> {
-    decoding: Mutex<Decoding<'a, W>>,
+struct Workers<'a, C> {
+    decoding: Mutex<Decoding<'a, C>>,
     /// How many threads wait to decode.
     waiting: Arc<AtomicUsize>,
-    ordered: Arc<OrderedWriter<W>>,
     /// Each thread works with a copy.
-    formatter: Formatter,
+    consumer: C,
 }
 
 /// The state that only the decoding thread holds.
-struct Decoding<'a, W: Write> {
+struct Decoding<'a, C> {
     read_loop: &'a mut ReadLoop,
     pipeline: &'a mut Pipeline,
-    printer: &'a mut Printer<W>,
+    sink: &'a mut BatchSink<C>,
     over: bool,
     /// How many threads may still be spawned. One is spawned only when no thread waits to decode, so a small capture needs none.
     to_spawn: usize,
 }
 
-impl<'a, W: Write + Send> Workers<'a, W> {
-    /// Runs each thread: it decodes a batch and prints it, until everything is decoded.
+impl<'a, C: BatchConsumer> Workers<'a, C> {
+    /// Runs each thread: it decodes a batch and consumes it, until everything is decoded.
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let _release = ReleaseOnPanic(self);
-        let mut formatter = self.formatter.clone();
-        let (mut batch, mut reader, mut text) = (Batch::default(), self.formatter.reader(), Text::default());
+        let mut consumer = self.consumer.clone();
+        let (mut batch, mut reader) = (Batch::default(), consumer.reader());
         while let Some((number, spawn)) = self.fill(&mut batch) {
             if spawn {
                 // If the system cannot start a thread, there is one fewer.
                 let _ = Builder::new().name("worker".into()).spawn_scoped(scope, || self.work(scope));
             }
-            formatter.format(number, &mut batch, &mut reader, &mut text, &self.ordered);
-            text = self.ordered.put(number, text);
+            consumer.consume(number, &mut batch, &mut reader);
         }
     }
 
     /// Waits until this thread may decode.
-    fn wait(&self) -> MutexGuard<'_, Decoding<'a, W>> {
+    fn wait(&self) -> MutexGuard<'_, Decoding<'a, C>> {
         for _ in 0..SPINS {
             if let Ok(decoding) = self.decoding.try_lock() {
                 return decoding;
@@ -106,31 +98,29 @@ impl<'a, W: Write + Send> Workers<'a, W> {
         if decoding.over {
             return None;
         }
-        std::mem::swap(&mut decoding.printer.batches()?.batch, batch);
-        let more = decoding.read_loop.run(decoding.pipeline, decoding.printer);
-        if !more || decoding.printer.is_done() {
-            decoding.pipeline.finish(decoding.printer);
+        std::mem::swap(&mut decoding.sink.batch, batch);
+        let more = decoding.read_loop.run(decoding.pipeline, decoding.sink);
+        if !more || decoding.sink.consumer.has_failed() {
+            decoding.pipeline.finish(decoding.sink);
             decoding.over = true;
         }
         let waited_for = self.waiting.load(Ordering::Relaxed) > 0;
         let spawn = !decoding.over && decoding.to_spawn > 0 && !waited_for;
         decoding.to_spawn -= usize::from(spawn);
-        let batches = decoding.printer.batches()?;
-        batches.balance(waited_for);
-        std::mem::swap(&mut batches.batch, batch);
-        batches.next += 1;
-        Some((batches.next - 1, spawn))
+        decoding.sink.balance(waited_for);
+        std::mem::swap(&mut decoding.sink.batch, batch);
+        decoding.sink.next += 1;
+        Some((decoding.sink.next - 1, spawn))
     }
 }
 
-/// Releases the other threads when one of them panics: they would wait for its text without end. The run then ends with an error.
-struct ReleaseOnPanic<'a, 'c, W: Write>(&'a Workers<'c, W>);
+/// Releases the other threads when one of them panics: they would wait for its batch without end. The run then ends with an error.
+struct ReleaseOnPanic<'a, 'c, C: BatchConsumer>(&'a Workers<'c, C>);
 
-impl<W: Write> Drop for ReleaseOnPanic<'_, '_, W> {
+impl<C: BatchConsumer> Drop for ReleaseOnPanic<'_, '_, C> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.ordered.fail(io::Error::other("a worker thread ended too early"));
-            self.0.formatter.give_up();
+            self.0.consumer.give_up();
         }
     }
 }

@@ -3,7 +3,9 @@
 //! It knows what may be asked about a record. It knows no filter.
 
 use super::{AHEAD, keep_tree, message_bytes};
-use super::{Batch, BatchReading, BatchedBody, Counting, FieldsAt, Head, MessageToCount, OutlineReader, TablesByName};
+use super::{
+    Batch, BatchReading, BatchedBody, Counting, FieldsAt, Head, MessageToCount, OutlineReader, TablesByName, Unread,
+};
 use crate::captured::Captured;
 use crate::out::tree::{AnnotationRange, Annotations, Annotator};
 use crate::record::{Body, Outlined, Record};
@@ -13,6 +15,9 @@ use crate::session::Message;
 pub trait RecordChoice {
     /// Whether a message of which only the outline was read is certainly not wanted.
     fn drops(&self, record: &Record<'_, Outlined<'_>>) -> bool;
+
+    /// Whether such a message is wanted; `None` if its fields decide.
+    fn decides(&self, record: &Record<'_, Outlined<'_>>) -> Option<bool>;
 
     /// Whether it pays to ask that at present.
     fn judges_outlines(&self) -> bool;
@@ -38,63 +43,91 @@ pub(super) enum Fate {
 }
 
 impl Batch {
-    /// Chooses among the records, as far as no names of earlier ones are needed for that, and counts what is in them.
+    /// Chooses among the records, as far as no names of earlier ones are needed for that, and counts what is in them. Without a choice, all are chosen.
     pub fn choose(&mut self, reading: &mut BatchReading<'_>, counting: Option<Counting<'_>>) {
-        let Some(choice) = reading.choice else { return };
         let (mut tables, mut ahead) = (TablesByName::new(reading.tables), 0);
         self.each_head(|batch, head| {
-            if head.fate != Fate::Open {
-                return;
+            if head.fate == Fate::Open {
+                batch.choose_one(head, &mut tables, reading, counting);
+                batch.keep_read(head, reading.reader, &mut ahead);
             }
-            if choice.judges_outlines() && batch.is_dropped(head, &mut tables, reading, counting) {
-                head.fate = Fate::Passed;
-                return;
-            }
-            batch.prepare(head, &mut tables, reading.reader, counting);
-            if !choice.wants_names() {
-                let (mut fate, learns) = (Fate::Open, reading.learns);
-                batch.show(head, &mut tables, reading.reader, |record| fate = fate_of(record, choice, learns));
-                head.fate = fate;
-            }
-            batch.keep_read(head, reading.reader, &mut ahead);
         });
         self.expected = self.trees.len();
     }
 
-    /// Whether the outline of a message tells that it is not wanted and changes nothing in later records. If so, it is counted.
-    fn is_dropped(
+    fn choose_one(
+        &mut self,
+        head: &mut Head,
+        tables: &mut TablesByName<'_>,
+        reading: &mut BatchReading<'_>,
+        counting: Option<Counting<'_>>,
+    ) {
+        if let Some(fate) = self.judge_outline(head, tables, reading, counting) {
+            head.fate = fate;
+            if reading.outlines
+                && let BatchedBody::Message { fields: fields @ FieldsAt::Unread(_), .. } = &mut head.what
+                && let FieldsAt::Unread(Unread { id, .. }) = *fields
+            {
+                *fields = FieldsAt::Outline(self.outlines.len(), id);
+                let another = self.spare_outlines.pop().unwrap_or_default();
+                self.outlines.push(std::mem::replace(&mut reading.reader.outline, another));
+            }
+            return;
+        }
+        self.prepare(head, tables, reading.reader, counting);
+        match reading.choice {
+            None => head.fate = Fate::Chosen,
+            Some(choice) if choice.wants_names() => {}
+            Some(choice) => {
+                let mut fate = Fate::Open;
+                self.show(head, tables, reading.reader, |record| fate = fate_of(record, choice, reading.learns));
+                head.fate = fate;
+            }
+        }
+    }
+
+    /// What becomes of a message, if its outline tells that and is all that is needed of it. If so, it is counted.
+    fn judge_outline(
         &mut self,
         head: &Head,
         tables: &mut TablesByName<'_>,
         reading: &mut BatchReading<'_>,
         counting: Option<Counting<'_>>,
-    ) -> bool {
-        let (Some(choice), reader, learns) = (reading.choice, &mut *reading.reader, reading.learns) else {
-            return false;
+    ) -> Option<Fate> {
+        let BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields, once, counted: None } =
+            head.what
+        else {
+            return None;
         };
-        let BatchedBody::Message { name, number, offset, bytes, fields, once, counted: None, .. } = head.what else {
-            return false;
+        let (FieldsAt::Unread(Unread { id, context }), Some(tables)) = (fields, tables.of(head.protocol)) else {
+            return None;
         };
-        let (FieldsAt::Unread(unread), Some(tables)) = (fields, tables.of(head.protocol)) else { return false };
-        // The record of a reply names its request.
-        let replies = tables.message(unread.id).is_none_or(|def| !def.answers.is_empty());
+        let BatchReading { reader, choice, learns, outlines, .. } = reading;
+        // A choice asks for the keys of a reply, which only a record with a tree has.
+        if choice.is_some_and(|choice| {
+            !choice.judges_outlines() || tables.message(id).is_none_or(|def| !def.answers.is_empty())
+        }) {
+            return None;
+        }
         let bytes = message_bytes(&self.bytes, bytes);
-        reader.set_context(unread.context.and_then(|context| self.contexts.get(context)));
-        if replies || !reader.read_outline(tables, unread.id, head.from, bytes) {
-            return false;
+        reader.set_context(context.and_then(|context| self.contexts.get(context)));
+        if !reader.read_outline(tables, id, head.from, bytes) || *learns && !reader.outline.is_nameless() {
+            return None;
         }
         let (outline, from, length) = (&mut reader.outline, head.from, bytes.len());
-        if learns && !outline.is_nameless() {
-            return false;
-        }
         let (name, service) = (Captured::new(self.text(name)), self.text(head.service));
-        let message = &Message { name, number, service, from, offset, bytes, reply: None, no_reply: false, once };
-        let record = self.record(head, Outlined { message, id: unread.id, tables, outline });
-        if !choice.drops(&record) {
-            return false;
-        }
+        let message = &Message { name, number, service, from, offset, bytes, reply, no_reply, once };
+        let record = self.record(head, Outlined { message, id, tables, outline });
+        let kept = match choice {
+            None => true,
+            Some(choice) if *outlines => choice.decides(&record)?,
+            Some(choice) => !choice.drops(&record).then_some(true)?,
+        };
         let message = MessageToCount { stream: (head.transport, head.stream), from, length, once };
-        counting.is_none_or(|counting| self.sums.outlined(&message, outline, counting))
+        if !counting.is_none_or(|counting| self.sums.outlined(&message, outline, counting)) {
+            return None;
+        }
+        Some(if kept { Fate::Chosen } else { Fate::Passed })
     }
 
     /// Moves the tree that a message was read into to the others, unless these take too much memory or the message is not needed any more.

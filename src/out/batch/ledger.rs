@@ -18,8 +18,8 @@ pub(super) struct StreamSums {
     /// Of the client's messages and of the server's.
     bytes: [Counts; 2],
     once: SaidOnce,
-    /// How many of its directions have ended.
-    ended: u8,
+    /// Whether it is over.
+    over: bool,
 }
 
 impl StreamSums {
@@ -28,7 +28,7 @@ impl StreamSums {
             sum.add(more);
         }
         self.once.add(later.once);
-        self.ended += later.ended;
+        self.over |= later.over;
     }
 
     fn bytes(&mut self, from: Side) -> &mut Counts {
@@ -111,12 +111,14 @@ impl BatchSums {
         once
     }
 
+    /// A stream is over: its sums are not needed after this batch.
+    pub(super) fn over(&mut self, stream: StreamNumber) {
+        self.streams.entry(stream).or_default().over = true;
+    }
+
     fn add(&mut self, message: &MessageToCount, bytes: Counts) {
         self.totals.bytes.add(bytes);
-        // Only the ends of TCP's streams are records, so the sums of the others are not needed.
-        if message.stream.0 == Transport::Tcp {
-            self.streams.entry(message.stream).or_default().bytes(message.from).add(bytes);
-        }
+        self.streams.entry(message.stream).or_default().bytes(message.from).add(bytes);
     }
 
     /// How many notes of a side's messages of a stream were left out so far.
@@ -128,7 +130,6 @@ impl BatchSums {
     /// A direction ended. Returns the bytes of all its messages.
     pub(super) fn end(&mut self, stream: StreamNumber, from: Side, counting: Counting<'_>) -> Counts {
         let sums = self.streams.entry(stream).or_default();
-        sums.ended += 1;
         let mut bytes = *counting.before(stream).bytes(from);
         bytes.add(*sums.bytes(from));
         bytes
@@ -213,7 +214,7 @@ impl LedgerState {
         for (id, more) in &sums.streams {
             let stream = self.streams.entry(*id).or_default();
             stream.add(more);
-            if stream.ended >= 2 {
+            if stream.over {
                 self.streams.remove(id);
             }
         }

@@ -7,6 +7,7 @@
 mod choice;
 mod ledger;
 mod outline_reader;
+mod replay;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use ledger::{BatchSums, MessageToCount};
 pub use ledger::{Counting, Ledger, MessageTotals, StreamNumber};
 pub use outline_reader::OutlineReader;
 use outline_reader::TablesByName;
+pub use replay::{EndedStream, Replay};
 
 use super::tree::{AnnotationRange, AnnotationStore, Annotations};
 use crate::capture::Moment;
@@ -24,7 +26,7 @@ use crate::captured::Captured;
 use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
 use crate::record::{Body, Counts, EndedBy, Outlined, Record, RoundTrips};
 use crate::table::MessageId;
-use crate::tree::{Node, SharedContext, Tree};
+use crate::tree::{Node, Outline, SharedContext, Tree};
 
 /// Bytes that the tree of a deferred message takes for each byte of the message, roughly: what game traffic takes.
 const TREE_BYTES: usize = 16;
@@ -45,6 +47,9 @@ pub struct Batch {
     tree_bytes: usize,
     /// Trees to be used again.
     spare: Vec<Tree>,
+    /// The outlines of messages that stay outlines, and those to be used again.
+    outlines: Vec<Outline>,
+    spare_outlines: Vec<Outline>,
     annotation_store: AnnotationStore,
     events: Vec<Event>,
     /// The messages' bytes, one after another.
@@ -54,6 +59,8 @@ pub struct Batch {
     sums: BatchSums,
     /// What deferred messages have to be read with.
     contexts: Vec<SharedContext>,
+    /// Streams that are over, each with the number of records before that.
+    ended: Vec<(usize, EndedStream)>,
 }
 
 /// A record without what it refers to.
@@ -103,6 +110,8 @@ enum FieldsAt {
     Tree(usize),
     /// Only in its bytes: it came as an outline.
     Unread(Unread),
+    /// Its outline is enough. It has this place.
+    Outline(usize, MessageId),
 }
 
 /// A message that came as an outline.
@@ -217,7 +226,7 @@ impl Batch {
         reading: &mut BatchReading<'_>,
         counting: Counting<'_>,
     ) -> u64 {
-        if reading.choice.is_some() {
+        if reading.choice.is_some() || reading.outlines {
             self.choose(reading, Some(counting));
         } else {
             self.read(reading.tables, reading.reader);
@@ -251,6 +260,7 @@ impl Batch {
 
     /// Adds what was counted to the sums of all batches. Nothing more may be counted then.
     pub fn put_sums(&mut self, counting: Counting<'_>) {
+        self.ended.iter().for_each(|(_, ended)| self.sums.over(ended.stream));
         counting.put(std::mem::take(&mut self.sums));
     }
 
@@ -282,7 +292,7 @@ impl Batch {
         };
         let tree = match fields {
             FieldsAt::Tree(at) if counting.is_some() && counted.is_none() => self.trees.get_mut(at),
-            FieldsAt::Tree(_) => return,
+            FieldsAt::Tree(_) | FieldsAt::Outline(..) => return,
             FieldsAt::Unread(Unread { id, context }) => tables.of(head.protocol).map(|tables| {
                 reader.set_context(context.and_then(|context| self.contexts.get(context)));
                 reader.read(tables, id, from, message_bytes(&self.bytes, bytes));
@@ -310,6 +320,7 @@ impl Batch {
                 let tree = match fields {
                     FieldsAt::Tree(at) => self.trees.get(at),
                     FieldsAt::Unread(_) => Some(&reader.tree),
+                    FieldsAt::Outline(..) => None,
                 };
                 let Some(tree) = tree else { return };
                 let (name, bytes) = (Captured::new(self.text(name)), message_bytes(&self.bytes, bytes));
@@ -358,6 +369,9 @@ impl Batch {
         self.bytes.clear();
         self.bytes.shrink_to(keep);
         self.contexts.clear();
+        self.ended.clear();
+        self.spare_outlines.append(&mut self.outlines);
+        self.spare_outlines.truncate(keep / size_of::<Outline>());
         self.text.clear();
         self.text.shrink_to(keep);
     }
@@ -397,6 +411,8 @@ pub struct BatchReading<'r> {
     pub choice: Option<&'r dyn RecordChoice>,
     /// Whether the names in records that are not wanted matter.
     pub learns: bool,
+    /// Whether outlines are enough for messages whose trees the choice does not need.
+    pub outlines: bool,
 }
 
 /// Moves the reader's tree to the others.
@@ -460,11 +476,15 @@ mod tests {
         });
         let mut found = Vec::new();
         let reader = &mut OutlineReader::new(limits);
-        batch.each(&mut BatchReading { tables: &tables, reader, choice: None, learns: false }, None, |record, _| {
-            let Body::Message { message, tree, .. } = &record.body else { panic!("a message") };
-            assert_eq!((message.name.raw(), message.bytes), (name, &bytes[..]));
-            found.push(tree.problems().len());
-        });
+        batch.each(
+            &mut BatchReading { tables: &tables, reader, choice: None, learns: false, outlines: false },
+            None,
+            |record, _| {
+                let Body::Message { message, tree, .. } = &record.body else { panic!("a message") };
+                assert_eq!((message.name.raw(), message.bytes), (name, &bytes[..]));
+                found.push(tree.problems().len());
+            },
+        );
         assert_eq!(found.len(), 1);
         found[0]
     }

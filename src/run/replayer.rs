@@ -1,0 +1,84 @@
+//! Reads batches on several threads, and gives their records to an output that counts them, in order.
+
+use std::sync::Arc;
+
+use super::batch_sink::{BatchConsumer, OVERFULL};
+use super::choice::reading;
+use super::sequencer::Sequencer;
+use crate::filter::Filter;
+use crate::out::{Batch, BatchReading, Counting, Ledger, OutlineReader, RecordChoice, Replay, StreamNumber};
+use crate::pipeline::Setup;
+use crate::proto::{LazyTables, Side};
+use crate::table::MessageLimits;
+
+/// Bytes that each part of a batch keeps allocated for the next one.
+const KEEP: usize = 1 << 20;
+
+/// Gives the records of batches to an output. All threads share it.
+pub(super) struct Replayer<O> {
+    to: Arc<Sequencer<O>>,
+    filter: Option<Arc<Filter>>,
+    tables: Arc<[LazyTables]>,
+    limits: MessageLimits,
+    ledger: Arc<Ledger>,
+}
+
+impl<O> Replayer<O> {
+    /// Gives `to` the records of runs with `setup`. Which of them it wants is what `filter` keeps, which needs no names.
+    pub(super) fn new(to: O, filter: Option<Arc<Filter>>, setup: &Setup) -> Self {
+        let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
+        Replayer { to: Arc::new(Sequencer::new(to)), filter, tables, limits, ledger: Arc::default() }
+    }
+}
+
+impl<O> Clone for Replayer<O> {
+    fn clone(&self) -> Self {
+        let Replayer { to, filter, tables, limits, ledger } = self;
+        let (to, tables, ledger) = (Arc::clone(to), Arc::clone(tables), Arc::clone(ledger));
+        Replayer { to, filter: filter.clone(), tables, limits: *limits, ledger }
+    }
+}
+
+impl<O: Replay + Send> BatchConsumer for Replayer<O> {
+    fn reader(&self) -> OutlineReader {
+        OutlineReader::new(self.limits)
+    }
+
+    fn ledger(&self) -> Option<&Ledger> {
+        Some(&self.ledger)
+    }
+
+    fn wants_outlines(&self) -> bool {
+        self.filter.as_ref().is_none_or(|filter| RecordChoice::judges_outlines(&**filter))
+    }
+
+    fn left_out(&self, number: u64, batch: &mut Batch, direction: (StreamNumber, Side)) -> u64 {
+        let mut reader = self.reader();
+        let reading = reading(&self.tables, &mut reader, self.filter.as_deref());
+        let counting = Counting { ledger: &self.ledger, number };
+        batch.left_out(direction, &mut BatchReading { outlines: true, ..reading }, counting)
+    }
+
+    fn consume(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader) {
+        let counting = Counting { ledger: &self.ledger, number };
+        let reading = reading(&self.tables, reader, self.filter.as_deref());
+        let mut reading = BatchReading { outlines: true, ..reading };
+        batch.choose(&mut reading, Some(counting));
+        batch.count_ended(counting);
+        batch.put_sums(counting);
+        self.to.take(number, |to| batch.replay(&mut reading, to));
+        if batch.bytes() > OVERFULL {
+            *reading.reader = OutlineReader::new(self.limits);
+        }
+        batch.clear(KEEP);
+    }
+
+    fn has_failed(&self) -> bool {
+        false
+    }
+
+    fn give_up(&self) {
+        self.to.end();
+        self.ledger.end();
+    }
+}
