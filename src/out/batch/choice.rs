@@ -2,9 +2,9 @@
 //!
 //! It knows what may be asked about a record. It knows no filter.
 
-use super::{AHEAD, keep_tree, message_bytes};
+use super::head::{BatchedBody, Fate, FieldsAt, Head, Unread, record};
 use super::{
-    Batch, BatchReading, BatchedBody, Counting, FieldsAt, Head, MessageToCount, OutlineReader, TablesByName, Unread,
+    AHEAD, Batch, BatchReading, Counting, MessageToCount, OutlineReader, TablesByName, keep_tree, message_bytes,
 };
 use crate::captured::Captured;
 use crate::out::tree::{AnnotationRange, Annotations, Annotator};
@@ -27,19 +27,6 @@ pub trait RecordChoice {
 
     /// Whether a record is wanted.
     fn keeps(&self, record: &Record<'_>, annotations: Annotations<'_>) -> bool;
-}
-
-/// What becomes of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It was not asked about.
-    Open,
-    /// It is written.
-    Chosen,
-    /// It is not written, but later records may show a name that it gives.
-    Heard,
-    /// It is not written, and changes nothing in later records.
-    Passed,
 }
 
 impl Batch {
@@ -68,9 +55,7 @@ impl Batch {
                 && let BatchedBody::Message { fields: fields @ FieldsAt::Unread(_), .. } = &mut head.what
                 && let FieldsAt::Unread(Unread { id, .. }) = *fields
             {
-                *fields = FieldsAt::Outline(self.outlines.len(), id);
-                let another = self.spare_outlines.pop().unwrap_or_default();
-                self.outlines.push(std::mem::replace(&mut reading.reader.outline, another));
+                *fields = FieldsAt::Outline(self.keep_outline(reading.reader), id);
             }
             return;
         }
@@ -84,6 +69,16 @@ impl Batch {
                 head.fate = fate;
             }
         }
+    }
+
+    /// Moves the outline that a message was read into to the others, if it has problems. Returns its place.
+    fn keep_outline(&mut self, reader: &mut OutlineReader) -> Option<usize> {
+        if reader.outline.problems().is_empty() {
+            return None;
+        }
+        let another = self.spare_outlines.pop().unwrap_or_default();
+        self.outlines.push(std::mem::replace(&mut reader.outline, another));
+        Some(self.outlines.len() - 1)
     }
 
     /// What becomes of a message, if its outline tells that and is all that is needed of it. If so, it is counted.
@@ -114,16 +109,18 @@ impl Batch {
         if !reader.read_outline(tables, id, head.from, bytes) || *learns && !reader.outline.is_nameless() {
             return None;
         }
-        let (outline, from, length) = (&mut reader.outline, head.from, bytes.len());
-        let (name, service) = (Captured::new(self.text(name)), self.text(head.service));
-        let message = &Message { name, number, service, from, offset, bytes, reply, no_reply, once };
-        let record = self.record(head, Outlined { message, id, tables, outline });
+        let direction = self.directions.get(head.direction)?;
+        let (outline, from, length, service) = (&mut reader.outline, head.from, bytes.len(), &direction.service);
         let kept = match choice {
             None => true,
-            Some(choice) if *outlines => choice.decides(&record)?,
-            Some(choice) => !choice.drops(&record).then_some(true)?,
+            Some(choice) => {
+                let name = Captured::new(self.text(name));
+                let message = &Message { name, number, service, from, offset, bytes, reply, no_reply, once };
+                let record = record(head, direction, Outlined { message, id, tables, outline });
+                if *outlines { choice.decides(&record)? } else { !choice.drops(&record).then_some(true)? }
+            }
         };
-        let message = MessageToCount { stream: (head.transport, head.stream), from, length, once };
+        let message = MessageToCount { stream: head.stream, from, length, once };
         if !counting.is_none_or(|counting| self.sums.outlined(&message, outline, counting)) {
             return None;
         }
@@ -147,7 +144,8 @@ impl Batch {
         let (mut tables, mut store) = (TablesByName::new(reading.tables), std::mem::take(&mut self.annotation_store));
         self.each_head(|batch, head| {
             if head.fate == Fate::Passed {
-                return history.pass(&batch.record(head, ()));
+                let direction = batch.directions.get(head.direction);
+                return direction.into_iter().for_each(|direction| history.pass(&record(head, direction, ())));
             }
             let (mut annotations, mut fate) = (AnnotationRange::default(), head.fate);
             batch.prepare(head, &mut tables, reading.reader, None);

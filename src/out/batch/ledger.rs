@@ -70,7 +70,10 @@ impl Counting<'_> {
 /// The sums of one batch.
 #[derive(Default)]
 pub(super) struct BatchSums {
+    /// All streams but the last one.
     streams: SeededMap<StreamNumber, StreamSums>,
+    /// The stream of the last message: mostly that of the next one, too.
+    last: Option<(StreamNumber, StreamSums)>,
     totals: MessageTotals,
 }
 
@@ -102,9 +105,18 @@ impl BatchSums {
         true
     }
 
+    /// The sums of a stream.
+    fn of(&mut self, stream: StreamNumber) -> &mut StreamSums {
+        if self.last.as_ref().is_none_or(|last| last.0 != stream) {
+            let sums = self.streams.remove(&stream).unwrap_or_default();
+            self.streams.extend(self.last.replace((stream, sums)));
+        }
+        &mut self.last.get_or_insert((stream, StreamSums::default())).1
+    }
+
     /// What is known of the note that a stream's messages have once.
     fn once(&mut self, stream: StreamNumber, counting: Counting<'_>) -> &mut SaidOnce {
-        let once = &mut self.streams.entry(stream).or_default().once;
+        let once = &mut self.of(stream).once;
         if !once.is_said() && counting.before(stream).once.is_said() {
             once.set_said();
         }
@@ -113,23 +125,22 @@ impl BatchSums {
 
     /// A stream is over: its sums are not needed after this batch.
     pub(super) fn over(&mut self, stream: StreamNumber) {
-        self.streams.entry(stream).or_default().over = true;
+        self.of(stream).over = true;
     }
 
     fn add(&mut self, message: &MessageToCount, bytes: Counts) {
         self.totals.bytes.add(bytes);
-        self.streams.entry(message.stream).or_default().bytes(message.from).add(bytes);
+        self.of(message.stream).bytes(message.from).add(bytes);
     }
 
     /// How many notes of a side's messages of a stream were left out so far.
-    pub(super) fn left_out(&self, stream: StreamNumber, from: Side, counting: Counting<'_>) -> u64 {
-        let here = self.streams.get(&stream).map_or(0, |sums| sums.once.left_out(from));
-        counting.before(stream).once.left_out(from) + here
+    pub(super) fn left_out(&mut self, stream: StreamNumber, from: Side, counting: Counting<'_>) -> u64 {
+        counting.before(stream).once.left_out(from) + self.of(stream).once.left_out(from)
     }
 
     /// A direction ended. Returns the bytes of all its messages.
     pub(super) fn end(&mut self, stream: StreamNumber, from: Side, counting: Counting<'_>) -> Counts {
-        let sums = self.streams.entry(stream).or_default();
+        let sums = self.of(stream);
         let mut bytes = *counting.before(stream).bytes(from);
         bytes.add(*sums.bytes(from));
         bytes
@@ -211,7 +222,7 @@ impl LedgerState {
         self.next += 1;
         self.totals.bytes.add(sums.totals.bytes);
         self.totals.problems.add_counts(sums.totals.problems);
-        for (id, more) in &sums.streams {
+        for (id, more) in sums.streams.iter().chain(sums.last.iter().map(|(id, more)| (id, more))) {
             let stream = self.streams.entry(*id).or_default();
             stream.add(more);
             if stream.over {

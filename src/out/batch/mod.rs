@@ -5,15 +5,15 @@
 //! It knows the parts of a record. It knows neither the pipeline that fills it nor the output formats.
 
 mod choice;
+mod head;
 mod ledger;
 mod outline_reader;
 mod replay;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use choice::Fate;
 pub use choice::RecordChoice;
+use head::{BatchedBody, Direction, Fate, FieldsAt, Head, Range, Unread, record};
 use ledger::{BatchSums, MessageToCount};
 pub use ledger::{Counting, Ledger, MessageTotals, StreamNumber};
 pub use outline_reader::OutlineReader;
@@ -21,11 +21,9 @@ use outline_reader::TablesByName;
 pub use replay::{EndedStream, Replay};
 
 use super::tree::{AnnotationRange, AnnotationStore, Annotations};
-use crate::capture::Moment;
 use crate::captured::Captured;
-use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
-use crate::record::{Body, Counts, EndedBy, Outlined, Record, RoundTrips};
-use crate::table::MessageId;
+use crate::proto::{Event, LazyTables, Message, Side};
+use crate::record::{Body, Outlined, Record};
 use crate::tree::{Node, Outline, SharedContext, Tree};
 
 /// Bytes that the tree of a deferred message takes for each byte of the message, roughly: what game traffic takes.
@@ -39,6 +37,10 @@ const EVENT: usize = 512;
 #[derive(Default)]
 pub struct Batch {
     heads: Vec<Head>,
+    directions: Vec<Direction>,
+    /// The places of the directions of the last records of a client and of a server.
+    last: [usize; 2],
+    last_name: Range,
     /// The trees of messages. The last message's tree is missing until [`take`](Batch::take) brings it.
     trees: Vec<Tree>,
     /// How many trees there will be once all messages are read.
@@ -50,6 +52,8 @@ pub struct Batch {
     /// The outlines of messages that stay outlines, and those to be used again.
     outlines: Vec<Outline>,
     spare_outlines: Vec<Outline>,
+    /// That of messages without problems.
+    no_outline: Outline,
     annotation_store: AnnotationStore,
     events: Vec<Event>,
     /// The messages' bytes, one after another.
@@ -62,68 +66,6 @@ pub struct Batch {
     /// Streams that are over, each with the number of records before that.
     ended: Vec<(usize, EndedStream)>,
 }
-
-/// A record without what it refers to.
-struct Head {
-    number: u64,
-    at: Moment,
-    transport: Transport,
-    stream: u32,
-    src: SocketAddr,
-    dst: SocketAddr,
-    from: Side,
-    protocol: &'static str,
-    service: Range,
-    round_trips: RoundTrips,
-    annotations: AnnotationRange,
-    fate: Fate,
-    what: BatchedBody,
-}
-
-enum BatchedBody {
-    Message {
-        name: Range,
-        number: Option<u64>,
-        offset: u64,
-        bytes: Range,
-        reply: Option<Reply>,
-        no_reply: bool,
-        fields: FieldsAt,
-        once: Option<&'static str>,
-        /// Whether it was counted, and if so, whether it keeps the first note that is [said once](Message::once).
-        counted: Option<bool>,
-    },
-    Event(usize),
-    StreamEnd {
-        end: EndedBy,
-        text: Range,
-        counts: Counts,
-        /// Whether the counts have what is in messages.
-        counted: bool,
-    },
-}
-
-/// Where a batch has a message's fields.
-#[derive(Clone, Copy)]
-enum FieldsAt {
-    /// In a tree, by its place.
-    Tree(usize),
-    /// Only in its bytes: it came as an outline.
-    Unread(Unread),
-    /// Its outline is enough. It has this place.
-    Outline(usize, MessageId),
-}
-
-/// A message that came as an outline.
-#[derive(Clone, Copy)]
-struct Unread {
-    id: MessageId,
-    /// What it has to be read with, by its place in the batch.
-    context: Option<usize>,
-}
-
-/// Start and end in one of the vectors.
-type Range = (usize, usize);
 
 impl Batch {
     /// Adds a copy of a record.
@@ -171,29 +113,30 @@ impl Batch {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(message.bytes);
         let Message { number, offset, reply, no_reply, once, .. } = *message;
-        let (name, bytes) = (self.keep(message.name.raw()), (start, self.bytes.len()));
+        let (name, bytes) = (self.name(message.name.raw()), (start, self.bytes.len()));
         BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields, once, counted: None }
     }
 
     fn head<B>(&mut self, record: &Record<'_, B>, what: BatchedBody) {
-        let service = self.keep(record.service);
-        let Record { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = *record;
-        let annotations = AnnotationRange::default();
-        self.heads.push(Head {
-            number,
-            at,
-            transport,
-            stream,
-            src,
-            dst,
-            from,
-            protocol,
-            service,
-            round_trips,
-            annotations,
-            fate: Fate::Open,
-            what,
+        let Record { number, at, transport, stream, from, protocol, .. } = *record;
+        let (stream, direction, annotations) =
+            ((transport, stream), self.direction(record), AnnotationRange::default());
+        self.heads.push(Head { number, at, stream, from, protocol, direction, annotations, fate: Fate::Open, what });
+    }
+
+    /// The place of a record's direction.
+    fn direction<B>(&mut self, record: &Record<'_, B>) -> usize {
+        let Record { transport, stream, src, dst, service, round_trips, .. } = *record;
+        let (stream, last, next) = ((transport, stream), record.from.of(&mut self.last), self.directions.len());
+        let same = self.directions.get(*last).is_some_and(|last| {
+            let ends = last.stream == stream && last.src == src && last.dst == dst;
+            ends && last.service == service && last.round_trips == round_trips
         });
+        if !same {
+            *last = next;
+            self.directions.push(Direction { stream, src, dst, service: service.to_string(), round_trips });
+        }
+        *last
     }
 
     /// Takes the tree of the message that was added last, and leaves an unused one in its place. Its content is arbitrary.
@@ -278,7 +221,7 @@ impl Batch {
         reader: &mut OutlineReader,
         counting: Option<Counting<'_>>,
     ) {
-        let (stream, from) = ((head.transport, head.stream), head.from);
+        let (stream, from) = (head.stream, head.from);
         let (bytes, fields, once, counted) = match &mut head.what {
             BatchedBody::Message { bytes, fields, once, counted, .. } => (*bytes, *fields, *once, counted),
             BatchedBody::StreamEnd { counts, counted, .. } => {
@@ -312,7 +255,7 @@ impl Batch {
 
     fn show(&self, head: &Head, tables: &mut TablesByName<'_>, reader: &OutlineReader, to: impl FnOnce(&Record<'_>)) {
         let Head { from, protocol, .. } = *head;
-        let service = self.text(head.service);
+        let Some(direction) = self.directions.get(head.direction) else { return };
         let message;
         let body = match head.what {
             BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields, once, .. } => {
@@ -324,6 +267,7 @@ impl Batch {
                 };
                 let Some(tree) = tree else { return };
                 let (name, bytes) = (Captured::new(self.text(name)), message_bytes(&self.bytes, bytes));
+                let service = direction.service.as_str();
                 message = Message { name, number, service, from, offset, bytes, reply, no_reply, once };
                 Body::Message { message: &message, tables, tree }
             }
@@ -333,13 +277,7 @@ impl Batch {
             }
             BatchedBody::StreamEnd { end, text, counts, .. } => Body::StreamEnd { end, text: self.text(text), counts },
         };
-        to(&self.record(head, body));
-    }
-
-    fn record<B>(&self, head: &Head, body: B) -> Record<'_, B> {
-        let Head { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = *head;
-        let service = self.text(head.service);
-        Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body }
+        to(&record(head, direction, body));
     }
 
     /// Whether it has no records.
@@ -361,6 +299,8 @@ impl Batch {
     pub fn clear(&mut self, keep: usize) {
         self.heads.clear();
         self.heads.shrink_to(keep / size_of::<Head>());
+        self.directions.clear();
+        self.directions.shrink_to(keep / size_of::<Direction>());
         self.expected = 0;
         self.tree_bytes = 0;
         self.keep_trees(keep * 4);
@@ -374,6 +314,7 @@ impl Batch {
         self.spare_outlines.truncate(keep / size_of::<Outline>());
         self.text.clear();
         self.text.shrink_to(keep);
+        self.last_name = Range::default();
     }
 
     /// Retains trees to be used again, up to `keep` bytes.
@@ -387,6 +328,14 @@ impl Batch {
             }
             None => false,
         });
+    }
+
+    /// Copies a name into the batch, if it is not that of the last message.
+    fn name(&mut self, name: &str) -> Range {
+        if self.text(self.last_name) != name {
+            self.last_name = self.keep(name);
+        }
+        self.last_name
     }
 
     /// Copies a text into the batch.
@@ -430,8 +379,12 @@ fn message_bytes(all: &[u8], place: Range) -> &[u8] {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+    use std::net::SocketAddr;
+
     use super::*;
-    use crate::proto::protocol_named;
+    use crate::capture::Moment;
+    use crate::proto::{Transport, protocol_named};
+    use crate::record::RoundTrips;
     use crate::table::{Evaluator, MessageLimits, Outcome, parse_hex};
     use crate::tree::Outline;
 

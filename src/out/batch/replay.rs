@@ -1,8 +1,7 @@
 //! Gives the records of a batch to an output that counts them, in the order in which they were added.
 
-use super::{
-    Batch, BatchReading, BatchedBody, Counting, Fate, FieldsAt, Head, StreamNumber, TablesByName, message_bytes,
-};
+use super::head::{BatchedBody, Fate, FieldsAt, Head, record};
+use super::{Batch, BatchReading, Counting, StreamNumber, TablesByName, message_bytes};
 use crate::captured::Captured;
 use crate::proto::{Ends, Learned, Message, Side};
 use crate::record::{Counts, Outlined, Record, RoundTrips};
@@ -92,11 +91,14 @@ impl Batch {
             return false;
         };
         let FieldsAt::Outline(at, id) = fields else { return false };
-        if let (Some(outline), Some(tables)) = (self.outlines.get(at), tables.of(head.protocol)) {
-            let (name, service) = (Captured::new(self.text(name)), self.text(head.service));
+        let outline = at.map_or(Some(&self.no_outline), |at| self.outlines.get(at));
+        if let (Some(outline), Some(tables)) = (outline, tables.of(head.protocol))
+            && let Some(direction) = self.directions.get(head.direction)
+        {
+            let (name, service) = (Captured::new(self.text(name)), direction.service.as_str());
             let (from, bytes) = (head.from, message_bytes(&self.bytes, bytes));
             let message = &Message { name, number, service, from, offset, bytes, reply, no_reply, once };
-            to.outline(&self.record(head, Outlined { message, id, tables, outline }), kept);
+            to.outline(&record(head, direction, Outlined { message, id, tables, outline }), kept);
         }
         true
     }
