@@ -20,6 +20,8 @@ struct StatsOutput {
     filter: RecordFilter,
     /// With a filter, what it kept of the open streams.
     kept: HashMap<StreamKey, Counts>,
+    /// The record that the filter was asked about last, and whether it is kept.
+    asked: (u64, Option<bool>),
     left: u64,
 }
 
@@ -49,15 +51,17 @@ impl Output for StatsOutput {
     }
 
     fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        self.filter.filter().is_some_and(|filter| filter.decides(record).is_none())
+        self.asked = (record.number, self.filter.decides(record));
+        self.asked.1.is_none()
     }
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         if self.left == 0 {
             return;
         }
-        if let Some(filter) = self.filter.filter() {
-            if filter.decides(record) != Some(true) {
+        if self.filter.is_some() {
+            // This record came as an outline because of what the filter said of it.
+            if self.asked != (record.number, Some(true)) {
                 return self.stats.outline_not_counted(record);
             }
             let key = StreamKey { transport: record.transport, number: record.stream };
@@ -96,7 +100,8 @@ impl Output for StatsOutput {
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(args)?;
     let filter = RecordFilter::new(filter);
-    let mut counter = StatsOutput { stats: Stats::default(), filter, kept: HashMap::new(), left: limit };
+    let mut counter =
+        StatsOutput { stats: Stats::default(), filter, kept: HashMap::new(), asked: (0, None), left: limit };
     let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut counter);
     let mut error = outcome.error.take();
     if let Some(error) = error.take_if(|error| !error.is_of_captures()) {
