@@ -55,14 +55,14 @@ const FILTERS: [(&str, usize); 50] = [
     ("fields.receivers[*] == 123456", 300),
     ("*.sender == 123456", 200),
     ("*.name == \"Nobody\"", 200),
-    ("*.name contains \"kNet\"", 20),
+    ("*.name contains \"kNet\"", 0),
     ("names[*].name == \"Nobody\"", 300),
     ("fields.buffer.flags has 0x1001", 20),
     ("fields.buffer.flags contains Rebroadcast", 20),
     ("fields.buffer.player_id != 0", 20),
     ("fields.result != kNetSuccess", 200),
     ("fields.result.name == kNetSuccess", 20),
-    ("fields.trans_id < 7 or fields.buffer.time_sent.seconds > 2025-01-01", 20),
+    ("fields.trans_id < 7 or fields.buffer.time_sent.seconds > 2025-01-01", 1),
 ];
 
 struct Bench {
