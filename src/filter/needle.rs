@@ -5,7 +5,7 @@ use memchr::memmem::Finder;
 
 /// What is sought in bytes.
 pub(super) enum Needle {
-    Exact(Finder<'static>),
+    Exact(Box<Finder<'static>>),
     Either(EitherCase),
 }
 
@@ -22,7 +22,7 @@ const LETTERS: &[u8] = b"etaoinsrhldcumfpgwybvkxjqz";
 impl Needle {
     /// These bytes.
     pub(super) fn exact(bytes: &[u8]) -> Needle {
-        Needle::Exact(Finder::new(bytes).into_owned())
+        Needle::Exact(Box::new(Finder::new(bytes).into_owned()))
     }
 
     /// Bytes of which each is that of one text or that of the other one, which is as long.

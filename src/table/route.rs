@@ -51,7 +51,7 @@ impl FieldRoute {
 
     /// What is there in a message, of which `bytes` are all bytes.
     pub fn find(&self, tables: &Tables, message: &MessageDef, bytes: &[u8]) -> FoundField {
-        let mut walk = Walk { tables, route: self, data: bytes, pos: 0, end: bytes.len(), depth: 0 };
+        let mut walk = FieldSearch { tables, route: self, data: bytes, pos: 0, end: bytes.len(), depth: 0 };
         walk.message(message).unwrap_or(FoundField::Unknown)
     }
 
@@ -65,7 +65,7 @@ impl FieldRoute {
 }
 
 /// On its way through a message.
-struct Walk<'a> {
+struct FieldSearch<'a> {
     tables: &'a Tables,
     route: &'a FieldRoute,
     data: &'a [u8],
@@ -94,7 +94,7 @@ impl KeptValues {
     }
 }
 
-impl Walk<'_> {
+impl FieldSearch<'_> {
     fn message(&mut self, message: &MessageDef) -> Walked<FoundField> {
         let service = self.tables.service(message.service).ok_or(Unclear)?;
         let layout = message.layout.filter(|_| service.framing.begins.is_none()).ok_or(Unclear)?;

@@ -52,10 +52,8 @@ pub(super) struct NameInference {
 impl NameInference {
     /// All names that are learned are [told](NameInference::new_names), too.
     pub(super) fn telling() -> NameInference {
-        NameInference {
-            known: KnownNames { told: Some(Vec::new()), ..KnownNames::default() },
-            ..NameInference::default()
-        }
+        let known = KnownNames { told: Some(Vec::new()), ..KnownNames::default() };
+        NameInference { known, ..NameInference::default() }
     }
 
     /// The names that were learned since the last call.
@@ -65,7 +63,7 @@ impl NameInference {
 
     /// Whether something may be learned from a message of which only the outline was read. It answers nothing.
     pub(super) fn learns_from(&mut self, tables: &Tables, layout: Option<LayoutId>, outline: &Outline) -> bool {
-        self.teaching.teaches((tables_id(tables), tables), layout, outline)
+        self.teaching.teaches(tables, layout, outline)
     }
 
     /// Learns from a message, and adds the names of its numbers to `store`: those given by earlier messages or by the request it

@@ -90,9 +90,9 @@ pub(super) struct TeachingLayouts {
 }
 
 impl TeachingLayouts {
-    /// Whether a message of which only the outline was read may have such a field. Tables come with what identifies them.
-    pub(super) fn teaches(&mut self, tables: (usize, &Tables), layout: Option<LayoutId>, outline: &Outline) -> bool {
-        let (id, tables) = tables;
+    /// Whether a message of which only the outline was read may have such a field.
+    pub(super) fn teaches(&mut self, tables: &Tables, layout: Option<LayoutId>, outline: &Outline) -> bool {
+        let id = std::ptr::from_ref(tables) as usize;
         let at = self.known.iter().position(|(of, _)| *of == id).unwrap_or_else(|| {
             self.known.push((id, LayoutAnswers::new(tables)));
             self.known.len() - 1
