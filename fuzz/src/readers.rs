@@ -180,6 +180,8 @@ pub fn filter_records(mut data: &[u8]) {
     if outline.is_whole() {
         let outlined = self::record(Outlined { message: &message, id, tables, outline: &outline });
         assert!(!(filter.drops(&outlined) && kept()), "dropped by its outline, and kept");
+        let decided = filter.decides(&outlined, false);
+        assert!(decided.is_none_or(|decided| decided == kept()), "decided by its outline otherwise than by its tree");
     }
 }
 

@@ -65,6 +65,8 @@ impl Replay for StatsCounter {
 struct StatsOutput<'c> {
     counter: &'c mut StatsCounter,
     filter: RecordFilter,
+    /// The record that the filter was asked about last, and whether it is kept.
+    asked: (u64, Option<bool>),
     left: u64,
 }
 
@@ -86,12 +88,14 @@ impl Output for StatsOutput<'_> {
     }
 
     fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        self.filter.filter().is_some_and(|filter| filter.decides(record).is_none())
+        self.asked = (record.number, self.filter.decides(record));
+        self.asked.1.is_none()
     }
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         if self.left > 0 {
-            let kept = self.filter.filter().is_none_or(|filter| filter.decides(record) == Some(true));
+            // With a filter, this record came as an outline because of what the filter said of it.
+            let kept = !self.filter.is_some() || self.asked == (record.number, Some(true));
             self.left -= u64::from(kept);
             self.counter.outline(record, kept);
         }
@@ -114,7 +118,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let run = CaptureRun::new(&reading, setup)?;
     let mut outcome = if reading.threads == 1 || in_order {
         let filter = RecordFilter::new(filter.clone());
-        run.into_output(&mut StatsOutput { counter: &mut counter, filter, left: limit })
+        run.into_output(&mut StatsOutput { counter: &mut counter, filter, asked: (0, None), left: limit })
     } else {
         run.into_replay(&mut counter, filter.clone())
     };

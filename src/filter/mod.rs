@@ -12,12 +12,14 @@ mod keys;
 mod literal;
 mod named;
 mod names;
+mod needle;
 mod parse;
 mod parse_path;
 mod path;
 #[cfg(feature = "regex")]
 mod pattern;
 mod scan;
+mod shortcuts;
 mod sought;
 #[cfg(test)]
 mod tests;
@@ -38,15 +40,15 @@ pub use value::{Leaf, RecordScope, RecordValue};
 
 use crate::captured::{Escaped, write_mistake};
 use crate::facts::SessionMap;
-use crate::out::Record;
 use crate::out::tree::{Annotations, RecordAnnotator};
+use crate::out::{Outlined, Record};
 use crate::proto::LazyTables;
 use crate::tree::Tree;
 use literal::Literal;
 use names::FilterNames;
 #[cfg(feature = "regex")]
 use pattern::TextPattern;
-use sought::SoughtValues;
+use shortcuts::Shortcuts;
 use unread::Worth;
 
 /// A compiled expression.
@@ -92,8 +94,8 @@ enum BooleanExpr {
     And(Vec<BooleanExpr>),
     Or(Vec<BooleanExpr>),
     Not(Box<BooleanExpr>),
-    /// A condition, with the values of which one must be in the message's bytes for it to hold; without them where the bytes do not decide.
-    Test(Path, Check, Option<Box<SoughtValues>>),
+    /// A condition, and what decides it without a tree.
+    Test(Path, Check, Box<Shortcuts>),
 }
 
 /// A test of the values at a path. It holds if one of them passes.
@@ -235,19 +237,31 @@ pub struct RecordFilter {
 impl RecordFilter {
     /// Keeps the records that `filter` keeps.
     pub fn new(filter: Option<impl Into<Arc<Filter>>>) -> RecordFilter {
-        RecordFilter { filter: filter.map(Into::into), annotator: RecordAnnotator::default() }
+        RecordFilter { filter: filter.map(Into::into), annotator: RecordAnnotator::telling_names() }
     }
 
     /// Whether the next record is kept. Every record of the capture has to be asked about, in order.
     pub fn keeps(&mut self, record: &Record<'_>) -> bool {
         let Some(filter) = &self.filter else { return true };
-        let names = if filter.wants_names() { self.annotator.next(record) } else { Annotations::default() };
-        filter.keeps(record, names)
+        if !filter.wants_names() {
+            return filter.keeps(record, Annotations::default());
+        }
+        let kept = filter.keeps(record, self.annotator.next(record));
+        self.annotator.new_names().for_each(|name| filter.hear(&name));
+        kept
     }
 
-    /// Whether messages may come as outlines where the filter [drops](Filter::drops) them by these.
+    /// Whether it pays to ask about messages of which only the outline was read.
     pub fn judges_outlines(&self) -> bool {
-        self.filter.as_ref().is_some_and(|filter| !filter.wants_names() && filter.judges_outlines())
+        self.filter.as_ref().is_some_and(|filter| filter.judges_outlines())
+    }
+
+    /// Whether a message of which only the outline was read is kept; `None` where its tree is needed. If this is known, the message need not be
+    /// [asked about](RecordFilter::keeps) again.
+    pub fn decides(&mut self, record: &Record<'_, Outlined<'_>>) -> Option<bool> {
+        let Some(filter) = &self.filter else { return Some(true) };
+        let names = filter.wants_names() && self.annotator.learns_from(record);
+        filter.decides(record, names)
     }
 
     /// Whether there is a filter.
@@ -381,12 +395,27 @@ impl Check {
         }
     }
 
+    /// Whether it holds for the name of something.
+    fn holds_for_name(&self, name: &str) -> bool {
+        let leaf = Leaf::Text(name.into());
+        let order = |literal: &Literal| compare::compare(&leaf, literal);
+        match self {
+            Check::Present => true,
+            Check::Compare(comparison, literal) => comparison.holds(order(literal)),
+            Check::In(items) => items.iter().any(|item| item.contains(&order)),
+            Check::Contains(literal) => compare::contains(&leaf, literal),
+            #[cfg(feature = "regex")]
+            Check::Matches(pattern) => pattern.is_match(name),
+            Check::Has(_) => false,
+        }
+    }
+
     fn holds<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
         match self {
             Check::Present => true,
             Check::Compare(CompareOp::Eq, literal) if scope.is_other_text(value, literal) => false,
             Check::Compare(comparison, literal) => comparison.holds(order(scope, value, literal)),
-            Check::In(items) => items.iter().any(|item| item.contains(scope, value)),
+            Check::In(items) => items.iter().any(|item| item.contains(&|literal| order(scope, value, literal))),
             Check::Contains(literal) => compare::contains(&scope.leaf(value), literal),
             #[cfg(feature = "regex")]
             Check::Matches(pattern) => compare::any_text(&scope.leaf(value), |text| pattern.is_match(text)),
@@ -396,12 +425,11 @@ impl Check {
 }
 
 impl SetItem {
-    fn contains<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
+    /// Whether a value is in it, which compares with literals as `order` says.
+    fn contains(&self, order: &dyn Fn(&Literal) -> Option<std::cmp::Ordering>) -> bool {
         match self {
-            SetItem::One(literal) => CompareOp::Eq.holds(order(scope, value, literal)),
-            SetItem::Range(from, to) => {
-                CompareOp::Ge.holds(order(scope, value, from)) && CompareOp::Le.holds(order(scope, value, to))
-            }
+            SetItem::One(literal) => CompareOp::Eq.holds(order(literal)),
+            SetItem::Range(from, to) => CompareOp::Ge.holds(order(from)) && CompareOp::Le.holds(order(to)),
         }
     }
 }

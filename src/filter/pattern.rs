@@ -1,43 +1,58 @@
 //! A regular expression with a text that every match of it contains: most texts do not have it, and searching for it is cheaper.
 
-use memchr::memmem::Finder;
 use regex_lite::{Error, Regex, RegexBuilder};
+
+use super::needle::Needle;
 
 /// A regular expression.
 pub(super) struct TextPattern {
     regex: Regex,
-    /// In every match; empty where this is not known.
-    required: String,
-    finder: Finder<'static>,
+    required: RequiredText,
+    needle: Needle,
+}
+
+/// A text that is in every match; empty where this is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RequiredText {
+    pub(super) text: String,
+    /// Whether ASCII letters may have the other case.
+    pub(super) any_case: bool,
 }
 
 impl TextPattern {
     /// Compiles an expression, into `size` bytes at most.
     pub(super) fn new(text: &str, size: usize) -> Result<TextPattern, Error> {
         let regex = RegexBuilder::new(text).size_limit(size).build()?;
-        let required = required(text).to_string();
-        let finder = Finder::new(required.as_bytes()).into_owned();
-        Ok(TextPattern { regex, required, finder })
+        let required = RequiredText::of(text);
+        let plain = &required.text;
+        let needle = match required.any_case {
+            true => Needle::new(plain.to_ascii_lowercase().as_bytes(), plain.to_ascii_uppercase().as_bytes()),
+            false => Needle::exact(plain.as_bytes()),
+        };
+        Ok(TextPattern { regex, required, needle })
     }
 
     /// Whether a text has a match.
     pub(super) fn is_match(&self, text: &str) -> bool {
-        self.finder.find(text.as_bytes()).is_some() && self.regex.is_match(text)
+        self.needle.is_in(text.as_bytes()) && self.regex.is_match(text)
     }
 
     /// A text that is in every match, if only the empty one.
-    pub(super) fn required(&self) -> &str {
+    pub(super) fn required(&self) -> &RequiredText {
         &self.required
     }
 }
 
-/// The longest plain part of an expression. Behind `.`, `^`, `$` and `+` the parts before them are still required; any other sign might make them
-/// optional.
-fn required(expression: &str) -> &str {
-    if expression.contains(['|', '(', ')', '[', ']', '{', '}', '?', '*', '\\']) {
-        return "";
+impl RequiredText {
+    /// The longest plain part of an expression. Behind `.`, `^`, `$` and `+` the parts before them are still required; any other sign might make them
+    /// optional.
+    fn of(expression: &str) -> RequiredText {
+        let (plain, any_case) = expression.strip_prefix("(?i)").map_or((expression, false), |plain| (plain, true));
+        let unclear = plain.contains(['|', '(', ')', '[', ']', '{', '}', '?', '*', '\\']);
+        let parts = plain.split(['.', '^', '$', '+']);
+        let longest = parts.filter(|_| !unclear).max_by_key(|part| part.len()).unwrap_or("");
+        RequiredText { text: longest.to_string(), any_case }
     }
-    expression.split(['.', '^', '$', '+']).max_by_key(|part| part.len()).unwrap_or("")
 }
 
 #[cfg(test)]
@@ -48,10 +63,13 @@ mod tests {
 
     #[test]
     fn the_required_text_is_in_every_match() {
-        let all = [("zz+", "zz"), ("^Ahny.Sphere$", "Sphere"), ("a|b", ""), ("ab?", ""), ("(?i)login", ""), (".", "")];
+        let all = [("zz+", "zz"), ("^Ahny.Sphere$", "Sphere"), ("a|b", ""), ("ab?", ""), ("(?i)a|b", ""), (".", "")];
         for (expression, text) in all {
-            assert_eq!(TextPattern::new(expression, 1 << 16).unwrap().required(), text, "{expression}");
+            assert_eq!(TextPattern::new(expression, 1 << 16).unwrap().required().text, text, "{expression}");
         }
+        let any_case = TextPattern::new("(?i)^logIn.+", 1 << 16).unwrap();
+        assert_eq!(any_case.required(), &RequiredText { text: "logIn".into(), any_case: true });
+        assert!(any_case.is_match("LOGiN 1") && !any_case.is_match("LOGi 1") && !any_case.is_match("a login 1"));
         let pattern = TextPattern::new("^Ahny.Sphere$", 1 << 16).unwrap();
         assert!(pattern.is_match("Ahny Sphere") && !pattern.is_match("Ahny Sphere 1") && !pattern.is_match("Ahny"));
     }

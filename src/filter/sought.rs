@@ -4,11 +4,12 @@
 
 use std::sync::OnceLock;
 
-use memchr::memmem::Finder;
-
 use super::keys::part_names;
 use super::literal::{Literal, NumberLiteral};
+use super::needle::Needle;
 use super::path::{Path, PathKey, PathStep};
+#[cfg(feature = "regex")]
+use super::pattern::RequiredText;
 use super::{Check, CompareOp, SetItem};
 use crate::table::{Tables, ValueForm};
 use crate::tree::TextKind;
@@ -18,7 +19,7 @@ pub(super) struct SoughtValues {
     key: PathKey,
     values: Vec<SoughtValue>,
     /// For each protocol the bytes of all values in all forms of the fields of this name; `None` where these tell nothing.
-    bytes: Vec<OnceLock<Option<Vec<Finder<'static>>>>>,
+    bytes: Vec<OnceLock<Option<Vec<Needle>>>>,
 }
 
 /// A value, or a part of one.
@@ -26,7 +27,13 @@ enum SoughtValue {
     /// It equals this.
     Whole(Literal),
     /// This is in its text.
-    Part(String),
+    Part(PartOfText),
+}
+
+/// A part of a text, of which ASCII letters may have the other case.
+struct PartOfText {
+    text: String,
+    any_case: bool,
 }
 
 impl SoughtValues {
@@ -35,18 +42,25 @@ impl SoughtValues {
         let anywhere = matches!(path.steps.first(), Some(PathStep::Anywhere(_)));
         let fields = matches!(path.steps.first(), Some(PathStep::Key(key)) if key.text == "fields");
         let key = path.steps.iter().rev().find_map(PathStep::key)?;
-        if key.record.is_some() || part_names().any(|part| part == key.text) || !(anywhere || fields) {
+        // Other values than fields may have the key `name`, too: who asks knows that.
+        let name = path.steps.len() == 1 && key.text == "name";
+        if key.record.is_some() || !name && part_names().any(|part| part == key.text) || !(anywhere || fields) {
             return None;
         }
         let whole = |literal: &Literal| SoughtValue::Whole(literal.clone());
         let values = match check {
             Check::Compare(CompareOp::Eq, literal) => vec![whole(literal)],
-            Check::Contains(literal) => vec![SoughtValue::Part(literal.raw.clone())],
+            Check::Contains(literal) => {
+                vec![SoughtValue::Part(PartOfText { text: literal.raw.clone(), any_case: false })]
+            }
             Check::In(items) => items.iter().map(|item| item.literal().map(whole)).collect::<Option<_>>()?,
             #[cfg(feature = "regex")]
-            Check::Matches(pattern) if !pattern.required().is_empty() => {
-                vec![SoughtValue::Part(pattern.required().to_string())]
-            }
+            Check::Matches(pattern) => match pattern.required() {
+                RequiredText { text, .. } if text.is_empty() => return None,
+                RequiredText { text, any_case } => {
+                    vec![SoughtValue::Part(PartOfText { text: text.clone(), any_case: *any_case })]
+                }
+            },
             _ => return None,
         };
         let bytes = std::iter::repeat_with(OnceLock::new).take(protocols).collect();
@@ -57,19 +71,17 @@ impl SoughtValues {
     pub(super) fn fails(&self, protocol: usize, tables: &Tables, bytes: &[u8]) -> bool {
         let known =
             self.bytes.get(protocol).and_then(|known| known.get_or_init(|| self.find(protocol, tables)).as_ref());
-        known.is_some_and(|all| !all.iter().any(|sought| sought.find(bytes).is_some()))
+        known.is_some_and(|all| !all.iter().any(|sought| sought.is_in(bytes)))
     }
 
     /// The bytes of all values in all forms that the tables of a protocol have.
-    fn find(&self, protocol: usize, tables: &Tables) -> Option<Vec<Finder<'static>>> {
+    fn find(&self, protocol: usize, tables: &Tables) -> Option<Vec<Needle>> {
         let forms = tables.forms_of(self.key.sym(protocol, tables)?)?;
-        let mut all: Vec<Finder<'static>> = Vec::new();
+        let mut all: Vec<Needle> = Vec::new();
         for value in &self.values {
             for form in &forms {
                 match value.bytes(*form) {
-                    Sought::Bytes(bytes) if all.iter().all(|other| other.needle() != bytes) => {
-                        all.push(Finder::new(&bytes).into_owned());
-                    }
+                    Sought::Bytes(needle) if all.iter().all(|other| !other.is(&needle)) => all.push(needle),
                     Sought::Bytes(_) | Sought::Nothing => {}
                     Sought::Unknown => return None,
                 }
@@ -81,37 +93,49 @@ impl SoughtValues {
 
 /// What to search for.
 enum Sought {
-    Bytes(Vec<u8>),
+    Bytes(Needle),
     /// No value of the form is meant.
     Nothing,
     /// The bytes of a value do not tell whether it is meant.
     Unknown,
 }
 
-impl From<Option<Vec<u8>>> for Sought {
-    fn from(bytes: Option<Vec<u8>>) -> Sought {
-        bytes.map_or(Sought::Nothing, Sought::Bytes)
-    }
-}
-
 impl SoughtValue {
     fn bytes(&self, form: ValueForm) -> Sought {
         match (self, form) {
-            (SoughtValue::Whole(Literal { raw, .. }) | SoughtValue::Part(raw), ValueForm::Text(kind)) => {
-                // Invalid bytes may also be shown as this character.
-                if raw.contains('\u{fffd}') { Sought::Unknown } else { encoded(raw, kind).into() }
+            (SoughtValue::Whole(literal), ValueForm::Text(kind)) => part(&literal.raw, &literal.raw, kind),
+            (SoughtValue::Part(PartOfText { text, any_case: false }), ValueForm::Text(kind)) => part(text, text, kind),
+            (SoughtValue::Part(PartOfText { text, any_case: true }), ValueForm::Text(kind)) => {
+                part(&text.to_ascii_lowercase(), &text.to_ascii_uppercase(), kind)
             }
-            // The value may be a time, and has the text of its name or its digits.
-            (SoughtValue::Whole(Literal { time: Some(_), .. }) | SoughtValue::Part(_), ValueForm::Int(_)) => {
+            // A structure of numbers may be a time.
+            (SoughtValue::Whole(literal), ValueForm::Object) if literal.time.is_some() || literal.is_null() => {
                 Sought::Unknown
             }
-            (SoughtValue::Whole(literal), ValueForm::Int(int)) => match literal.number {
-                Some(NumberLiteral::Int(number)) => int.bytes(number).into(),
+            (_, ValueForm::Object) => Sought::Nothing,
+            (SoughtValue::Whole(literal), ValueForm::Int(int)) if literal.time.is_none() => match literal.number {
+                Some(NumberLiteral::Int(number)) => {
+                    int.bytes(number).map_or(Sought::Nothing, |bytes| Sought::Bytes(Needle::exact(&bytes)))
+                }
                 Some(NumberLiteral::Float(_)) => Sought::Unknown,
                 None if int.is_named || literal.is_null() => Sought::Unknown,
                 None => Sought::Nothing,
             },
+            // The value may be a time, and has the text of its name or its digits.
+            (_, ValueForm::Int(_)) => Sought::Unknown,
         }
+    }
+}
+
+/// A text with ASCII letters of two cases, in an encoding.
+fn part(lower: &str, upper: &str, kind: TextKind) -> Sought {
+    // Invalid bytes may also be shown as this character.
+    if lower.contains('\u{fffd}') {
+        return Sought::Unknown;
+    }
+    match encoded(lower, kind).zip(encoded(upper, kind)) {
+        Some((lower, upper)) => Sought::Bytes(Needle::new(&lower, &upper)),
+        None => Sought::Nothing,
     }
 }
 

@@ -1,18 +1,19 @@
 //! Drops messages that a filter cannot keep before their trees are made. Most messages can be dropped this way.
 //!
-//! It tests the keys that are known without the fields, and searches the message's bytes for the values in conditions ([`SoughtValues`](super::sought::SoughtValues)). It never
-//! decides that a condition on a field holds; for that the tree is needed.
+//! It tests the keys that are known without the fields, and asks the [`Shortcuts`] of a condition for all others. That a condition on a field holds it knows
+//! only of a number whose place is found.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::absent::OutlineOf;
 use super::path::{Path, PathStep};
+use super::shortcuts::Shortcuts;
 use super::value::{RecordScope, RecordValue};
-use super::{BooleanExpr, Filter};
+use super::{BooleanExpr, Check, Filter};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
-use crate::table::{MessageDef, Refusal};
-use crate::tree::Outline;
+use crate::table::{FoundField, MessageDef, Refusal};
+use crate::tree::{Outline, Problem, Severity};
 
 /// Keys of a record that are not known before a message has a tree. A message that may be a reply always gets a tree, so without one it has no keys
 /// of a reply; and no message has the keys of events.
@@ -63,11 +64,17 @@ impl Filter {
         dropped
     }
 
-    /// Whether a message of which only the outline was read is kept; `None` where its fields decide. What is not tested is the same as for [`drops`](Filter::drops).
-    pub fn decides(&self, record: &Record<'_, Outlined<'_>>) -> Option<bool> {
-        let kept = self.unread(record);
+    /// Whether a message of which only the outline was read is kept; `None` where its fields decide, or where it teaches names. These are known
+    /// as far as the filter [heard](Filter::hear) them.
+    pub fn decides(&self, record: &Record<'_, Outlined<'_>>, teaches: bool) -> Option<bool> {
+        let kept = if teaches { None } else { self.unread(record) };
         self.worth.decided(kept.is_some());
         kept
+    }
+
+    /// A record gave a name to a number.
+    pub(super) fn hear(&self, name: &str) {
+        self.condition.hear(name);
     }
 
     fn unread(&self, record: &Record<'_, Outlined<'_>>) -> Option<bool> {
@@ -83,6 +90,7 @@ impl Filter {
             def: tables.message(*id),
             // What lies in compressed bytes, or across bytes, cannot be searched for.
             searchable: outline.is_captured() && outline.is_aligned() && !self.redact,
+            placed: outline.is_aligned() && !self.redact && outline.problems().iter().all(is_note),
         };
         self.condition.unread(&unread)
     }
@@ -96,6 +104,8 @@ struct UnreadMessage<'s, 'a> {
     def: Option<&'s MessageDef>,
     /// Whether values can be searched for in its bytes.
     searchable: bool,
+    /// Whether fields can be found by their places.
+    placed: bool,
 }
 
 impl UnreadMessage<'_, '_> {
@@ -108,6 +118,31 @@ impl UnreadMessage<'_, '_> {
                 Some("problems") => self.outline.problems().is_empty(),
                 _ => false,
             }
+    }
+
+    /// Whether a condition on fields or names holds, if that can be told without a tree.
+    fn decide(&self, check: &Check, shortcuts: &Shortcuts) -> Option<bool> {
+        let (view, protocol) = (self.scope.message?, self.scope.protocol);
+        let sought = shortcuts.sought.as_ref().filter(|_| self.searchable);
+        let in_bytes = || sought.is_none_or(|sought| !sought.fails(protocol, view.tables, view.bytes));
+        if let Some(names) = &shortcuts.names {
+            let no_name = names.fails();
+            let no_field = names.is_of_names_only() || {
+                let read = OutlineOf { layout: self.def?.layout, outline: self.outline };
+                let key = names.fields(check, protocol, view.tables)?;
+                key.is_absent(protocol, view.tables, read) || !in_bytes()
+            };
+            return (no_name && no_field).then_some(false);
+        }
+        if !in_bytes() {
+            return Some(false);
+        }
+        let place = shortcuts.place.as_ref().filter(|_| self.placed)?;
+        match place.find(protocol, view.tables, self.def?, view.bytes) {
+            FoundField::Number(node) => Some(check.holds(self.scope, RecordValue::Found(node))),
+            FoundField::Absent => Some(false),
+            FoundField::Unknown => None,
+        }
     }
 
     /// Whether a path certainly leads nowhere, because the message has no field of one of its names.
@@ -147,10 +182,16 @@ impl BooleanExpr {
                 let fails = !words.any(|word| check.holds(message.scope, RecordValue::Text(word)));
                 fails.then_some(false)
             }
-            BooleanExpr::Test(.., sought) => {
-                let view = message.scope.message.filter(|_| message.searchable)?;
-                sought.as_ref()?.fails(message.scope.protocol, view.tables, view.bytes).then_some(false)
-            }
+            BooleanExpr::Test(_, check, shortcuts) => message.decide(check, shortcuts),
+        }
+    }
+
+    /// A record gave a name to a number.
+    fn hear(&self, name: &str) {
+        match self {
+            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().for_each(|part| part.hear(name)),
+            BooleanExpr::Not(condition) => condition.hear(name),
+            BooleanExpr::Test(_, check, shortcuts) => shortcuts.names.iter().for_each(|names| names.hear(name, check)),
         }
     }
 
@@ -160,9 +201,11 @@ impl BooleanExpr {
             BooleanExpr::And(list) => list.iter().any(|part| part.may_fail_unread(redact)),
             BooleanExpr::Or(list) => list.iter().all(|part| part.may_fail_unread(redact)),
             BooleanExpr::Not(condition) => condition.is_known(),
-            BooleanExpr::Test(path, _, sought) => {
+            BooleanExpr::Test(path, _, shortcuts) => {
+                let Shortcuts { sought, place, names } = &**shortcuts;
                 let seldom = first_key(path).is_some_and(|key| SELDOM.contains(&key));
-                is_known(path) || seldom || path.field_names().next().is_some() || sought.is_some() && !redact
+                let in_bytes = !redact && (sought.is_some() || place.is_some());
+                is_known(path) || seldom || path.field_names().next().is_some() || in_bytes || names.is_some()
             }
         }
     }
@@ -171,6 +214,11 @@ impl BooleanExpr {
     fn is_known(&self) -> bool {
         !self.any_path(&|path| !is_known(path))
     }
+}
+
+/// Whether a problem says nothing of damage.
+fn is_note(problem: &Problem) -> bool {
+    problem.severity == Severity::Note
 }
 
 /// Whether a path leads to nothing but what is known without fields.

@@ -42,6 +42,8 @@ pub enum RecordValue<'a> {
     Record,
     /// A node of the tree.
     Node(u32),
+    /// A number that was found in the message's bytes, without a tree.
+    Found(Node),
     /// The number of a node whose values have names.
     Number(u32),
     /// The list of names of the flags that are set in a node.
@@ -232,6 +234,7 @@ impl<'a> RecordScope<'a> {
     pub fn leaf(&self, value: RecordValue<'a>) -> Leaf<'a> {
         match value {
             RecordValue::Node(index) => self.node(index).map_or(Leaf::Null, |node| self.node_leaf(node)),
+            RecordValue::Found(node) => self.node_leaf(&node),
             RecordValue::Number(index) => self.node(index).map_or(Leaf::Null, integer),
             RecordValue::Int(n) => Leaf::Int(n),
             RecordValue::Float(f) => Leaf::Float(f),
@@ -279,6 +282,7 @@ impl<'a> RecordScope<'a> {
         match value {
             RecordValue::Time(time) => Some(i128::from(time.seconds) * NANOS_PER_SECOND + i128::from(time.nanos)),
             RecordValue::Node(index) => self.node_instant(index),
+            RecordValue::Found(node) => self.unix_time(&node),
             _ => None,
         }
     }
@@ -286,7 +290,7 @@ impl<'a> RecordScope<'a> {
     fn node_instant(&self, index: u32) -> Option<i128> {
         let node = self.node(index)?;
         if node.kind != Kind::Struct {
-            return self.shown_number(node, "unix_time").map(|seconds| seconds * NANOS_PER_SECOND);
+            return self.unix_time(node);
         }
         let mut members = self.message?.tree.members(index);
         let seconds = self.shown_number(members.next()?.1, "unix_time")?;
@@ -297,7 +301,12 @@ impl<'a> RecordScope<'a> {
         members.next().is_none().then_some(seconds * NANOS_PER_SECOND + micros * 1000)
     }
 
-    fn microseconds(&self, node: &'a Node) -> Option<i128> {
+    /// The time of a number that tables declare as one.
+    fn unix_time(&self, node: &Node) -> Option<i128> {
+        self.shown_number(node, "unix_time").map(|seconds| seconds * NANOS_PER_SECOND)
+    }
+
+    fn microseconds(&self, node: &Node) -> Option<i128> {
         let named = self.message?.tables.name(node.name) == "microseconds";
         match self.node_leaf(node) {
             Leaf::Int(micros) if named => Some(micros),
@@ -306,7 +315,7 @@ impl<'a> RecordScope<'a> {
     }
 
     /// The number of a node whose type tables declare as `shown` in this way.
-    fn shown_number(&self, node: &'a Node, shown: &str) -> Option<i128> {
+    fn shown_number(&self, node: &Node, shown: &str) -> Option<i128> {
         let tables = self.message?.tables;
         tables.type_def(node.ty)?.shown.filter(|sym| tables.name(*sym) == shown)?;
         match self.node_leaf(node) {
@@ -315,7 +324,7 @@ impl<'a> RecordScope<'a> {
         }
     }
 
-    fn node_leaf(&self, node: &'a Node) -> Leaf<'a> {
+    fn node_leaf(&self, node: &Node) -> Leaf<'a> {
         if self.hides(node) {
             return Leaf::Text(Cow::Owned(format!("<redacted, {} bytes>", node.bits.div_ceil(8))));
         }

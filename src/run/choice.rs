@@ -11,7 +11,7 @@ impl RecordChoice for Filter {
     }
 
     fn decides(&self, record: &Record<'_, Outlined<'_>>) -> Option<bool> {
-        Filter::decides(self, record)
+        Filter::decides(self, record, false)
     }
 
     fn judges_outlines(&self) -> bool {

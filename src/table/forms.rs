@@ -11,6 +11,8 @@ pub enum ValueForm {
     Text(TextKind),
     /// An integer.
     Int(IntForm),
+    /// An object, or nothing in its place.
+    Object,
 }
 
 /// An integer of whole bytes.
@@ -76,6 +78,11 @@ impl Tables {
                 add(ValueForm::Int(IntForm { size: *size, signed: *signed, order: *order, is_named }));
             }
             ReadAs::List { of, .. } => return self.add_forms(*of, forms),
+            ReadAs::Layout { .. } | ReadAs::Family(_) => add(ValueForm::Object),
+            ReadAs::NullOr { of, .. } => {
+                add(ValueForm::Object);
+                return self.add_forms(*of, forms);
+            }
             _ => return None,
         }
         Some(())

@@ -19,6 +19,7 @@ mod packed;
 mod program;
 mod reach;
 mod remarks;
+mod route;
 mod skip;
 mod text;
 
@@ -31,6 +32,8 @@ pub use eval::{
 pub use forms::{IntForm, ValueForm};
 pub use hex::parse_hex;
 pub use program::*;
+pub use reach::LayoutAnswers;
+pub use route::{FieldRoute, FoundField};
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
 use std::sync::OnceLock;

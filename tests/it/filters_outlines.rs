@@ -12,7 +12,7 @@ use moulsniff::table::{Evaluator, Outcome, TableSource};
 use moulsniff::tree::{Kind, Outline, Sym, TextKind, Tree, decode_text, mark};
 
 /// Each with how many messages it is expected to drop by their outlines, at least; none where only fields tell.
-const FILTERS: [(&str, usize); 38] = [
+const FILTERS: [(&str, usize); 50] = [
     ("*.object_name == \"Nobody\"", 200),
     ("*.object_name contains \"LinkIn\"", 200),
     ("*.object_name in {\"Nobody\", \"a\"}", 50),
@@ -51,6 +51,18 @@ const FILTERS: [(&str, usize); 38] = [
     ("not *.receivers[*] == 1", 0),
     ("*.\"a name of the traffic\"", 200),
     ("not *.object_name", 0),
+    ("*.object_name matches \"(?i)nobody\"", 200),
+    ("fields.receivers[*] == 123456", 300),
+    ("*.sender == 123456", 200),
+    ("*.name == \"Nobody\"", 200),
+    ("*.name contains \"kNet\"", 0),
+    ("names[*].name == \"Nobody\"", 300),
+    ("fields.buffer.flags has 0x1001", 20),
+    ("fields.buffer.flags contains Rebroadcast", 20),
+    ("fields.buffer.player_id != 0", 20),
+    ("fields.result != kNetSuccess", 200),
+    ("fields.result.name == kNetSuccess", 20),
+    ("fields.trans_id < 7 or fields.buffer.time_sent.seconds > 2025-01-01", 1),
 ];
 
 struct Bench {
@@ -58,6 +70,8 @@ struct Bench {
     evaluator: Evaluator,
     tree: Tree,
     outline: Outline,
+    /// How many messages were kept by their outlines.
+    kept: usize,
 }
 
 fn record<B>(message: &Message<'_>, body: B) -> Record<'static, B> {
@@ -84,7 +98,7 @@ impl Bench {
         };
         let tables = PROTOCOLS.iter().map(|protocol| LazyTables::new(*protocol, further(protocol.name())).unwrap());
         let tables = tables.collect();
-        Bench { tables, evaluator: Evaluator::default(), tree: Tree::new(), outline: Outline::default() }
+        Bench { tables, evaluator: Evaluator::default(), tree: Tree::new(), outline: Outline::default(), kept: 0 }
     }
 
     fn filter(&self, expression: &str) -> Filter {
@@ -118,11 +132,31 @@ impl Bench {
         let outlined = record(message, Outlined { message, id, tables: moul, outline });
         let whole = record(message, Body::Message { message, tables: moul, tree });
         for (filter, count) in filters.iter().zip(dropped) {
-            if filter.drops(&outlined) {
-                *count += 1;
-                assert!(!filter.keeps(&whole, Annotations::default()), "{bytes:02x?}");
+            *count += usize::from(filter.drops(&outlined));
+            if let Some(decided) = filter.decides(&outlined, false) {
+                assert_eq!(decided, filter.keeps(&whole, Annotations::default()), "{bytes:02x?}");
+                self.kept += usize::from(decided);
             }
         }
+    }
+
+    /// One of the numbers that lie within objects alone, behind its path, in the message that was read last.
+    fn a_placed_number(&self, random: usize) -> Option<(String, i128)> {
+        let moul = LazyTables::of(&self.tables, "moul").unwrap().get();
+        let (mut numbers, mut objects) = (Vec::new(), vec![(0, "fields".to_string())]);
+        while let Some((object, path)) = objects.pop() {
+            for (index, node) in self.tree.members(object) {
+                let path = format!("{path}.{}", moul.name(node.name));
+                match node.kind {
+                    Kind::Struct => objects.push((index, path)),
+                    Kind::Unsigned | Kind::Unsigned64 => numbers.push((path, node.value.into())),
+                    Kind::Signed | Kind::Signed64 => numbers.push((path, i128::from(node.value as i64))),
+                    _ => {}
+                }
+            }
+        }
+        let number = numbers.get(random % numbers.len().max(1))?;
+        Some(number.clone())
     }
 
     /// One of the texts in the message that was read last, behind the name of its field.
@@ -198,12 +232,16 @@ fn a_text_that_is_there_is_found_in_every_encoding() {
         bench.ask((&sent.service, sent.from), &sent.bytes, &[], &mut []);
         let Some((name, text)) = bench.a_text(&sent.bytes, random()) else { continue };
         let quoted = serde_json::to_string(&text).unwrap();
-        let filters = [format!("*.{name} == {quoted}"), format!("*.{name} contains {quoted}")];
-        let filters = filters.map(|expression| bench.filter(&expression));
-        let mut dropped = [0, 0];
+        let mut filters = vec![format!("*.{name} == {quoted}"), format!("*.{name} contains {quoted}")];
+        if text.chars().all(|c| c.is_alphanumeric() || " _-".contains(c)) {
+            let other = |c: char| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+            filters.push(format!("*.{name} matches \"(?i){}\"", text.chars().map(other).collect::<String>()));
+        }
+        let filters: Vec<Filter> = filters.iter().map(|expression| bench.filter(expression)).collect();
+        let mut dropped = [0; 3];
         bench.ask((&sent.service, sent.from), &sent.bytes, &filters, &mut dropped);
         let compressed = !bench.outline.is_captured();
-        assert!(compressed || dropped == [0, 0], "{quoted} is in {:02x?}", sent.bytes);
+        assert!(compressed || dropped == [0; 3], "{quoted} is in {:02x?}", sent.bytes);
         found += usize::from(!compressed);
     }
     assert!(found > 100, "{found} texts");
@@ -231,6 +269,67 @@ fn a_number_that_is_there_is_found_in_every_form() {
         }
     }
     assert!(found > 1000, "{found} numbers");
+}
+
+/// `stats` decides about most messages by their outlines, `--json` by their trees.
+#[test]
+fn names_of_earlier_records_are_known_without_trees() {
+    let conditions = [
+        "names[*].name contains \"a\"",
+        "not names[*].name contains \"a\"",
+        "names[*].name == \"nobody\" or *.name matches \"(?i)^A\"",
+        "*.name contains \"e\"",
+        "*.name != \"kNetSuccess\"",
+        "names[\"fields.buffer.player_id\"].name",
+        "names[\"fields.buffer.player_id\"].name != \"x\" and from == server",
+        "names[*].record > 5",
+        "info contains \"a\"",
+    ];
+    for capture in ["kind_game", "midstream", "golden"] {
+        let capture = format!("captures/moul/{capture}.pcap");
+        let mut found = 0;
+        for condition in conditions {
+            let run = |words: &[&str]| {
+                let mut command = common::program();
+                command.current_dir(env!("CARGO_MANIFEST_DIR")).args(words).args([&capture, "-Y", condition]);
+                let output = command.args(["-q", "--json", "--keys", "keys/dirtsand.ini"]).output().unwrap();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                String::from_utf8(output.stdout).unwrap()
+            };
+            let (counts, kept) = (run(&["stats"]), run(&[]).lines().count());
+            let counts: serde_json::Value = serde_json::from_str(&counts).unwrap();
+            assert_eq!(counts["records"], kept, "{capture}: {condition}");
+            found += kept;
+        }
+        assert!(found > 0, "{capture}");
+    }
+}
+
+#[test]
+fn a_number_whose_place_is_found_compares_as_in_the_tree() {
+    let mut bench = Bench::new();
+    let (mut random, mut asked) = (common::random(), 0);
+    for sent in [DIRTSAND, MOSS].into_iter().flat_map(material::messages) {
+        if !(1..4096).contains(&sent.bytes.len()) {
+            continue;
+        }
+        for _ in 0..4 {
+            bench.tree.clear();
+            bench.ask((&sent.service, sent.from), &sent.bytes, &[], &mut []);
+            let Some((path, number)) = bench.a_placed_number(random()) else { continue };
+            let conditions = ["==", "!=", "<=", ">"].map(|operator| format!("{path} {operator} {number}"));
+            let others = [path.clone(), format!("not {path} in {{{number}..{}}}", number + 3)];
+            let filters: Vec<Filter> = conditions.iter().chain(&others).map(|text| bench.filter(text)).collect();
+            let mut bytes = sent.bytes.clone();
+            for _ in 0..3 {
+                bench.ask((&sent.service, sent.from), &bytes, &filters, &mut [0; 6]);
+                let at = random() % bytes.len();
+                bytes[at] = (random() & 0xff) as u8;
+            }
+            asked += 1;
+        }
+    }
+    assert!(asked > 1000 && bench.kept > asked, "{asked} numbers, {} kept", bench.kept);
 }
 
 /// The bytes of such numbers are not those of the message.

@@ -10,7 +10,7 @@ use super::hints;
 use super::keys::RecordKey;
 use super::names::FilterNames;
 use super::path::Path;
-use super::sought::SoughtValues;
+use super::shortcuts::Shortcuts;
 use super::{BooleanExpr, Check, CompareOp, FilterError};
 use crate::suggest::suggestion;
 use value::Asked;
@@ -203,8 +203,8 @@ impl<'a> FilterParser<'a> {
         } else {
             Check::Present
         };
-        let sought = SoughtValues::new(&path, &check, self.names.protocols());
-        Ok(BooleanExpr::Test(path, check, sought.map(Box::new)))
+        let shortcuts = Shortcuts::new(&path, &check, self.names.protocols());
+        Ok(BooleanExpr::Test(path, check, Box::new(shortcuts)))
     }
 
     fn comparison(&mut self) -> ParseResult<Option<CompareOp>> {

@@ -3,7 +3,7 @@
 
 use super::annotation_store::{AnnotationRange, AnnotationStore, Annotations};
 use super::inferred::{InferenceMessage, NameInference};
-use crate::out::{Body, Record, Zone};
+use crate::out::{Body, Outlined, Record, Zone};
 
 /// A record's time in nanoseconds since 1970. Times beyond the year 2262 wrap around; only differences are used.
 fn nanoseconds<B>(record: &Record<'_, B>) -> i64 {
@@ -97,6 +97,24 @@ pub struct RecordAnnotator {
 }
 
 impl RecordAnnotator {
+    /// One that tells which [names](RecordAnnotator::new_names) it learned.
+    pub fn telling_names() -> RecordAnnotator {
+        let annotator = Annotator { names: NameInference::telling(), ..Annotator::default() };
+        RecordAnnotator { annotator, ..RecordAnnotator::default() }
+    }
+
+    /// The names that numbers got since the last call.
+    pub fn new_names(&mut self) -> impl Iterator<Item = String> {
+        self.annotator.names.new_names()
+    }
+
+    /// Whether the annotations of later records may depend on a message of which only the outline was read. It is no reply.
+    pub fn learns_from(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
+        let Outlined { id, tables, outline, .. } = record.body;
+        let layout = tables.message(id).and_then(|def| def.layout);
+        self.annotator.names.learns_from(tables, layout, outline)
+    }
+
     /// The annotations of the next record.
     pub fn next(&mut self, record: &Record<'_>) -> Annotations<'_> {
         self.store.clear(KEEP);

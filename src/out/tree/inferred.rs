@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 
 use super::annotation_store::AnnotationStore;
-use super::roles::{NAME, NUMBER, role, roles, walk};
+use super::roles::{NAME, NUMBER, TeachingLayouts, role, roles, walk};
 use super::stream_places::{Nameable, StreamPlaces, role_of_place};
 use crate::facts::TransportStream;
 use crate::hashing::SeededMap;
-use crate::table::{PlaceRole, Tables};
-use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
+use crate::table::{LayoutId, PlaceRole, Tables};
+use crate::tree::{Kind, Node, Outline, Sym, TextKind, Tree, decode_text, mark};
 
 /// How many names are remembered; beyond that the oldest are forgotten.
 const LIMIT: usize = 16_384;
@@ -46,9 +46,26 @@ pub(super) struct NameInference {
     numbers: Vec<u32>,
     texts: Vec<u32>,
     text: String,
+    teaching: TeachingLayouts,
 }
 
 impl NameInference {
+    /// All names that are learned are [told](NameInference::new_names), too.
+    pub(super) fn telling() -> NameInference {
+        let known = KnownNames { told: Some(Vec::new()), ..KnownNames::default() };
+        NameInference { known, ..NameInference::default() }
+    }
+
+    /// The names that were learned since the last call.
+    pub(super) fn new_names(&mut self) -> impl Iterator<Item = String> {
+        self.known.told.iter_mut().flat_map(|told| told.drain(..))
+    }
+
+    /// Whether something may be learned from a message of which only the outline was read. It answers nothing.
+    pub(super) fn learns_from(&mut self, tables: &Tables, layout: Option<LayoutId>, outline: &Outline) -> bool {
+        self.teaching.teaches(tables, layout, outline)
+    }
+
     /// Learns from a message, and adds the names of its numbers to `store`: those given by earlier messages or by the request it
     /// answers. Returns true when the bound was reached with this message.
     pub(super) fn infer(&mut self, seen: InferenceMessage<'_>, annotation_store: &mut AnnotationStore) -> bool {
@@ -190,6 +207,8 @@ fn ask(asked: &mut VecDeque<(u64, Sym, String)>, record: u64, kind: Sym, name: &
 struct KnownNames {
     things: SeededMap<Nameable, (String, u64)>,
     order: VecDeque<Nameable>,
+    /// The names that were learned and are not told yet, if somebody wants to know.
+    told: Option<Vec<String>>,
     /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)` after that.
     full: Option<bool>,
 }
@@ -234,9 +253,11 @@ impl KnownNames {
             if known != name {
                 known.clear();
                 known.push_str(name);
+                self.told.iter_mut().for_each(|told| told.push(name.to_string()));
             }
             return;
         }
+        self.told.iter_mut().for_each(|told| told.push(name.to_string()));
         let mut text = String::new();
         if self.order.len() >= LIMIT
             && let Some(oldest) = self.order.pop_front()

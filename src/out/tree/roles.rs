@@ -1,7 +1,8 @@
 //! Finds the fields of a message that name things or are their numbers, by their types. It knows tables and trees, and remembers nothing.
 
-use crate::table::{ReadAs, Tables, TypeDef};
-use crate::tree::{Node, TypeRef, mark};
+use super::stream_places::role_of_place;
+use crate::table::{LayoutAnswers, LayoutId, ReadAs, Tables, TypeDef};
+use crate::tree::{Node, Outline, TypeRef, mark};
 
 /// The roles of a type, as bits: its values identify things, or name them.
 pub(super) const NUMBER: u8 = 1;
@@ -80,6 +81,33 @@ fn next_with_role<'a>(nodes: &'a [Node], mut from: u32, roles: &[u8]) -> Option<
         }
         from = node.end.max(from + 1);
     }
+}
+
+/// Which layouts may have a field that gives a name to a number, for each protocol's tables.
+#[derive(Default)]
+pub(super) struct TeachingLayouts {
+    known: Vec<(usize, LayoutAnswers)>,
+}
+
+impl TeachingLayouts {
+    /// Whether a message of which only the outline was read may have such a field.
+    pub(super) fn teaches(&mut self, tables: &Tables, layout: Option<LayoutId>, outline: &Outline) -> bool {
+        let id = std::ptr::from_ref(tables) as usize;
+        let at = self.known.iter().position(|(of, _)| *of == id).unwrap_or_else(|| {
+            self.known.push((id, LayoutAnswers::new(tables)));
+            self.known.len() - 1
+        });
+        let look = |layout| tables.may_reach(layout, &|_, ty| teaches(tables, ty));
+        self.known.get(at).is_none_or(|(_, answers)| answers.any(layout, outline, look))
+    }
+}
+
+/// Whether a name or a place may be learned from values of a type. What code makes may be anything.
+fn teaches(tables: &Tables, ty: TypeRef) -> bool {
+    tables.type_def(ty).is_some_and(|def| {
+        let code = matches!(def.read, ReadAs::Native { .. }) && !tables.is_text(ty);
+        code || !def.names.is_empty() || role_of_place(def).is_some()
+    })
 }
 
 #[cfg(test)]
