@@ -210,10 +210,11 @@ impl Emit for RecordEmitter<'_> {
         }
     }
 
+    fn chooses(&self) -> bool {
+        self.chooses
+    }
+
     fn wants_tree(&mut self, outlined: &OutlinedMessage<'_>) -> bool {
-        if !self.chooses {
-            return false;
-        }
         let OutlinedMessage { id, tables, outline, read: MessageBytes { from, offset, bytes, at, .. } } = *outlined;
         let Some(def) = tables.message(id) else { return true };
         let service = tables.service(def.service).map_or("", |service| &service.name);

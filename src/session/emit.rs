@@ -229,7 +229,11 @@ pub trait Emit {
     /// A message. `at` is the frame that completed it. A receiver gets outlines only if it lends one. Returns the message's record number, by which later
     /// messages may refer to it.
     fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64;
-    /// Whether the receiver wants the tree of a message of which only the outline was read. The next record is the message itself, if the
+    /// Whether the receiver chooses which messages it wants [the tree](Self::wants_tree) of. The same for all messages of a connection.
+    fn chooses(&self) -> bool {
+        false
+    }
+    /// Whether a receiver that [chooses](Self::chooses) wants the tree of a message of which only the outline was read. The next record is the message itself, if the
     /// session does not reject it.
     fn wants_tree(&mut self, _outlined: &OutlinedMessage<'_>) -> bool {
         false

@@ -34,7 +34,7 @@ fn wants_tree(
     outline: &Outline,
 ) -> bool {
     let Outcome::Message(id, length) = outcome else { return false };
-    emit.wants_tree(&OutlinedMessage { id, tables, outline, read: waiting.first(length) })
+    emit.chooses() && emit.wants_tree(&OutlinedMessage { id, tables, outline, read: waiting.first(length) })
 }
 
 impl Context<'_> {

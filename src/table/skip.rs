@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 
-use super::Tables;
 use super::program::*;
+use super::{Native, Tables};
 use crate::tree::{Kind, Severity, TypeRef, mark};
 
 /// A layout's skip program.
@@ -24,13 +24,17 @@ pub(super) struct SkipProgram {
 }
 
 /// One step of a skip program. Places are those of operations; `back` counts bytes back from the cursor; `offset` is the first slot of the
-/// structure that an expression belongs to.
+/// structure that an expression belongs to. What comes most often is one step where it could be two: each step costs as much as its work.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SkipOp {
     /// Bytes of fixed size, with all marks of their nodes.
     Fixed { bytes: u32, nodes: u32, marks: u8 },
-    /// Keeps a number.
-    Keep { back: u32, slot: u16, scalar: Scalar },
+    /// The same; then keeps an unsigned number, above which a word of eight bytes has `above` bits.
+    FixedKeep { bytes: u32, nodes: u16, back: u16, slot: u16, marks: u8, above: u8 },
+    /// Bytes of fixed size if flags are set.
+    HasFixed { slot: u16, bytes: u16, nodes: u16, mask: u32, marks: u8 },
+    /// Keeps a number, above which a word of eight bytes has `above` bits.
+    Keep { back: u32, slot: u16, above: u8, signed: bool },
     /// Keeps the same as another slot, or 0.
     Copy { from: u16, to: u16 },
     /// Keeps this number.
@@ -42,13 +46,13 @@ pub(super) enum SkipOp {
     /// The evaluator has a note if a number is not one that its type expects.
     Expect { back: u32, scalar: Scalar, ty: TypeRef },
     /// Goes on elsewhere unless flags are set.
-    Has { slot: u16, otherwise: u32, mask: u64 },
+    Has { slot: u16, otherwise: u16, mask: u64 },
     /// Goes on elsewhere unless a value equals a number.
-    Equals { slot: u16, otherwise: u32, value: u64 },
+    Equals { slot: u16, otherwise: u16, value: u64 },
     /// Goes on elsewhere unless a value is there and differs from a number.
-    Differs { slot: u16, otherwise: u32, value: u64 },
+    Differs { slot: u16, otherwise: u16, value: u64 },
     /// Goes on elsewhere unless a value is above a number.
-    Above { slot: u16, otherwise: u32, value: u64 },
+    Above { slot: u16, otherwise: u16, value: u64 },
     /// Goes on elsewhere unless a dialect is in use, or is not.
     Dialect { dialect: u32, spoken: bool, otherwise: u32 },
     /// Goes on elsewhere at the region's end.
@@ -63,9 +67,11 @@ pub(super) enum SkipOp {
     Present { marks: u8, otherwise: u32 },
     /// Runs another program.
     Call(LayoutId),
-    /// Reads a text with code.
-    Text { native: u32, ty: TypeRef, offset: u16, marks: u8 },
-    /// Reads a value of any type, and keeps it.
+    /// Reads a text with code. For `ascii` see [`Native::ascii`](super::Native::ascii).
+    Text { native: u32, ty: TypeRef, offset: u16, ascii: u16, marks: u8 },
+    /// Reads an object, and keeps the number of its class.
+    Object { family: FamilyId, slot: u16, marks: u8 },
+    /// Reads a value of any type that is no plain number, and keeps it.
     Value { ty: TypeRef, slot: u16, offset: u16, marks: u8 },
     /// Adds marks.
     Mark(u8),
@@ -78,6 +84,9 @@ pub(super) enum SkipOp {
     /// The end.
     End,
 }
+
+/// Steps are small, so that one is found without a multiplication.
+const _: () = assert!(size_of::<SkipOp>() == 16);
 
 /// Structures within a structure become a part of its program up to this depth, and while it has fewer operations and slots. Bits of a word tell which slots are filled.
 const DEPTH: u32 = 4;
@@ -93,6 +102,12 @@ impl SkipProgram {
         maker.layout(layout, 0);
         maker.push(SkipOp::End);
         maker.program
+    }
+
+    /// Its operations from a place on.
+    #[inline]
+    pub(super) fn from(&self, place: usize) -> &[SkipOp] {
+        self.ops.get(place..).unwrap_or(&[])
     }
 }
 
@@ -128,12 +143,21 @@ impl Maker<'_> {
 
     /// Bytes of fixed size. They join those before them where nothing can jump in between.
     fn fixed(&mut self, more: u32, count: u32, mark: u8) {
-        if let Some(block) = self.block {
+        if let Some(block) = self.block.filter(|block| self.has_room(*block, more, count)) {
             let mut ops = self.program.ops.iter_mut().skip(block);
-            if let Some(SkipOp::Fixed { bytes, nodes, marks }) = ops.next() {
-                *bytes += more;
-                *nodes += count;
-                *marks |= mark;
+            match ops.next() {
+                Some(SkipOp::Fixed { bytes, nodes, marks }) => {
+                    *bytes += more;
+                    *nodes += count;
+                    *marks |= mark;
+                }
+                Some(SkipOp::FixedKeep { bytes, nodes, back, marks, .. }) => {
+                    *bytes += more;
+                    *nodes += count as u16;
+                    *back += more as u16;
+                    *marks |= mark;
+                }
+                _ => {}
             }
             for op in ops {
                 match op {
@@ -147,6 +171,16 @@ impl Maker<'_> {
         self.program.ops.push(SkipOp::Fixed { bytes: more, nodes: count, marks: mark });
     }
 
+    /// Whether further bytes may join those of an operation, whose numbers are small.
+    fn has_room(&self, block: usize, more: u32, count: u32) -> bool {
+        match self.program.ops.get(block) {
+            Some(SkipOp::FixedKeep { nodes, back, .. }) => {
+                more < 1 << 8 && count < 1 << 8 && *back < 1 << 15 && *nodes < 1 << 15
+            }
+            _ => true,
+        }
+    }
+
     /// The steps of a layout whose slots begin at `offset`.
     fn layout(&mut self, layout: &Layout, offset: u16) {
         let tables = self.tables;
@@ -158,16 +192,40 @@ impl Maker<'_> {
         let (mut places, mut pending) = (Vec::with_capacity(steps.len() + 1), Vec::new());
         for (step, number) in steps.iter().zip(layout.start..) {
             if targets.contains(&number) {
-                self.block = None;
+                self.branch_ends(number, &mut pending);
             }
             places.push(self.program.ops.len() as u32);
             self.step(step, offset, &mut pending);
         }
-        places.push(self.here());
+        let end = layout.start + steps.len() as u32;
+        if targets.contains(&end) {
+            self.branch_ends(end, &mut pending);
+        }
+        places.push(self.program.ops.len() as u32);
         for PendingJump { op, target, step } in pending {
             let place = step.checked_sub(layout.start).and_then(|at| places.get(at as usize)).copied();
             self.resolve(op, target, place);
         }
+    }
+
+    /// A branch may go on at a step, and that step comes now. If only bytes of fixed size are between them, the branch and these become one operation.
+    fn branch_ends(&mut self, step: u32, pending: &mut Vec<PendingJump>) {
+        self.block = None;
+        let Some(branch) = pending.pop_if(|branch| branch.step == step && branch.op + 2 == self.program.ops.len())
+        else {
+            return;
+        };
+        if let Some([SkipOp::Has { slot, mask, .. }, SkipOp::Fixed { bytes, nodes, marks }]) =
+            self.program.ops.get(branch.op..)
+            && *mask != 0
+            && let (Ok(mask), Ok(bytes), Ok(nodes)) = ((*mask).try_into(), (*bytes).try_into(), (*nodes).try_into())
+        {
+            let joined = SkipOp::HasFixed { slot: *slot, bytes, nodes, mask, marks: *marks };
+            self.program.ops.truncate(branch.op);
+            self.program.ops.push(joined);
+            return;
+        }
+        pending.push(branch);
     }
 
     fn step(&mut self, step: &LayoutStep, offset: u16, pending: &mut Vec<PendingJump>) {
@@ -235,8 +293,11 @@ impl Maker<'_> {
             SkipOp::Has { otherwise, .. }
             | SkipOp::Equals { otherwise, .. }
             | SkipOp::Differs { otherwise, .. }
-            | SkipOp::Above { otherwise, .. }
-            | SkipOp::Dialect { otherwise, .. }
+            | SkipOp::Above { otherwise, .. } => match u16::try_from(place) {
+                Ok(place) => *otherwise = place,
+                Err(_) => *op = SkipOp::Leave,
+            },
+            SkipOp::Dialect { otherwise, .. }
             | SkipOp::More { otherwise }
             | SkipOp::Holds { otherwise, .. }
             | SkipOp::Present { otherwise, .. }
@@ -256,10 +317,17 @@ impl Maker<'_> {
                 self.keep(slot, 0);
             }
             TypeOpKind::NullOr => self.presence(read),
-            TypeOpKind::Native if self.tables.native(op.by).is_some_and(|code| code.native.skip.is_some()) => {
-                self.push(SkipOp::Text { native: op.by, ty, offset, marks });
-                self.keep(slot, 0);
-            }
+            TypeOpKind::Native => match self.tables.native(op.by).map(|code| code.native) {
+                Some(Native { skip: Some(_), ascii, .. }) => {
+                    self.push(SkipOp::Text { native: op.by, ty, offset, ascii, marks });
+                    self.keep(slot, 0);
+                }
+                _ => self.push(SkipOp::Value { ty, slot, offset, marks }),
+            },
+            TypeOpKind::Family => match self.tables.type_def(ty).map(|def| &def.read) {
+                Some(ReadAs::Family(family)) => self.push(SkipOp::Object { family: *family, slot, marks }),
+                _ => self.push(SkipOp::Leave),
+            },
             _ => self.push(SkipOp::Value { ty, slot, offset, marks }),
         }
     }
@@ -280,8 +348,18 @@ impl Maker<'_> {
         if op.checked {
             ops.push(SkipOp::Expect { back, scalar, ty });
         }
-        if slot != NO_SLOT {
-            ops.push(SkipOp::Keep { back, slot, scalar });
+        if slot == NO_SLOT {
+            return;
+        }
+        let above = 64 - scalar.size * 8;
+        if let Some(SkipOp::Fixed { bytes, nodes, marks }) = ops.last().copied()
+            && !scalar.signed
+            && nodes < 1 << 15
+        {
+            ops.pop();
+            ops.push(SkipOp::FixedKeep { bytes, nodes: nodes as u16, back: back as u16, slot, marks, above });
+        } else {
+            ops.push(SkipOp::Keep { back, slot, above, signed: scalar.signed });
         }
     }
 

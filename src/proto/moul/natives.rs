@@ -13,6 +13,7 @@ pub const NATIVES: [Native; 3] = {
         Native {
             outline: Some(safe_string),
             skip: Some(skip_safe_string),
+            ascii: 0xf000,
             parts,
             texts: &[TextKind::Inverted8, TextKind::InvertedLatin1, TextKind::Utf8],
             ..Native::new("safe_string", safe_string)

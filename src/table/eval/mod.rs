@@ -20,6 +20,7 @@ mod skip;
 mod skip_region;
 #[cfg(test)]
 mod skip_tests;
+mod skip_value;
 mod steps;
 
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
@@ -298,7 +299,8 @@ impl Evaluator {
         outline.clear();
         self.begin();
         let mut run = Run { tables, tree: outline, state: self };
-        Outline::skip(&mut run, MessageStart { service, sender, bytes, behind: None })
+        let outcome = Outline::skip(&mut run, MessageStart { service, sender, bytes, behind: None });
+        outcome.filter(|outcome| matches!(outcome, Outcome::Message(..)))
     }
 
     fn read<T: TreeSink>(&mut self, tables: &Tables, message: MessageStart<'_>, tree: &mut T) -> Outcome {

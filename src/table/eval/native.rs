@@ -23,6 +23,9 @@ pub struct Native {
     pub outline: Option<Code<Outline>>,
     /// For a text: what it consists of, from its first byte on, if it is an ordinary one whatever its arguments are. `None` leaves it to `outline`.
     pub skip: Option<SkipText>,
+    /// Bits of a number of two bytes, least significant first: where `skip` finds an ordinary text of three nodes (two without characters) without a note whenever
+    /// one of these bits is set, and as many ASCII characters follow as the other bits say, all inverted. 0 where that does not hold.
+    pub ascii: u16,
     /// The table types of its parts. They are looked up once, for [`Call::part`].
     pub parts: &'static [&'static str],
     /// If its node is always a text whose bytes are in the message as they are, or inverted: the encodings it may have. Else none.
@@ -34,7 +37,7 @@ pub struct Native {
 impl Native {
     /// One without parts of other types.
     pub const fn new(name: &'static str, read: Code<Tree>) -> Native {
-        Native { name, read, outline: None, skip: None, parts: &[], texts: &[], self_contained: false }
+        Native { name, read, outline: None, skip: None, ascii: 0, parts: &[], texts: &[], self_contained: false }
     }
 }
 
