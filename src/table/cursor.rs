@@ -160,6 +160,15 @@ impl<'a> Cursor<'a> {
         Ok(self.data.get(self.pos >> 3..end >> 3))
     }
 
+    /// The next `n` bytes and the offset of the first one in the buffer. Moves behind them. Within a byte there are no bytes to be had.
+    #[inline]
+    pub fn take(&mut self, n: usize) -> Result<(usize, &'a [u8]), Short> {
+        let (end, from) = (self.end_of(n)?, self.pos);
+        self.pos = end;
+        let bytes = if from & 7 == 0 { self.data.get(from >> 3..end >> 3).unwrap_or_default() } else { &[] };
+        Ok((from >> 3, bytes))
+    }
+
     /// The bytes of the region from here on.
     pub fn rest(&self) -> &'a [u8] {
         self.data.get(self.pos.div_ceil(8)..self.limit >> 3).unwrap_or(&[])
