@@ -127,6 +127,10 @@ impl<'a> Cursor<'a> {
     /// ends within them, if the cursor is within a byte, or if less than eight bytes follow in the buffer.
     #[inline(always)]
     pub(super) fn run(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        #[cfg(test)]
+        if ONE_BY_ONE.get() {
+            return None;
+        }
         let end = self.pos + bytes * 8;
         let rest = self.data.get(self.pos >> 3..)?;
         if self.pos & 7 != 0 || end > self.limit || rest.len() < bytes + 8 {
@@ -216,6 +220,12 @@ impl<'a> Cursor<'a> {
         self.pos = to;
         passed
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Whether nothing is read at once that can be read value by value: a test compares both ways.
+    pub(crate) static ONE_BY_ONE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 #[cfg(test)]

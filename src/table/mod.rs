@@ -22,6 +22,8 @@ mod remarks;
 mod skip;
 mod text;
 
+#[cfg(test)]
+pub(crate) use cursor::ONE_BY_ONE;
 pub use cursor::{Cursor, Short};
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{
