@@ -4,6 +4,8 @@
 //! types with code, meanings of numbers. This module knows nothing of packets or outputs. Of captures it only knows times.
 
 mod alone;
+#[cfg(test)]
+mod at_once_tests;
 mod declared;
 mod loaded;
 mod named;

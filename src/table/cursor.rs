@@ -127,6 +127,10 @@ impl<'a> Cursor<'a> {
     /// ends within them, if the cursor is within a byte, or if less than eight bytes follow in the buffer.
     #[inline(always)]
     pub(super) fn run(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        #[cfg(test)]
+        if ONE_BY_ONE.get() {
+            return None;
+        }
         let end = self.pos + bytes * 8;
         let rest = self.data.get(self.pos >> 3..)?;
         if self.pos & 7 != 0 || end > self.limit || rest.len() < bytes + 8 {
@@ -158,6 +162,15 @@ impl<'a> Cursor<'a> {
             return Ok(None);
         }
         Ok(self.data.get(self.pos >> 3..end >> 3))
+    }
+
+    /// The next `n` bytes and the offset of the first one in the buffer. Moves behind them. Within a byte there are no bytes to be had.
+    #[inline]
+    pub fn take(&mut self, n: usize) -> Result<(usize, &'a [u8]), Short> {
+        let (end, from) = (self.end_of(n)?, self.pos);
+        self.pos = end;
+        let bytes = if from & 7 == 0 { self.data.get(from >> 3..end >> 3).unwrap_or_default() } else { &[] };
+        Ok((from >> 3, bytes))
     }
 
     /// The bytes of the region from here on.
@@ -207,6 +220,12 @@ impl<'a> Cursor<'a> {
         self.pos = to;
         passed
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Whether nothing is read at once that can be read value by value: a test compares both ways.
+    pub(crate) static ONE_BY_ONE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ mod route;
 mod skip;
 mod text;
 
+#[cfg(test)]
+pub(crate) use cursor::ONE_BY_ONE;
 pub use cursor::{Cursor, Short};
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{

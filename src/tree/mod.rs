@@ -4,6 +4,7 @@
 //! outputs: names and types are numbers here ([`Sym`], [`TypeRef`]), and the tables know their meaning.
 
 mod link;
+mod nodes;
 mod outline;
 mod parts;
 mod problem;
@@ -16,6 +17,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use link::{LinkKind, RecordLink};
+pub use nodes::Node;
+use nodes::Nodes;
 pub use outline::{Deferring, Outline, SharedContext};
 pub use parts::TreeParts;
 pub use problem::{Problem, ProblemCounts, ProblemText, Severity};
@@ -97,56 +100,10 @@ pub mod mark {
     pub const NAME: u8 = 128;
 }
 
-/// One value with its place: 32 bytes, copied freely.
-#[derive(Clone, Copy, Debug)]
-pub struct Node {
-    /// The value. For text and bytes, the place of the content in `buffer`: start in bytes << 32 | length in bytes.
-    pub value: u64,
-    /// Its name.
-    pub name: Sym,
-    /// Its type in the tables.
-    pub ty: TypeRef,
-    /// First bit in `buffer`.
-    pub start: u32,
-    /// Length in bits.
-    pub bits: u32,
-    /// Index after its last descendant: the next sibling's, where there is one.
-    pub end: u32,
-    /// Which buffer `start` counts in.
-    pub buffer: Buffer,
-    /// How `value` is to be read.
-    pub kind: Kind,
-    /// Bits of [`mark`].
-    pub marks: u8,
-}
-
-impl Node {
-    /// Whether a [`mark`] is set.
-    pub fn has(&self, mark: u8) -> bool {
-        self.marks & mark != 0
-    }
-
-    /// Start and length in bytes of the content of a text or of bytes.
-    pub fn content(&self) -> (usize, usize) {
-        ((self.value >> 32) as usize, (self.value & 0xffff_ffff) as usize)
-    }
-
-    /// The value without the bits that its sign fills beyond its own width. A value that is in no bytes is as it is.
-    pub fn unsigned(&self) -> u64 {
-        let bits = if self.bits == 0 { 64 } else { u64::from(self.bits.min(64)) };
-        if bits == 64 { self.value } else { self.value & ((1 << bits) - 1) }
-    }
-
-    /// Packs the place of a content for [`Node::value`].
-    pub fn place(start: usize, len: usize) -> u64 {
-        ((start as u64) << 32) | (len as u64 & 0xffff_ffff)
-    }
-}
-
 /// A message's nodes, problems and made buffers. Cleared, not freed, between messages.
 #[derive(Default)]
 pub struct Tree {
-    nodes: Vec<Node>,
+    nodes: Nodes,
     problems: Vec<Problem>,
     links: Vec<RecordLink>,
     made: Vec<(Vec<u8>, BufferOrigin)>,
@@ -183,7 +140,7 @@ impl Tree {
 
     /// Empties it, keeping what was allocated.
     pub fn clear(&mut self) {
-        self.nodes.clear();
+        self.nodes.truncate(0);
         self.problems.clear();
         self.links.clear();
         for (bytes, _) in self.made.iter_mut().take(self.made_used).filter(|m| m.0.capacity() > Self::KEEP_MADE) {
@@ -231,12 +188,12 @@ impl Tree {
 
     /// All nodes, each before its children; the first is the message.
     pub fn nodes(&self) -> &[Node] {
-        &self.nodes
+        self.nodes.as_slice()
     }
 
     /// The node at an index.
     pub fn get(&self, index: u32) -> Option<&Node> {
-        self.nodes.get(index as usize)
+        self.nodes().get(index as usize)
     }
 
     /// The node at an index, to be changed.
@@ -244,7 +201,7 @@ impl Tree {
         // The caller may set any mark and any type through the reference.
         self.seen = u8::MAX;
         self.telling.set_complete(false);
-        self.nodes.get_mut(index as usize)
+        if index < self.len() { self.nodes.place(index) } else { None }
     }
 
     /// How many nodes there are: the index the next one will have.
@@ -254,7 +211,7 @@ impl Tree {
 
     /// Whether there is no node yet.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.nodes.len() == 0
     }
 
     /// Adds a node without children; returns its index.
@@ -267,28 +224,25 @@ impl Tree {
         index
     }
 
-    /// Adds copies of nodes, with all their marks together, and has them completed. To copy them first and then change what differs takes half
-    /// the instructions of putting each together from its parts.
+    /// Adds nodes, with all their marks together, which the caller fills in: the first `count` ones of these places.
     #[inline(always)]
-    pub fn extend_filled(&mut self, marks: u8, nodes: &[Node], fill: impl FnOnce(&mut [Node])) {
+    pub fn room(&mut self, marks: u8, count: usize) -> &mut [Node] {
         self.seen |= marks;
-        let first = self.nodes.len();
-        self.nodes.extend_from_slice(nodes);
-        fill(self.nodes.get_mut(first..).unwrap_or_default());
+        self.nodes.room(count)
     }
 
     /// Adds nodes that are complete, with all their marks together.
     #[inline(always)]
-    pub fn extend_from_slice(&mut self, marks: u8, nodes: &[Node]) {
+    pub fn extend<const N: usize>(&mut self, marks: u8, nodes: [Node; N]) {
         self.seen |= marks;
-        self.nodes.extend_from_slice(nodes);
+        self.nodes.extend(nodes);
     }
 
     /// Ends a node: all nodes added since are its descendants, and it reaches to `end_bit`.
     #[inline]
     pub fn close(&mut self, index: u32, end_bit: usize) {
         let end = self.nodes.len() as u32;
-        if let Some(node) = self.nodes.get_mut(index as usize) {
+        if let Some(node) = self.nodes.place(index) {
             node.end = end;
             node.bits = (end_bit as u32).saturating_sub(node.start);
         }
@@ -297,7 +251,7 @@ impl Tree {
     /// Adds marks to a node.
     pub fn mark(&mut self, index: u32, marks: u8) {
         self.seen |= marks;
-        if let Some(node) = self.nodes.get_mut(index as usize) {
+        if let Some(node) = self.nodes.place(index) {
             node.marks |= marks;
         }
     }
@@ -305,7 +259,7 @@ impl Tree {
     /// Changes a node, but for its marks: what it is turned out later.
     #[inline]
     pub fn amend(&mut self, index: u32, change: impl FnOnce(&mut Node)) {
-        if let Some(node) = self.nodes.get_mut(index as usize) {
+        if let Some(node) = self.nodes.place(index) {
             change(node);
         }
     }
@@ -324,7 +278,7 @@ impl Tree {
     /// The fields of a structure or the elements of a list, with their indices: children without what is only a span, and the
     /// children of see-through ones in their place.
     pub fn members(&self, parent: u32) -> Members<'_> {
-        Members { nodes: &self.nodes, walk: self.get(parent).map(|node| Walk::new(parent, node)) }
+        Members { nodes: self.nodes(), walk: self.get(parent).map(|node| Walk::new(parent, node)) }
     }
 
     /// The problems, in the order in which they were added.
@@ -429,10 +383,10 @@ impl Tree {
     /// The bytes of a buffer that hold a secret, from and to: secrets themselves, and regions whose content, in a buffer of its own, has one.
     pub fn secrets(&self, buffer: Buffer) -> impl Iterator<Item = (usize, usize)> + '_ {
         let inside = |at: usize, node: &Node| {
-            let within = self.nodes.get(at + 1..node.end as usize).unwrap_or(&[]);
+            let within = self.nodes().get(at + 1..node.end as usize).unwrap_or(&[]);
             node.has(mark::OWN_BUFFER) && within.iter().any(|n| n.has(mark::SECRET))
         };
-        let here = self.nodes.iter().enumerate().filter(move |(_, n)| n.buffer == buffer);
+        let here = self.nodes().iter().enumerate().filter(move |(_, n)| n.buffer == buffer);
         let secret = here.filter(move |(at, n)| n.has(mark::SECRET) || inside(*at, n));
         secret.map(|(_, n)| (n.start as usize / 8, n.start.saturating_add(n.bits).div_ceil(8) as usize))
     }

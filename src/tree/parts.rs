@@ -24,7 +24,8 @@ pub struct TreeParts {
 impl TreeParts {
     /// Copies what a tree holds. What was here before is gone.
     pub fn copy_of(&mut self, tree: &Tree) {
-        self.nodes.clone_from(&tree.nodes);
+        self.nodes.clear();
+        self.nodes.extend_from_slice(tree.nodes());
         self.problems.clone_from(&tree.problems);
         self.links.clone_from(&tree.links);
         self.made.clear();
@@ -36,7 +37,8 @@ impl TreeParts {
     /// Makes `tree` hold all this. What it held before is gone.
     pub fn put_into(&self, tree: &mut Tree) {
         tree.clear();
-        tree.extend_from_slice(u8::MAX, &self.nodes);
+        let places = tree.room(u8::MAX, self.nodes.len()).iter_mut();
+        places.zip(&self.nodes).for_each(|(place, node)| *place = *node);
         tree.problems.extend_from_slice(&self.problems);
         tree.links.extend_from_slice(&self.links);
         for (bytes, origin) in &self.made {

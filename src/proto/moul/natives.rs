@@ -41,10 +41,11 @@ fn safe_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call:
     let count = u16::from_le_bytes(cursor.array()?);
     let old = count & 0xf000 == 0;
     let pad = if old && run.arg(call, 0, cursor) != 0 { 2 } else { 0 };
-    cursor.skip(pad)?;
+    if pad > 0 {
+        cursor.skip(pad)?;
+    }
     let len = usize::from(count & 0x0fff);
-    let bytes = cursor.peek(len)?.unwrap_or_default();
-    let at = cursor.skip(len)?;
+    let (at, bytes) = cursor.take(len)?;
     let (kind, note) = if is_inverted_ascii(bytes) { (TextKind::Inverted8, None) } else { form_of(bytes) };
     let place = Node::place(at, len);
     let node = Spans { start, count, pad, place, len, tail: 0, kind }.add(run, cursor, call);
@@ -80,8 +81,7 @@ fn p_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &C
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count);
-    let bytes = cursor.peek(len)?.unwrap_or_default();
-    let at = cursor.skip(len)?;
+    let (at, bytes) = cursor.take(len)?;
     let valid = std::str::from_utf8(bytes).is_ok();
     let kind = if valid { TextKind::Utf8 } else { TextKind::Latin1 };
     let place = Node::place(at, len);
@@ -115,8 +115,7 @@ fn safe_wstring<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count & 0x0fff) * 2;
-    let bytes = cursor.peek(len)?.unwrap_or_default();
-    let at = cursor.skip(len)?;
+    let (at, bytes) = cursor.take(len)?;
     let mut tail = 0;
     let mut end = 0;
     if len > 0 || run.arg(call, 0, cursor) != 0 {
@@ -145,29 +144,34 @@ struct Spans {
 
 impl Spans {
     /// Adds the text, and its parts as spans below it; returns the text's node. The cursor is behind it.
+    #[inline(always)]
     fn add<T: TreeSink>(&self, run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> u32 {
-        let whole = Node {
-            value: self.place,
-            name: call.name,
-            ty: call.ty,
-            start: self.start as u32,
-            bits: (cursor.pos() - self.start) as u32,
-            end: 0,
-            buffer: cursor.buffer(),
-            kind: Kind::Text(self.kind),
-            marks: call.marks,
-        };
-        let (tables, marks, node) = (run.tables, call.marks | mark::SPAN, run.tree.len());
-        let (value, name, ty) = (u64::from(self.count), tables.count_name(), call.part(tables, 0));
-        let (kind, bits, end) = (Kind::Unsigned, 16, node + 2);
-        let count = Node { value, name, ty, kind, bits, end, marks, ..whole };
-        let bits = (self.len * 8) as u32;
-        let text = Node { name: tables.text_name(), start: whole.start + 16, bits, marks, ..whole };
+        let node = run.tree.len();
+        let (whole, count, text) = self.nodes(run, cursor, call);
         if self.pad == 0 && self.tail == 0 && self.len > 0 {
-            let end = node + 3;
-            run.tree.extend_from_slice(marks, &[Node { end, ..whole }, count, Node { end, ..text }]);
-            return node;
+            let (end, marks) = (node + 3, count.marks);
+            run.tree.extend(marks, [Node { end, ..whole }, Node { end: node + 2, ..count }, Node { end, ..text }]);
+        } else {
+            self.add_parts(run, [whole, count, text]);
+            run.tree.close(node, cursor.pos());
         }
+        node
+    }
+
+    /// The nodes of the whole text, of its count and of its bytes, which begin behind the count.
+    #[inline(always)]
+    fn nodes<T: TreeSink>(&self, run: &Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> (Node, Node, Node) {
+        let (tables, marks) = (run.tables, call.marks | mark::SPAN);
+        let whole = call.node(cursor, self.start, Kind::Text(self.kind), self.place);
+        let (value, name, ty) = (u64::from(self.count), tables.count_name(), call.part(tables, 0));
+        let count = Node { value, name, ty, kind: Kind::Unsigned, bits: 16, marks, ..whole };
+        let (name, start, bits) = (tables.text_name(), whole.start + 16, (self.len * 8) as u32);
+        (whole, count, Node { name, start, bits, marks, ..whole })
+    }
+
+    /// Adds the nodes of an empty text or one with bytes without meaning.
+    #[inline(never)]
+    fn add_parts<T: TreeSink>(&self, run: &mut Run<'_, T>, [whole, count, text]: [Node; 3]) {
         run.tree.leaf(whole);
         run.tree.leaf(count);
         let text = padding(run, text, self.pad);
@@ -175,8 +179,6 @@ impl Spans {
             run.tree.leaf(Node { bits: (self.len * 8) as u32, ..text });
         }
         padding(run, Node { start: text.start + (self.len * 8) as u32, ..text }, self.tail);
-        run.tree.close(node, cursor.pos());
-        node
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::program::*;
 use crate::hashing::SeededSet;
-use crate::tree::{Buffer, Kind, Node, Sym, TypeRef, mark};
+use crate::tree::{Kind, Node, Sym, TypeRef, mark};
 
 /// The fewest nodes of a run: a shorter one saves nothing.
 const LEAST: usize = 2;
@@ -62,8 +62,7 @@ fn targets(ops: &[LayoutStep]) -> SeededSet<u32> {
 
 #[derive(Default)]
 struct Building {
-    nodes: Vec<Node>,
-    values: Vec<RunValue>,
+    nodes: Vec<RunNode>,
     kept: Vec<(RunValue, u16)>,
     bytes: u32,
     checked: bool,
@@ -91,17 +90,17 @@ impl Building {
 
     /// The finished run; `next` is the step behind it.
     fn done(self, next: u32) -> FixedRun {
-        let Building { nodes, values, kept, bytes, checked, telling } = self;
-        let marks = nodes.iter().fold(0, |all, node| all | node.marks);
-        let bools =
-            nodes.iter().zip(&values).filter(|(node, _)| node.kind == Kind::Bool).map(|(_, value)| value.at).collect();
+        let Building { nodes, kept, bytes, checked, telling } = self;
+        let marks = nodes.iter().fold(0, |all, node| all | node.node.marks);
+        let bools: Box<[u32]> =
+            nodes.iter().filter(|node| node.node.kind == Kind::Bool).map(|node| node.value.at).collect();
         FixedRun {
             bytes,
             next,
             marks,
+            unusual: checked || !bools.is_empty() || !telling.is_empty(),
             checked,
             nodes: nodes.into(),
-            values: values.into(),
             kept: kept.into(),
             bools,
             telling: telling.into(),
@@ -114,8 +113,7 @@ impl Building {
         if op.telling {
             self.telling.push(self.nodes.len() as u32);
         }
-        self.add(name, ty, marks, op.scalar.kind, bits);
-        self.values.push(value);
+        self.add(value, Node { name, ty, bits, kind: op.scalar.kind, marks, ..Node::EMPTY });
         self.checked |= op.checked;
         self.bytes += u32::from(op.scalar.size);
         value
@@ -125,12 +123,12 @@ impl Building {
     fn structure(&mut self, p: &Program, name: Sym, marks: u8, layout: LayoutId, depth: usize) -> bool {
         let Some(layout) = p.layouts.get(layout.0 as usize) else { return false };
         let (index, bytes) = (self.nodes.len(), self.bytes);
-        self.add(name, layout.ty, marks, Kind::Struct, 0);
-        self.values.push(RunValue { bits: Bits::NONE, at: self.bytes });
+        let value = RunValue { bits: Bits::NONE, at: self.bytes };
+        self.add(value, Node { name, ty: layout.ty, marks, ..Node::EMPTY });
         for op in p.steps.get(layout.start as usize..).unwrap_or(&[]) {
             if matches!(op, LayoutStep::End) {
                 let end = self.nodes.len() as u32;
-                if let Some(node) = self.nodes.get_mut(index) {
+                if let Some(RunNode { node, .. }) = self.nodes.get_mut(index) {
                     node.end = end;
                     node.bits = (self.bytes - bytes) * 8;
                 }
@@ -141,15 +139,14 @@ impl Building {
             }
         }
         self.nodes.truncate(index);
-        self.values.truncate(index);
         self.telling.retain(|at| (*at as usize) < index);
         self.bytes = bytes;
         false
     }
 
     /// Adds a node where the run's bytes end so far.
-    fn add(&mut self, name: Sym, ty: TypeRef, marks: u8, kind: Kind, bits: u32) {
+    fn add(&mut self, value: RunValue, node: Node) {
         let (start, end) = (self.bytes * 8, self.nodes.len() as u32 + 1);
-        self.nodes.push(Node { value: 0, name, ty, start, bits, end, buffer: Buffer::CAPTURED, kind, marks });
+        self.nodes.push(RunNode { node: Node { start, end, ..node }, value });
     }
 }

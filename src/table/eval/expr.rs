@@ -8,9 +8,9 @@ use super::{Run, Slots, TreeSink};
 impl<T: TreeSink> Run<'_, T> {
     /// Whether a condition holds. Most conditions test one flag, so that case comes first.
     #[inline(always)]
-    pub(super) fn test(&mut self, test: Test, frame: Slots, cursor: &Cursor<'_>) -> bool {
+    pub(super) fn test(&mut self, test: &Test, frame: Slots, cursor: &Cursor<'_>) -> bool {
         match test {
-            Test::Has(slot, mask) => self.has(frame, slot, mask),
+            Test::Has(slot, mask) => self.has(frame, *slot, *mask),
             _ => self.any_test(test, frame, cursor),
         }
     }
@@ -21,8 +21,8 @@ impl<T: TreeSink> Run<'_, T> {
     }
 
     #[inline(never)]
-    fn any_test(&mut self, test: Test, frame: Slots, cursor: &Cursor<'_>) -> bool {
-        match test {
+    fn any_test(&mut self, test: &Test, frame: Slots, cursor: &Cursor<'_>) -> bool {
+        match *test {
             Test::Has(slot, mask) => self.has(frame, slot, mask),
             Test::Equals(slot, value) => self.slot(frame, slot) == Some(value),
             Test::Differs(slot, value) => self.slot(frame, slot).is_some_and(|v| v != value),

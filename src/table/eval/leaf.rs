@@ -39,7 +39,7 @@ impl<T: TreeSink> Run<'_, T> {
     #[inline]
     pub(super) fn tell(&mut self, field: Field) {
         match field.marks & mark::SPAN {
-            0 => self.tree.telling(),
+            0 => self.tree.telling(self.tree.len()),
             // The list has no spans: it could not tell them from counts.
             _ => self.tree.set_telling(false),
         }
@@ -70,8 +70,8 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(value)
     }
 
-    /// Reads a run of fields at once. Returns whether it could.
-    #[inline(always)]
+    /// Reads a run of fields at once. Returns whether it could. Not inlined: the loop over steps leaves it no registers.
+    #[inline(never)]
     pub(super) fn fixed(&mut self, fixed: &FixedRun, frame: &mut Slots, cursor: &mut Cursor<'_>) -> bool {
         let (start, first, buffer) = (cursor.pos() as u32, self.tree.len(), cursor.buffer());
         if first + fixed.nodes.len() as u32 > self.state.limits.nodes {
@@ -82,15 +82,26 @@ impl<T: TreeSink> Run<'_, T> {
         for (value, slot) in &fixed.kept {
             self.keep(frame, *slot, value.of(bytes));
         }
-        if fixed.checked || fixed.bools.iter().any(|at| bytes.get(*at as usize).is_some_and(|b| *b > 1)) {
-            self.check_run(fixed, bytes, first);
+        if fixed.unusual {
+            self.unusual_run(fixed, bytes, first);
         }
         true
     }
 
+    /// What is to be said of a run's fields beyond their values.
+    #[inline(never)]
+    fn unusual_run(&mut self, fixed: &FixedRun, bytes: &[u8], first: u32) {
+        for at in &fixed.telling {
+            self.tree.telling(first + at);
+        }
+        if fixed.checked || fixed.bools.iter().any(|at| bytes.get(*at as usize).is_some_and(|b| *b > 1)) {
+            self.check_run(fixed, bytes, first);
+        }
+    }
+
     #[cold]
     fn check_run(&mut self, fixed: &FixedRun, bytes: &[u8], first: u32) {
-        for (index, (node, value)) in (first..).zip(fixed.nodes.iter().zip(&fixed.values)) {
+        for (index, RunNode { node, value }) in (first..).zip(&fixed.nodes) {
             self.check(node.ty, index, value.of(bytes));
         }
     }
@@ -104,7 +115,7 @@ impl<T: TreeSink> Run<'_, T> {
 
     #[cold]
     #[inline(never)]
-    fn check(&mut self, ty: TypeRef, node: u32, value: u64) {
+    pub(super) fn check(&mut self, ty: TypeRef, node: u32, value: u64) {
         let Some(def) = self.tables.type_def(ty) else { return };
         if matches!(def.read, ReadAs::Bool) && value > 1 {
             self.problem(Severity::Note, node, "a boolean of {a}", value as i64, 0);

@@ -229,10 +229,30 @@ impl<T: TreeSink> Run<'_, T> {
         if self.state.regions == 0 && wanted > cursor.limit() {
             return Err(Stop::Short(wanted));
         }
-        for _ in 0..n {
-            self.element(cursor, node, of, frame)?;
+        let op = self.tables.type_op(of);
+        match op.how {
+            TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => self.composites(cursor, node, of, n, frame),
+            TypeOpKind::Little if self.numbers(cursor, of, op, n) => Ok(()),
+            _ => (0..n).try_for_each(|_| self.element(cursor, node, of, frame)),
         }
-        Ok(())
+    }
+
+    /// Reads a list of numbers at once. Returns whether it could.
+    fn numbers(&mut self, cursor: &mut Cursor<'_>, ty: TypeRef, op: TypeOp, n: u64) -> bool {
+        let (start, buffer, size) = (cursor.pos() as u32, cursor.buffer(), usize::from(op.scalar.size));
+        let room = self.state.limits.nodes.saturating_sub(self.tree.len());
+        if op.checked || op.telling || op.scalar.kind == Kind::Bool || n == 0 || n > u64::from(room) {
+            return false;
+        }
+        let Some(bytes) = cursor.run(n as usize * size) else { return false };
+        let field = Field { name: Sym::ELEMENT, ty, marks: op.marks };
+        let first = Node { start, bits: size as u32 * 8, buffer, kind: op.scalar.kind, ..field.node() };
+        let mut value = RunValue { bits: op.scalar.bits(), at: 0 };
+        self.tree.numbers(first, n as usize, |place| {
+            value.at = place;
+            value.of(bytes)
+        });
+        true
     }
 
     pub(super) fn element(
@@ -245,6 +265,12 @@ impl<T: TreeSink> Run<'_, T> {
         self.node_limit(node)?;
         let before = cursor.pos();
         self.quick_field(cursor, Field { name: Sym::ELEMENT, ty: of, marks: 0 }, frame)?;
+        self.has_length(node, before, cursor)
+    }
+
+    /// Stops reading the elements of a list if one has no bytes: there would be no end of them.
+    #[inline(always)]
+    pub(super) fn has_length(&mut self, node: u32, before: usize, cursor: &Cursor<'_>) -> Result<(), Stop> {
         if cursor.pos() == before {
             self.problem(Severity::Error, node, "a list whose elements have no length", 0, 0);
             return Err(Stop::Bad);

@@ -231,7 +231,7 @@ impl Field {
     #[inline]
     fn node(self) -> Node {
         let Field { name, ty, marks } = self;
-        Node { value: 0, name, ty, start: 0, bits: 0, end: 0, buffer: Buffer::CAPTURED, kind: Kind::Struct, marks }
+        Node { name, ty, marks, ..Node::EMPTY }
     }
 }
 

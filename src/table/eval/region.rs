@@ -64,7 +64,10 @@ impl<T: TreeSink> Run<'_, T> {
         let start = *cursor;
         let before = self.tree.checkpoint();
         // States set by a form that does not fit are dropped.
-        let states = (inner.len() > 1 || dialects).then(|| self.state.set_states.clone());
+        let states = match self.state.set_states.as_slice() {
+            [] => Vec::new(),
+            set => set.to_vec(),
+        };
         let mut asked = 0;
         let spoken = self.state.dialects;
         for (i, ty) in inner.iter().enumerate() {
@@ -85,7 +88,7 @@ impl<T: TreeSink> Run<'_, T> {
             }
             if inner.len() > 1 || (dialects && asked != 0) {
                 self.tree.back_to(before);
-                self.state.set_states.clone_from(states.as_ref().unwrap_or(&Vec::new()));
+                self.state.set_states.clone_from(&states);
                 *cursor = start;
             }
         }
@@ -104,7 +107,7 @@ impl<T: TreeSink> Run<'_, T> {
                     return cursor.pos();
                 }
                 self.tree.back_to(before);
-                self.state.set_states.clone_from(states.as_ref().unwrap_or(&Vec::new()));
+                self.state.set_states.clone_from(&states);
                 *cursor = start;
             }
         }

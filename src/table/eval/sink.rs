@@ -16,7 +16,7 @@ const SKIP_FROM: u32 = 64;
 /// The order of calls:
 ///
 /// - `clear` comes first, once a message.
-/// - Nodes come in wire order, each before its children (`leaf`, `extend_from_slice`, `run`). A node's index is the number of nodes
+/// - Nodes come in wire order, each before its children (`leaf`, `extend`, `run`, `numbers`). A node's index is the number of nodes
 ///   before it; later calls name the node by that index.
 /// - A node with children is added by `leaf`, then its children are added, then `close` ends it. Every node added in between is its
 ///   descendant. `close` may come twice, with a later end.
@@ -35,9 +35,12 @@ pub trait TreeSink: Sized {
     /// Adds a node without children; returns its index.
     fn leaf(&mut self, node: Node) -> u32;
     /// Adds nodes that are complete, with all their marks together.
-    fn extend_from_slice(&mut self, marks: u8, nodes: &[Node]);
+    fn extend<const N: usize>(&mut self, marks: u8, nodes: [Node; N]);
     /// Adds the nodes of a run, which begins at a bit of a buffer, and whose bytes are these.
     fn run(&mut self, fixed: &FixedRun, bytes: &[u8], start: u32, buffer: Buffer);
+    /// Adds numbers of one type, each behind the one before. `first` is the node of the first, but for its value and its end; `value` gets the
+    /// place of each, counted in bytes from the first.
+    fn numbers(&mut self, first: Node, count: usize, value: impl FnMut(u32) -> u64);
     /// Ends a node: all nodes added since are its descendants, and it reaches to `end_bit`.
     fn close(&mut self, index: u32, end_bit: usize);
     /// Adds marks to a node.
@@ -46,9 +49,9 @@ pub trait TreeSink: Sized {
     fn amend(&mut self, index: u32, change: impl FnOnce(&mut Node));
     /// Forgets the nodes from an index on.
     fn cut(&mut self, index: u32);
-    /// Tells that tables say more about the next field than how to read it ([`Tree::telling`]). Comes before the
-    /// field's first node.
-    fn telling(&mut self);
+    /// Tells that tables say more about a field than how to read it ([`Tree::telling`]): the one whose first node has this index. Comes before
+    /// what is told of later fields.
+    fn telling(&mut self, index: u32);
     /// Whether `telling` comes before every such field from now on.
     fn set_telling(&mut self, is_complete: bool);
     /// Tells that the fields of a class follow, whose layout is at this place.
@@ -101,16 +104,26 @@ impl TreeSink for Tree {
         Tree::leaf(self, node)
     }
 
-    #[inline]
-    fn extend_from_slice(&mut self, marks: u8, nodes: &[Node]) {
-        Tree::extend_from_slice(self, marks, nodes);
+    #[inline(always)]
+    fn extend<const N: usize>(&mut self, marks: u8, nodes: [Node; N]) {
+        Tree::extend(self, marks, nodes);
     }
 
     #[inline]
     fn run(&mut self, fixed: &FixedRun, bytes: &[u8], start: u32, buffer: Buffer) {
         let first = Tree::len(self);
-        fixed.telling.iter().for_each(|at| self.add_telling(first + at));
-        self.extend_filled(fixed.marks, &fixed.nodes, |nodes| fixed.fill(nodes, bytes, start, first, buffer));
+        fixed.fill(self.room(fixed.marks, fixed.nodes.len()), bytes, start, first, buffer);
+    }
+
+    #[inline(always)]
+    fn numbers(&mut self, first: Node, count: usize, mut value: impl FnMut(u32) -> u64) {
+        let mut node = Node { end: Tree::len(self), ..first };
+        for place in self.room(first.marks, count).iter_mut().take(count) {
+            node.value = value((node.start - first.start) / 8);
+            node.end += 1;
+            *place = node;
+            node.start += node.bits;
+        }
     }
 
     #[inline]
@@ -133,8 +146,8 @@ impl TreeSink for Tree {
     }
 
     #[inline]
-    fn telling(&mut self) {
-        self.add_telling(Tree::len(self));
+    fn telling(&mut self, index: u32) {
+        self.add_telling(index);
     }
 
     fn set_telling(&mut self, is_complete: bool) {
@@ -212,13 +225,18 @@ impl TreeSink for Outline {
     }
 
     #[inline]
-    fn extend_from_slice(&mut self, marks: u8, nodes: &[Node]) {
-        self.several(marks, nodes.len());
+    fn extend<const N: usize>(&mut self, marks: u8, _: [Node; N]) {
+        self.several(marks, N);
     }
 
     #[inline]
     fn run(&mut self, fixed: &FixedRun, _: &[u8], _: u32, _: Buffer) {
         self.several(fixed.marks, fixed.nodes.len());
+    }
+
+    #[inline]
+    fn numbers(&mut self, first: Node, count: usize, _: impl FnMut(u32) -> u64) {
+        self.several(first.marks, count);
     }
 
     #[inline]
@@ -237,7 +255,7 @@ impl TreeSink for Outline {
     }
 
     #[inline]
-    fn telling(&mut self) {}
+    fn telling(&mut self, _: u32) {}
 
     #[inline]
     fn set_telling(&mut self, _: bool) {}

@@ -6,7 +6,7 @@ use super::super::program::*;
 use super::checksum::SummedField;
 use super::message::Chosen;
 use super::{Field, Run, Slots, Stop, TreeSink};
-use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TypeRef, mark};
+use crate::tree::{Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark};
 
 /// A structure whose steps wait while those of a nested structure run.
 #[derive(Debug, Clone, Copy)]
@@ -49,14 +49,16 @@ impl<'t, T: TreeSink> Run<'t, T> {
     fn run_steps(&mut self, at: &mut OpenStructure, around: usize, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let tables = self.tables;
         let ops = tables.steps();
-        while let Some(op) = ops.get(at.next) {
-            at.next += 1;
+        // Of its own, so that it can be in a register.
+        let mut next = at.next;
+        while let Some(op) = ops.get(next) {
+            next += 1;
             match op {
                 LayoutStep::Field { name, ty, slot, marks, op, fixed } => {
                     if let Some(fixed) = tables.run(*fixed)
                         && self.fixed(fixed, &mut at.frame, cursor)
                     {
-                        at.next = fixed.next as usize;
+                        next = fixed.next as usize;
                         continue;
                     }
                     let field = Field { name: *name, ty: *ty, marks: *marks };
@@ -77,27 +79,36 @@ impl<'t, T: TreeSink> Run<'t, T> {
                     }
                     if let Begun::Inside(node, layout, _) = begun {
                         let frame = self.enter(layout, node, cursor)?;
-                        self.state.open.push(*at);
-                        *at = OpenStructure { next: layout.start as usize, node, frame };
+                        self.state.open.push(OpenStructure { next, ..*at });
+                        (at.node, at.frame) = (node, frame);
+                        next = layout.start as usize;
                     }
                 }
                 LayoutStep::Branch { test, otherwise } => {
-                    if !self.test(*test, at.frame, cursor) {
-                        at.next = *otherwise as usize;
+                    if !self.test(test, at.frame, cursor) {
+                        next = *otherwise as usize;
                     }
                 }
-                LayoutStep::Jump(to) => at.next = *to as usize,
+                LayoutStep::Jump(to) => next = *to as usize,
                 LayoutStep::End if self.state.open.len() <= around => return Ok(()),
-                LayoutStep::End => self.end_inner(at, cursor),
-                _ => at.next = self.rare(op, at, cursor)?,
+                LayoutStep::End => {
+                    self.end_inner(at, cursor);
+                    next = at.next;
+                }
+                _ => next = self.rare(op, at, cursor)?.unwrap_or(next),
             }
         }
         Ok(())
     }
 
-    /// Runs a step that is neither a field nor a branch. Returns the next step.
+    /// Runs a step that is neither a field nor a branch. Returns the next step, where that is not the one behind it.
     #[inline(never)]
-    fn rare(&mut self, op: &LayoutStep, at: &mut OpenStructure, cursor: &mut Cursor<'_>) -> Result<usize, Stop> {
+    fn rare(
+        &mut self,
+        op: &LayoutStep,
+        at: &mut OpenStructure,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<Option<usize>, Stop> {
         match op {
             LayoutStep::Word { name, slot } => {
                 let run = T::whole(self).ok_or(Stop::Unknown)?;
@@ -112,7 +123,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
             LayoutStep::Switch { on, targets, otherwise } => {
                 let value = self.expr(*on, at.frame, cursor);
                 let found = value.and_then(|v| targets.binary_search_by_key(&v, |t| t.0).ok());
-                return Ok(found.and_then(|i| targets.get(i)).map_or(*otherwise, |t| t.1) as usize);
+                return Ok(Some(found.and_then(|i| targets.get(i)).map_or(*otherwise, |t| t.1) as usize));
             }
             LayoutStep::Say { severity, text } => {
                 let (severity, text, node) = (*severity, ProblemText::Table(*text), at.node);
@@ -157,7 +168,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
             }
             LayoutStep::Field { .. } | LayoutStep::Branch { .. } | LayoutStep::Jump(_) | LayoutStep::End => {}
         }
-        Ok(at.next)
+        Ok(None)
     }
 
     /// Makes room for the kept values of a structure. Stops if structures are nested too deeply.
@@ -200,9 +211,44 @@ impl<'t, T: TreeSink> Run<'t, T> {
         frame.keep(&mut self.state.slots, slot, value);
     }
 
+    /// Reads the elements of a list: structures, objects, or presences and their values.
+    #[inline(never)]
+    pub(super) fn composites(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        list: u32,
+        of: TypeRef,
+        n: u64,
+        frame: Slots,
+    ) -> Result<(), Stop> {
+        let op = self.tables.type_op(of);
+        let field = Field { name: Sym::ELEMENT, ty: of, marks: op.marks };
+        for _ in 0..n {
+            self.node_limit(list)?;
+            let before = cursor.pos();
+            if op.telling {
+                self.tell(field);
+            }
+            self.inlined_composite(cursor, field, &op, frame)?;
+            self.has_length(list, before, cursor)?;
+        }
+        Ok(())
+    }
+
     /// Reads a structure, an object, or a presence and its value, outside of the steps of another structure.
     #[inline(never)]
     pub(super) fn composite(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field: Field,
+        op: &TypeOp,
+        frame: Slots,
+    ) -> Result<u64, Stop> {
+        self.inlined_composite(cursor, field, op, frame)
+    }
+
+    #[inline(always)]
+    fn inlined_composite(
         &mut self,
         cursor: &mut Cursor<'_>,
         field: Field,
@@ -228,6 +274,12 @@ impl<'t, T: TreeSink> Run<'t, T> {
             let layout = tables.layout(LayoutId(op.by)).ok_or(Stop::Unknown)?;
             return Ok(Begun::Inside(self.open_as(cursor, Field { ty: layout.ty, ..field }, Kind::Struct), layout, 0));
         }
+        if op.by > 0
+            && op.how == TypeOpKind::NullOr
+            && let Some([there, ..]) = cursor.run(1)
+        {
+            return self.plain_presence(cursor, field, *there, LayoutId(op.by - 1));
+        }
         let node = self.open_as(cursor, field, Kind::Struct);
         let begun = match tables.type_def(field.ty).map(|def| &def.read) {
             Some(ReadAs::NullOr { present, of }) => self.presence(cursor, node, *present, *of, frame),
@@ -238,6 +290,35 @@ impl<'t, T: TreeSink> Run<'t, T> {
             self.tree.close(node, cursor.pos());
         }
         begun
+    }
+
+    /// A presence that is a boolean without facts, which the cursor has passed, and then a structure or nothing: both nodes in one go.
+    #[inline(always)]
+    fn plain_presence(
+        &mut self,
+        cursor: &Cursor<'_>,
+        field: Field,
+        there: u8,
+        of: LayoutId,
+    ) -> Result<Begun<'t>, Stop> {
+        let tables = self.tables;
+        let (start, buffer, bits, index) = (cursor.pos() as u32 - 8, cursor.buffer(), 8, self.tree.len());
+        let whole = Node { start, buffer, bits, ..field.node() };
+        if there == 0 {
+            self.tree.leaf(Node { kind: Kind::Null, ..whole });
+            return Ok(Begun::Done(0));
+        }
+        let layout = tables.layout(of).ok_or(Stop::Unknown)?;
+        let Some(ReadAs::NullOr { present: ty, .. }) = tables.type_def(field.ty).map(|def| &def.read) else {
+            return Err(Stop::Unknown);
+        };
+        let (name, value, end, marks) = (tables.present_name(), u64::from(there), index + 2, mark::SPAN);
+        let present = Node { name, ty: *ty, value, end, marks, kind: Kind::Bool, ..whole };
+        self.tree.extend(field.marks | marks, [Node { end, ..whole }, present]);
+        if there > 1 {
+            self.check(*ty, index + 1, value);
+        }
+        Ok(Begun::Inside(index, layout, 1))
     }
 
     /// A presence and then the value or nothing. If the value is a structure, the presence becomes its first span.

@@ -18,7 +18,8 @@ packed_structs! {
     }
     Layout { name, ty, start, slots, params, positions, min_bits, info }
     InfoLine { parts }
-    FixedRun { bytes, next, marks, checked, nodes, values, kept, bools, telling }
+    FixedRun { bytes, next, marks, unusual, checked, nodes, kept, bools, telling }
+    RunNode { node, value }
     RunValue { bits, at }
     Bits { mask, sign }
     Node { value, name, ty, start, bits, end, buffer, kind, marks }

@@ -20,7 +20,7 @@ pub use listed::{Example, ExampleOf, ListedDeclaration, ReplacedMessage};
 pub use numbers::Numbers;
 pub use positions::{Positions, ValueRead, ValueTypes};
 pub use protocol::{Offer, ProtocolDef, Rule};
-pub(in crate::table) use runs::{FixedRun, RunValue};
+pub(in crate::table) use runs::{FixedRun, RunNode, RunValue};
 pub use steps::*;
 pub(crate) use type_op::Bits;
 pub use type_op::TypeOp;
@@ -75,12 +75,26 @@ impl Program {
     /// Fills in the short form of every type, once every type is known.
     pub(in crate::table) fn fill_type_ops(&mut self) {
         self.type_ops = self.types.iter().map(TypeOp::of).collect();
+        for (at, def) in self.types.iter().enumerate() {
+            let by = self.plain_presence(def);
+            if let Some(op) = self.type_ops.get_mut(at).filter(|_| by > 0) {
+                op.by = by;
+            }
+        }
         for step in &mut self.steps {
             if let LayoutStep::Field { ty, marks, op, .. } = step {
                 *op = self.type_ops.get(ty.0 as usize).copied().unwrap_or(TypeOp::NONE);
                 *marks |= op.marks;
             }
         }
+    }
+
+    /// The layout behind a presence, by place and 1, if the presence is a boolean without facts and the value a structure without parameters; or 0.
+    fn plain_presence(&self, def: &TypeDef) -> u32 {
+        let ReadAs::NullOr { present, of } = &def.read else { return 0 };
+        let op = |ty: &TypeRef| self.type_ops.get(ty.0 as usize).copied().unwrap_or(TypeOp::NONE);
+        let (present, of) = (op(present), op(of));
+        if present.is_plain_bool() && of.how == TypeOpKind::Layout { of.by + 1 } else { 0 }
     }
 }
 

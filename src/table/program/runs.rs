@@ -18,12 +18,12 @@ pub struct FixedRun {
     pub(crate) next: u32,
     /// All marks of its nodes together.
     pub(crate) marks: u8,
+    /// Whether there are booleans, telling fields or values that are compared with something.
+    pub(crate) unusual: bool,
     /// Whether some value is compared with `= N` or `max N`.
     pub(crate) checked: bool,
-    /// Its nodes: `start` counts from the run's first bit, `end` from its first node.
-    pub(crate) nodes: Box<[Node]>,
-    /// The value of each node.
-    pub(crate) values: Box<[RunValue]>,
+    /// Its nodes.
+    pub(crate) nodes: Box<[RunNode]>,
     /// Values that expressions need, and the slots they go to.
     pub(crate) kept: Box<[(RunValue, u16)]>,
     /// Which of its bytes are booleans: values above 1 get a note.
@@ -33,19 +33,28 @@ pub struct FixedRun {
 }
 
 impl FixedRun {
-    /// Fills in copies of the run's nodes, where the run's bytes are these, its first bit is `start` and its first node `first`.
+    /// Fills in the run's nodes, the first ones of these, where the run's bytes are these, its first bit is `start` and its first node `first`.
     #[inline(always)]
     pub(crate) fn fill(&self, nodes: &mut [Node], bytes: &[u8], start: u32, first: u32, buffer: Buffer) {
         // Not `zip`: the functions of the standard library that it needs are calls where units are not optimized together.
-        let mut values = self.values.iter();
-        for node in nodes {
-            let Some(value) = values.next() else { break };
-            node.value = value.of(bytes);
-            node.start += start;
-            node.end += first;
-            node.buffer = buffer;
+        let mut places = nodes.iter_mut();
+        for RunNode { node, value } in &self.nodes {
+            let Some(place) = places.next() else { break };
+            *place = *node;
+            place.value = value.of(bytes);
+            place.start += start;
+            place.end += first;
+            place.buffer = buffer;
         }
     }
+}
+
+/// A node of a run.
+#[derive(Debug, Clone)]
+pub(crate) struct RunNode {
+    /// The node: `start` counts from the run's first bit, `end` from its first node.
+    pub(in crate::table) node: Node,
+    pub(in crate::table) value: RunValue,
 }
 
 /// A value of a run.

@@ -88,7 +88,8 @@ pub struct TypeOp {
     pub(crate) checked: bool,
     /// The enum or flag set that names its values.
     pub symbols: Option<EnumId>,
-    /// The layout, or the type with code, that it is read by: a place in their list.
+    /// The layout, or the type with code, that it is read by: a place in their list. Of a presence: the layout behind it, by place and 1, where it takes no more
+    /// than a boolean and that layout to read it; else 0.
     pub(crate) by: u32,
     /// Whether trees explain it.
     pub shown: bool,
@@ -109,6 +110,15 @@ impl TypeOp {
         shown: false,
         telling: false,
     };
+
+    /// Whether it is a boolean of which tables say nothing that its reader would have to know.
+    pub(in crate::table) fn is_plain_bool(&self) -> bool {
+        self.how == TypeOpKind::Little
+            && self.scalar.kind == Kind::Bool
+            && self.marks == 0
+            && !self.checked
+            && !self.telling
+    }
 
     /// The part of a definition that the inner loops need.
     pub(in crate::table) fn of(def: &TypeDef) -> TypeOp {
