@@ -20,6 +20,16 @@ const TABLE: &str = r#"protocol moul
     message game client 2 Things { key: Key things: Thing[u16] }
     message game client 3 Packed { inner: bytes[u16] as Thing dialects after: u8 }
     message game client 4 Tied { trans_id: u32 transaction }
+    message game client 5 Flags {
+        flags: u16
+        if flags has 1 { place: Point }
+        if flags has 2 { one: u8 two: u32 }
+        if flags has 4 { sure: bool }
+        if flags has 0x108 { few: u16 }
+        last: u8
+    }
+    type MaybeKey = null_or(bool) Key
+    message game client 6 Keys { keys: MaybeKey[u8] numbers: i16[u8] points: Point[u8] }
 "#;
 
 struct Bench {
@@ -34,6 +44,19 @@ impl Bench {
         let source = TableSource { name: "test".into(), text: TABLE.into() };
         let tables = Tables::load("moul", vec![source], &[]).unwrap_or_else(|error| panic!("{error}"));
         Bench { tables, evaluator: Evaluator::default(), outline: Outline::default(), tree: Tree::default() }
+    }
+
+    /// What the beginning of a message says without the evaluator, which says the same.
+    fn beginning(&mut self, hex: &str) -> Option<Outcome> {
+        let bytes = parse_hex(hex).unwrap();
+        let service = self.tables.service_named("game").unwrap();
+        self.outline.clear();
+        self.evaluator.begin();
+        let mut run = Run { tables: &self.tables, tree: &mut self.outline, state: &mut self.evaluator };
+        let outcome = run.skip_message(MessageStart { service, sender: 0, bytes: &bytes, behind: None })?;
+        assert_eq!(self.outline.len(), 0, "{hex}");
+        assert_eq!(outcome, self.evaluator.message(&self.tables, service, 0, &bytes, &mut self.tree), "{hex}");
+        Some(outcome)
     }
 
     /// Whether a message is passed over. Then its outline says what its tree says.
@@ -97,4 +120,36 @@ fn a_region_may_have_a_form_that_a_dialect_tells() {
     assert_eq!(bench.outline.problems().len(), 0);
     assert!(bench.skips("0300 0a00 0200 0500000000000000 07"));
     assert_eq!(bench.outline.problems().len(), 1, "a note says which dialect fits");
+}
+
+#[test]
+fn flags_that_follow_each_other_are_looked_at_one_by_one() {
+    let mut bench = Bench::new();
+    let parts = [(1, "0000803f00000040"), (2, "0705000000"), (4, "01"), (0x108, "ffff")];
+    for flags in (0u16..16).chain([0x100, 0x108, 0x10c, 0x10f, 0xffff]) {
+        let fields: String = parts.iter().filter(|part| flags & part.0 == part.0).map(|part| part.1).collect();
+        let message = format!("0500{:04x}{fields}09", flags.swap_bytes());
+        assert!(bench.skips(&message), "{message}");
+        assert!(!bench.skips(&message[..message.len() - 2]), "{message}");
+    }
+}
+
+#[test]
+fn lists_of_structures_may_have_gaps() {
+    let mut bench = Bench::new();
+    let (near, far) = ("01 0000 07000000", "01 0100 0000000000000000 07000000");
+    assert!(bench.skips(&format!("0600 04 {near} 00 {far} {near} 02 0100 ffff 01 0000000000000000")));
+    assert!(bench.skips("0600 00 00 00"));
+    assert!(bench.skips("0600 01 00 00 00"));
+    assert!(!bench.skips("0600 01 02 0000 07000000 00 00"), "a presence of 2");
+    assert!(!bench.skips("0600 02 00 01 0000 0700"), "cut off");
+}
+
+#[test]
+fn a_region_says_how_long_the_message_is() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.beginning("0300 0700 0100 0500"), Some(Outcome::Need(11)));
+    assert_eq!(bench.beginning("0300 0700"), Some(Outcome::Need(11)));
+    assert_eq!(bench.beginning("0300 07"), None, "the region's length is cut");
+    assert_eq!(bench.beginning("0300 0700 0100 05000000 00"), None, "behind the region");
 }
