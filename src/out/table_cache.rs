@@ -15,6 +15,15 @@ pub(super) struct Label([u8; 32]);
 impl Label {
     /// How many characters there can be.
     pub(super) const MOST: usize = 31;
+    /// No characters.
+    pub(super) const NONE: Label = Label([0; 32]);
+    /// A comma.
+    pub(super) const COMMA: Label = {
+        let mut block = [b' '; 32];
+        let ([first, .., length], comma) = (&mut block, b',');
+        (*first, *length) = (comma, 1);
+        Label(block)
+    };
 
     fn new(text: Option<&[u8]>) -> Label {
         let mut block = [b' '; 32];
@@ -33,6 +42,20 @@ impl Label {
     #[inline(always)]
     pub(super) fn block(&self) -> &[u8; 32] {
         &self.0
+    }
+
+    /// Puts a label of at most [`Label::MOST`] characters into a room, with `first` in the place of its first one. Returns how many they are, and the
+    /// room behind them, if that has `M` bytes.
+    #[inline(always)]
+    pub(super) fn put<'a, const N: usize, const M: usize>(
+        &self,
+        first: u8,
+        room: &'a mut [u8; N],
+    ) -> Option<(usize, &'a mut [u8; M])> {
+        *room.first_chunk_mut()? = self.0;
+        *room.first_mut()? = first;
+        let length = self.length() & Label::MOST;
+        Some((length, room.get_mut(length..)?.first_chunk_mut()?))
     }
 
     /// How many characters there are; more than [`Label::MOST`] where the name does not fit or has to be escaped.

@@ -11,6 +11,8 @@ const SLOT_BITS: u32 = 11;
 const HEAD: usize = 47;
 /// Nearly all other texts are at most this much longer.
 const TAIL: usize = 40;
+/// The room that [`CachedText::put`] needs.
+pub(super) const MOST_CACHED: usize = HEAD + 1 + TAIL;
 
 /// What a text depends on: the value; and the meaning, width and signedness, packed into one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +99,18 @@ impl ValueTexts {
 }
 
 impl CachedText {
+    /// Puts it into a room, if it is not long; returns its length.
+    #[inline(always)]
+    pub(super) fn put(&self, room: &mut [u8; MOST_CACHED]) -> Option<usize> {
+        let [.., length] = self.head;
+        let length = usize::from(length);
+        *room.first_chunk_mut()? = self.head;
+        if length > HEAD {
+            *room.get_mut(HEAD..)?.first_chunk_mut()? = self.tail;
+        }
+        Some(length).filter(|length| *length <= HEAD + TAIL)
+    }
+
     /// Appends it.
     #[inline(always)]
     pub(super) fn append(&self, w: &mut TextWriter<'_>) {
@@ -144,7 +158,13 @@ mod tests {
                     let mut w = scratch.writer(&mut out);
                     let key = ValueKey::new(of, &node);
                     match cache.find(key) {
-                        Some(text) => text.append(&mut w),
+                        Some(found) => {
+                            let mut room = [0; MOST_CACHED];
+                            let length = found.put(&mut room);
+                            assert_eq!(length.is_some(), text.len() < MOST_CACHED);
+                            assert!(length.is_none_or(|length| room.get(..length) == Some(text.as_bytes())));
+                            found.append(&mut w);
+                        }
                         None => cache.append(key, &mut w, |out| {
                             written += 1;
                             out.extend_from_slice(text.as_bytes());

@@ -67,19 +67,20 @@ impl Tree {
     #[inline]
     pub fn member_or_span(&self, parent: u32, name: Sym) -> Option<u32> {
         let nodes = self.nodes();
-        let end = nodes.get(parent as usize)?.end;
-        let mut at = parent + 1;
+        let end = nodes.get(parent as usize)?.end as usize;
+        let inside = nodes.get(..end).unwrap_or(nodes);
+        let mut at = parent as usize + 1;
         let mut span = None;
-        while at < end {
-            let node = nodes.get(at as usize)?;
+        while let Some(node) = inside.get(at) {
             let aside = node.marks & (mark::SPAN | mark::SEE_THROUGH);
-            if node.name == name && aside == 0 {
-                return Some(at);
+            if node.name == name {
+                match aside {
+                    0 => return Some(at as u32),
+                    mark::SPAN => span = span.or(Some(at as u32)),
+                    _ => {}
+                }
             }
-            if node.name == name && aside == mark::SPAN {
-                span.get_or_insert(at);
-            }
-            at = if aside & mark::SEE_THROUGH == 0 { node.end.max(at + 1) } else { at + 1 };
+            at = if aside & mark::SEE_THROUGH == 0 { (node.end as usize).max(at + 1) } else { at + 1 };
         }
         span
     }

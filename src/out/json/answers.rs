@@ -4,13 +4,13 @@
 //! It knows what tables mark and what was inferred; it infers nothing.
 
 use super::JsonFormatter;
-use super::strings::escaped;
+use super::strings::{escaped, quoted};
 use super::value::JsonView;
 use crate::facts::{InfoSource, Refused, definition, refused, write_info};
 use crate::out::scratch::TextWriter;
 use crate::out::tree::Annotations;
 use crate::proto::Message;
-use crate::tree::{Kind, Node, mark};
+use crate::tree::{Kind, Node, TextKind, mark};
 
 impl JsonFormatter {
     /// Appends `expects_reply`, `refused` and `info`, where a message has them.
@@ -38,9 +38,8 @@ impl JsonFormatter {
         let source = InfoSource { tables, tree, bytes, layout, redact };
         write_info(source, &|node| annotations.name_of(node).map(|(name, _)| name), text);
         if !text.is_empty() {
-            w.fixed(b",\"info\":\"");
-            escaped(w, text.as_bytes());
-            w.byte(b'"');
+            w.fixed(b",\"info\":");
+            quoted(w, TextKind::Utf8, text.as_bytes());
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod answers;
 mod events;
+mod flow;
 mod named;
 mod object;
 mod round_trips;
@@ -13,8 +14,6 @@ mod strings;
 mod value;
 #[cfg(feature = "cli")]
 mod whole;
-
-use std::net::SocketAddr;
 
 use super::clock::Clock;
 use super::problem::{any_name, problem_text_into, write_path};
@@ -25,8 +24,9 @@ use crate::facts::Refused;
 use crate::proto::Message;
 use crate::record::{Body, Counts, Record};
 use crate::table::Tables;
-use crate::tree::{LinkKind, Node, Problem, RecordLink, Tree};
+use crate::tree::{LinkKind, Node, Problem, RecordLink, TextKind, Tree};
 pub use answers::called;
+use flow::FlowTexts;
 pub use object::{JsonObject, json_list, json_object};
 pub use round_trips::json_round_trips;
 pub(super) use strings::{escaped as write_escaped, hex as write_hex};
@@ -56,9 +56,8 @@ pub struct JsonWriter {
 struct JsonFormatter {
     options: JsonOptions,
     clock: Clock,
-    /// The last addresses that were written, as text: they come again and again.
-    ends: [Option<(SocketAddr, String)>; 4],
-    next_end: usize,
+    /// Where records go, as text.
+    flows: FlowTexts,
     state: value::ValueState,
     text: String,
 }
@@ -172,21 +171,7 @@ impl JsonFormatter {
         self.clock.append(record.at.time, w);
         w.fixed(b"\",\"frame\":");
         w.number(record.at.frame);
-        w.fixed(b",\"transport\":\"");
-        w.word(record.transport.word());
-        w.fixed(b"\",\"stream\":");
-        w.number(u64::from(record.stream));
-        w.fixed(b",\"src\":\"");
-        self.endpoint(record.src, w);
-        w.fixed(b"\",\"dst\":\"");
-        self.endpoint(record.dst, w);
-        w.fixed(b"\",\"from\":\"");
-        w.word(record.from.word());
-        w.fixed(b"\",\"protocol\":\"");
-        w.raw(record.protocol.as_bytes());
-        w.fixed(b"\",\"service\":\"");
-        w.raw(record.service.as_bytes());
-        w.fixed(b"\",");
+        self.flows.append(record, w);
         match &record.body {
             Body::Message { message, tables, tree } => {
                 self.message_body(message, &self.view(tables, tree, message.bytes), annotations, w);
@@ -204,9 +189,8 @@ impl JsonFormatter {
         annotations: Annotations<'_>,
         w: &mut TextWriter<'_>,
     ) {
-        w.fixed(b"\"message\":\"");
-        strings::escaped(w, message.name.raw().as_bytes());
-        w.byte(b'"');
+        w.fixed(b"\"message\":");
+        strings::quoted(w, TextKind::Utf8, message.name.raw().as_bytes());
         if let Some(n) = message.number {
             w.fixed(b",\"type\":");
             w.number(n);
@@ -308,19 +292,6 @@ impl JsonFormatter {
             };
             !name.is_empty()
         });
-    }
-
-    fn endpoint(&mut self, at: SocketAddr, w: &mut TextWriter<'_>) {
-        if let Some((_, text)) = self.ends.iter().flatten().find(|e| e.0 == at) {
-            w.raw(text.as_bytes());
-            return;
-        }
-        let text = at.to_string();
-        w.raw(text.as_bytes());
-        if let Some(place) = self.ends.get_mut(self.next_end % 4) {
-            *place = Some((at, text));
-        }
-        self.next_end = self.next_end.wrapping_add(1);
     }
 }
 

@@ -7,13 +7,13 @@ use crate::table::{EnumDef, EnumId, Tables};
 use crate::tree::{Kind, Node};
 
 /// Appends a value of an enum or a flag set: its number and names. `meaning` is the number of the enum or flag set, from 1.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn named(tables: &Tables, meaning: u32, node: &Node, value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
     let key = ValueKey::new(meaning, node);
     let symbols = EnumId(meaning.wrapping_sub(1));
     match value_texts.find(key) {
         Some(text) => text.append(w),
-        None => w.by_copy(|w| value_texts.append(key, w, |out| write(tables.enum_def(symbols), node, out))),
+        None => value_texts.append(key, w, |out| write(tables.enum_def(symbols), node, out)),
     }
 }
 

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use super::super::problem::any_name;
-use super::super::scratch::{SCRATCH_BYTES, TextWriter};
+use super::super::scratch::{SCRATCH_BYTES, TextWriter, short_digits};
 use super::super::table_cache::{Label, TableCache, TableCaches};
-use super::super::value_texts::ValueTexts;
+use super::super::value_texts::{MOST_CACHED, ValueKey, ValueTexts};
 use super::escaped_bytes;
 use super::named::{integer, named};
 use super::strings::{escaped, hex, quoted};
 use crate::digits::{uuid_digits, uuid_of};
 use crate::table::Tables;
-use crate::tree::{Kind, Node, Sym, TextKind, Tree, Walk, mark};
+use crate::tree::{Kind, Node, Sym, TextKind, Tree, mark};
 
 /// A tree with what it refers to.
 #[derive(Clone, Copy)]
@@ -38,13 +38,20 @@ pub(super) struct ValueState {
     pub(super) depth: DepthState,
 }
 
-/// How deep the value lies that is being written. One structure, so that the loop over values needs one address for all of it.
-#[derive(Clone, Default)]
+/// How deep the value lies that is being written.
+#[derive(Clone)]
 pub(super) struct DepthState {
-    /// What is open around the structure or list that is being written.
-    open: Vec<OpenPart>,
+    /// What is open around the structure or list that is being written. There is one for every depth that a `u8` can count, so that none has to
+    /// be checked.
+    open: Box<[OpenPart; 256]>,
     /// What of this message lies too deep for JSON, if anything does.
     pub(super) too_deep: Option<TooDeep>,
+}
+
+impl Default for DepthState {
+    fn default() -> Self {
+        DepthState { open: Box::new([OpenPart { end: 0, bracket: Bracket::Object }; 256]), too_deep: None }
+    }
 }
 
 /// Objects and lists within each other in a line of JSON. What lies deeper is written as text.
@@ -62,7 +69,8 @@ const NEVER_TOO_DEEP: usize = (MAX_ENTRIES - ENTRIES_BESIDE) / 2 - 1;
 /// A structure or a list that is being written.
 #[derive(Clone, Copy)]
 struct OpenPart {
-    walk: Walk,
+    /// The index behind its last node.
+    end: u32,
     bracket: Bracket,
 }
 
@@ -83,8 +91,23 @@ impl OpenPart {
     #[inline(always)]
     fn new(index: u32, node: &Node) -> OpenPart {
         OpenPart {
-            walk: Walk::new(index, node),
+            end: node.end.max(index + 1),
             bracket: if node.kind == Kind::List { Bracket::Array } else { Bracket::Object },
+        }
+    }
+
+    /// The nodes up to its end.
+    #[inline(always)]
+    fn of<'a>(&self, nodes: &'a [Node]) -> &'a [Node] {
+        nodes.get(..self.end as usize).unwrap_or(nodes)
+    }
+
+    /// The label before a value in it; `None` where its name is no label.
+    #[inline(always)]
+    fn label<'a>(&self, labels: &'a [Label], node: &Node) -> Option<&'a Label> {
+        match self.bracket {
+            Bracket::Array => Some(&Label::COMMA),
+            Bracket::Object => labels.get(node.name.0 as usize).filter(|label| label.length() <= Label::MOST),
         }
     }
 
@@ -103,9 +126,10 @@ impl OpenPart {
 /// Whether the last of these parts is too deep, with the ones that are open around them.
 #[cold]
 #[inline(never)]
-fn is_too_deep(open: &[OpenPart], last: [OpenPart; 2]) -> bool {
-    let entries: usize = open.iter().chain(&last).map(OpenPart::entries).sum();
-    open.len() >= MAX_DEPTH - LEVELS_BESIDE || ENTRIES_BESIDE + entries > MAX_ENTRIES
+fn is_too_deep(open: &[OpenPart; 256], depth: u8, last: [OpenPart; 2]) -> bool {
+    let depth = usize::from(depth);
+    let entries: usize = open.iter().take(depth).chain(&last).map(OpenPart::entries).sum();
+    depth >= MAX_DEPTH - LEVELS_BESIDE || ENTRIES_BESIDE + entries > MAX_ENTRIES
 }
 
 /// What is cached for `tables`; made when they are met first.
@@ -167,8 +191,15 @@ pub(super) fn inside(view: &JsonView<'_>, state: &mut ValueState, index: u32, w:
     w.by_parts(|scratch, at, out| all_inside(view, state, index, scratch, at, out));
 }
 
+/// Bytes that a key and most values fill at most, so that there has to be room for both only once.
+const FIELD: usize = Label::MOST + 1 + MOST_CACHED;
+
 /// Each part is written together with the byte before it: a comma, or for the first part the opening bracket. Where a structure or list has no
 /// parts, the opening bracket is written with the closing one. Returns the writer's new position.
+///
+/// The nodes lie in the order in which they are written, so that it goes from one to the next, and looks for the end of the part around it.
+/// What is frequent is written here, and all else by functions that are not inlined: a loop that did everything would hold nothing in
+/// registers.
 #[inline(never)]
 fn all_inside(
     view: &JsonView<'_>,
@@ -178,48 +209,85 @@ fn all_inside(
     at: usize,
     out: &mut Vec<u8>,
 ) -> usize {
-    let Some(node) = view.tree.get(index) else { return at };
-    let mut w = TextWriter::new(scratch, at, out);
     let nodes = view.tree.nodes();
-    let depth = &mut state.depth;
-    let cache = cache(&mut state.caches, view.tables);
-    let TableCache { labels, meanings, value_texts, .. } = cache;
+    let Some(node) = nodes.get(index as usize) else { return at };
+    let mut w = TextWriter::new(scratch, at, out);
+    let ValueState { caches, depth: DepthState { open, too_deep } } = state;
+    let TableCache { labels, meanings, value_texts, .. } = cache(caches, view.tables);
     let (labels, meanings) = (labels.as_slice(), meanings.as_slice());
-    depth.open.clear();
+    let unusual = mark::SPAN | mark::SEE_THROUGH | if view.redact { mark::SECRET } else { 0 };
     let mut here = OpenPart::new(index, node);
-    let mut lead = here.lead();
+    let mut part = here.of(nodes);
+    let (mut depth, mut next, mut lead) = (0u8, index as usize + 1, here.lead());
     loop {
-        let Some((index, node)) = here.walk.next(nodes) else {
+        let Some(node) = part.get(next) else {
             if lead != b',' {
                 w.byte(lead);
             }
             w.byte(here.end());
-            lead = b',';
-            let Some(outer) = depth.open.pop() else { return w.position() };
-            here = outer;
+            let Some(outer) = depth.checked_sub(1) else { return w.position() };
+            (depth, next, lead) = (outer, here.end as usize, b',');
+            here = open.get(usize::from(outer)).copied().unwrap_or(here);
+            part = here.of(nodes);
             continue;
         };
-        match labels.get(node.name.0 as usize) {
-            _ if here.bracket == Bracket::Array => w.byte(lead),
-            Some(label) if label.length() <= Label::MOST => w.block_led_by(lead, label.block(), label.length()),
-            _ => w.by_copy(|w| long_key(view, node.name, lead, w)),
+        let index = next;
+        next = (node.end as usize).max(index + 1);
+        if node.has(unusual) {
+            if node.has(mark::SEE_THROUGH) {
+                next = index + 1;
+            } else if !node.has(mark::SPAN) {
+                w.by_copy(|w| hidden_field(view, here, node, lead, w));
+                lead = b',';
+            }
+            continue;
         }
+        let label = match here.label(labels, node) {
+            Some(label) => label,
+            None => {
+                w.by_copy(|w| long_key(view, node.name, lead, w));
+                &Label::NONE
+            }
+        };
+        let room = w.spare::<FIELD>().and_then(|room| label.put(lead, room));
+        let Some((length, value)) = room else { return w.position() };
         lead = b',';
-        // The most frequent case comes first and makes the fewest checks.
-        if node.kind == Kind::Unsigned && !is_hidden(view, node) {
-            number(view.tables, meaning_of(meanings, node), value_texts, node, &mut w);
-        } else if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) {
-            let inner = OpenPart::new(index, node);
-            if depth.open.len() >= NEVER_TOO_DEEP && is_too_deep(&depth.open, [here, inner]) {
-                w.by_copy(|w| too_deep_text(view, &mut depth.too_deep, index, w));
+        if let Kind::Text(kind) = node.kind {
+            w.advance(length);
+            w.by_copy(|w| text(view.tree, view.bytes, node, kind, w));
+        } else if node.kind == Kind::Unsigned {
+            let meaning = meaning_of(meanings, node);
+            let used = put_number(meaning, value_texts, node, value);
+            w.advance(length + used.unwrap_or(0));
+            match used {
+                Some(_) => {}
+                None if meaning == 0 => w.long_number(node.value),
+                None => w.by_copy(|w| named(view.tables, meaning, node, value_texts, w)),
+            }
+        } else if matches!(node.kind, Kind::Struct | Kind::List) {
+            w.advance(length);
+            let inner = OpenPart::new(index as u32, node);
+            if usize::from(depth) >= NEVER_TOO_DEEP && is_too_deep(open, depth, [here, inner]) {
+                w.by_copy(|w| too_deep_text(view, too_deep, index as u32, w));
                 continue;
             }
-            depth.open.push(here);
-            here = inner;
-            lead = here.lead();
+            if let Some(place) = open.get_mut(usize::from(depth)) {
+                *place = here;
+            }
+            (depth, here, next, part, lead) = (depth + 1, inner, index + 1, inner.of(nodes), inner.lead());
         } else {
+            w.advance(length);
             w.by_copy(|w| leaf(view, meaning_of(meanings, node), value_texts, node, w));
         }
+    }
+}
+
+/// Puts an unsigned number of up to 32 bits into a room; returns its length, or `None` where it is long or its text is not at hand.
+#[inline(always)]
+fn put_number(meaning: u32, value_texts: &ValueTexts, node: &Node, room: &mut [u8; MOST_CACHED]) -> Option<usize> {
+    match meaning {
+        0 => short_digits(room, node.value),
+        _ => value_texts.find(ValueKey::new(meaning, node))?.put(room),
     }
 }
 
@@ -242,6 +310,17 @@ fn is_hidden(view: &JsonView<'_>, node: &Node) -> bool {
     view.redact && node.has(mark::SECRET)
 }
 
+/// A field, or an element of a list, whose value is hidden, with its key.
+#[cold]
+#[inline(never)]
+fn hidden_field(view: &JsonView<'_>, of: OpenPart, node: &Node, lead: u8, w: &mut TextWriter<'_>) {
+    match of.bracket {
+        Bracket::Object => long_key(view, node.name, lead, w),
+        Bracket::Array => w.byte(lead),
+    }
+    hidden(node, w);
+}
+
 #[cold]
 #[inline(never)]
 fn hidden(node: &Node, w: &mut TextWriter<'_>) {
@@ -260,12 +339,6 @@ fn leaf(view: &JsonView<'_>, meaning: u32, value_texts: &mut ValueTexts, node: &
     } else {
         scalar(view, node, w);
     }
-}
-
-/// An unsigned number of up to 32 bits.
-#[inline(always)]
-fn number(tables: &Tables, meaning: u32, value_texts: &mut ValueTexts, node: &Node, w: &mut TextWriter<'_>) {
-    if meaning != 0 { named(tables, meaning, node, value_texts, w) } else { w.number(node.value) }
 }
 
 /// A value without children and without names.

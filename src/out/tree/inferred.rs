@@ -4,8 +4,9 @@
 use std::collections::VecDeque;
 
 use super::annotation_store::AnnotationStore;
-use super::roles::{NAME, NUMBER, TeachingLayouts, role, roles, walk};
-use super::stream_places::{Nameable, StreamPlaces, role_of_place};
+use super::number_filter::NumberFilter;
+use super::roles::{ENTERED, NAME, NUMBER, TeachingLayouts, role, roles, walk};
+use super::stream_places::{Nameable, StreamPlaces, is_entered, role_of_place};
 use crate::facts::TransportStream;
 use crate::hashing::SeededMap;
 use crate::table::{LayoutId, PlaceRole, Tables};
@@ -45,6 +46,8 @@ pub(super) struct NameInference {
     /// Nodes of the current message: numbers of things, and names.
     numbers: Vec<u32>,
     texts: Vec<u32>,
+    /// Whether one of these numbers is a place that the client enters.
+    enters: bool,
     text: String,
     teaching: TeachingLayouts,
 }
@@ -72,7 +75,9 @@ impl NameInference {
         self.look(seen);
         if !self.numbers.is_empty() {
             self.answered(seen);
-            self.place_of_stream(seen);
+            if self.enters {
+                self.place_of_stream(seen);
+            }
             for index in &self.numbers {
                 if let Some((name, record)) = seen.tree.get(*index).and_then(|node| self.known.of(seen, node)) {
                     annotation_store.call(*index, name, record);
@@ -90,10 +95,12 @@ impl NameInference {
     fn look(&mut self, seen: InferenceMessage<'_>) {
         self.numbers.clear();
         self.texts.clear();
-        let (numbers, texts) = (&mut self.numbers, &mut self.texts);
+        self.enters = false;
+        let (numbers, texts, enters) = (&mut self.numbers, &mut self.texts, &mut self.enters);
         let mut add = |index: u32, node: &Node, role: u8| {
             if role & NUMBER != 0 {
                 numbers.push(index);
+                *enters |= role & ENTERED != 0;
             }
             if role & NAME != 0 && matches!(node.kind, Kind::Text(_)) {
                 texts.push(index);
@@ -141,7 +148,7 @@ impl NameInference {
     fn place_of_stream(&mut self, seen: InferenceMessage<'_>) {
         for node in self.numbers.iter().filter_map(|index| seen.tree.get(*index)) {
             let Some(def) = seen.tables.type_def(node.ty) else { continue };
-            if role_of_place(def).is_none_or(|role| role == PlaceRole::Named) {
+            if !is_entered(def) {
                 continue;
             }
             let (Some(kind), Some(number)) = (def.ids.first(), number_of(seen, node)) else { continue };
@@ -209,6 +216,7 @@ struct KnownNames {
     order: VecDeque<Nameable>,
     /// The names that were learned and are not told yet, if somebody wants to know.
     told: Option<Vec<String>>,
+    numbers: NumberFilter,
     /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)` after that.
     full: Option<bool>,
 }
@@ -216,6 +224,9 @@ struct KnownNames {
 impl KnownNames {
     /// The name of a number, and the record that gave it.
     fn of(&self, seen: InferenceMessage<'_>, node: &Node) -> Option<(&str, u64)> {
+        if self.things.is_empty() || is_integer(node.kind) && !self.numbers.may_have(node.value) {
+            return None;
+        }
         let key = number_of(seen, node)?;
         let ids = &seen.tables.type_def(node.ty)?.ids;
         let known = ids.iter().find_map(|id| self.things.get(&(tables_id(seen.tables), *id, key)))?;
@@ -267,9 +278,14 @@ impl KnownNames {
             text.clear();
         }
         text.push_str(name);
+        self.numbers.add(thing.2 as u64);
         self.things.insert(thing, (text, record));
         self.order.push_back(thing);
     }
+}
+
+fn is_integer(kind: Kind) -> bool {
+    matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64)
 }
 
 /// Identifies tables by address: a number identifies a thing only within its protocol.

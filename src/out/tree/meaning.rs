@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use crate::capture::Time;
+use crate::out::clock::{format_time, second_text};
 use crate::table::{EnumDef, Tables};
 use crate::tree::{Kind, Node};
 
@@ -72,8 +73,16 @@ fn unix_time(seconds: i64, out: &mut Vec<u8>) {
     if seconds == 0 {
         return;
     }
-    let mut text = String::new();
-    crate::out::format_time(Time { seconds, nanos: 0, digits: 0 }, &mut text);
-    out.extend(text.trim_end_matches('Z').bytes().map(|b| if b == b'T' { b' ' } else { b }));
+    match second_text(seconds) {
+        Some(text) => out.extend_from_slice(&text),
+        None => {
+            let mut text = String::new();
+            format_time(Time { seconds, nanos: 0, digits: 0 }, &mut text);
+            out.extend_from_slice(text.trim_end_matches('Z').as_bytes());
+        }
+    }
+    // Where the date ends.
+    let time = out.len().saturating_sub("T00:00:00".len());
+    out.iter_mut().skip(time).take(1).for_each(|t| *t = b' ');
     out.extend_from_slice(b" UTC");
 }

@@ -7,6 +7,7 @@ mod inferred;
 mod lines;
 mod links;
 mod meaning;
+mod number_filter;
 mod problems;
 mod roles;
 mod stream_places;

@@ -1,6 +1,6 @@
 //! Finds the fields of a message that name things or are their numbers, by their types. It knows tables and trees, and remembers nothing.
 
-use super::stream_places::role_of_place;
+use super::stream_places::{is_entered, role_of_place};
 use crate::table::{LayoutAnswers, LayoutId, ReadAs, Tables, TypeDef};
 use crate::tree::{Node, Outline, TypeRef, mark};
 
@@ -9,11 +9,14 @@ pub(super) const NUMBER: u8 = 1;
 pub(super) const NAME: u8 = 2;
 /// There may be such values within its values.
 const WITHIN: u8 = 4;
+/// They are numbers of places that a client enters.
+pub(super) const ENTERED: u8 = 8;
 
 /// The roles of a type's own values.
 pub(super) fn role(def: &TypeDef) -> u8 {
     let (number, name) = (u8::from(!def.ids.is_empty()), u8::from(!def.names.is_empty()));
-    (number * NUMBER) | (name * NAME)
+    let entered = u8::from(number != 0 && is_entered(def));
+    (number * NUMBER) | (name * NAME) | (entered * ENTERED)
 }
 
 /// The roles of each type of some tables.

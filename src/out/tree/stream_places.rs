@@ -61,6 +61,11 @@ pub(super) fn role_of_place(def: &TypeDef) -> Option<PlaceRole> {
     def.facts.as_ref()?.place
 }
 
+/// Whether values of a type are numbers of places that a client enters.
+pub(super) fn is_entered(def: &TypeDef) -> bool {
+    role_of_place(def).is_some_and(|role| role != PlaceRole::Named)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
