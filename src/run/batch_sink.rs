@@ -30,7 +30,7 @@ pub(super) trait BatchConsumer: Clone + Send + Sync {
     fn wants_outlines(&self) -> bool;
 
     /// How many notes of a side's messages of a stream were left out so far. `batch` has the last of these messages, and will be batch `number`.
-    fn left_out(&self, number: u64, batch: &mut Batch, direction: (StreamNumber, Side)) -> u64;
+    fn left_out(&self, number: u64, batch: &mut Batch, stream: StreamNumber, from: Side) -> u64;
 
     /// Consumes batch `number`, and leaves it empty.
     fn consume(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader);
@@ -112,7 +112,7 @@ impl<C: BatchConsumer> Output for BatchSink<C> {
     }
 
     fn left_out(&mut self, stream: &StreamKey, from: Side) -> u64 {
-        self.consumer.left_out(self.next, &mut self.batch, ((stream.transport, stream.number), from))
+        self.consumer.left_out(self.next, &mut self.batch, (stream.transport, stream.number), from)
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {

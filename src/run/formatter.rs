@@ -146,11 +146,11 @@ impl<W: Write + Send> BatchConsumer for TextBatches<W> {
         self.formatter.filter.as_ref().is_some_and(|filter| RecordChoice::judges_outlines(&**filter))
     }
 
-    fn left_out(&self, number: u64, batch: &mut Batch, direction: (StreamNumber, Side)) -> u64 {
+    fn left_out(&self, number: u64, batch: &mut Batch, stream: StreamNumber, from: Side) -> u64 {
         let Formatter { tables, filter, annotator, ledger: Some(ledger), .. } = &self.formatter else { return 0 };
         let (mut reader, learns) = (self.reader(), annotator.is_some());
         let reading = &mut BatchReading { learns, ..reading(tables, &mut reader, filter.as_deref()) };
-        batch.left_out(direction, reading, Counting { ledger, number })
+        batch.left_out(stream, from, reading, Counting { ledger, number })
     }
 
     fn consume(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader) {

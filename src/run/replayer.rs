@@ -52,11 +52,11 @@ impl<O: Replay + Send> BatchConsumer for Replayer<O> {
         self.filter.as_ref().is_none_or(|filter| RecordChoice::judges_outlines(&**filter))
     }
 
-    fn left_out(&self, number: u64, batch: &mut Batch, direction: (StreamNumber, Side)) -> u64 {
+    fn left_out(&self, number: u64, batch: &mut Batch, stream: StreamNumber, from: Side) -> u64 {
         let mut reader = self.reader();
         let reading = reading(&self.tables, &mut reader, self.filter.as_deref());
         let counting = Counting { ledger: &self.ledger, number };
-        batch.left_out(direction, &mut BatchReading { outlines: true, ..reading }, counting)
+        batch.left_out(stream, from, &mut BatchReading { outlines: true, ..reading }, counting)
     }
 
     fn consume(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader) {

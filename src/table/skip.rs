@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 
+use super::Tables;
 use super::program::*;
-use super::{Native, Tables};
 use crate::tree::{Kind, Severity, TypeRef, mark};
 
 /// A layout's skip program.
@@ -318,8 +318,8 @@ impl Maker<'_> {
             }
             TypeOpKind::NullOr => self.presence(read),
             TypeOpKind::Native => match self.tables.native(op.by).map(|code| code.native) {
-                Some(Native { skip: Some(_), ascii, .. }) => {
-                    self.push(SkipOp::Text { native: op.by, ty, offset, ascii, marks });
+                Some(code) if code.skip.is_some() => {
+                    self.push(SkipOp::Text { native: op.by, ty, offset, ascii: code.ascii, marks });
                     self.keep(slot, 0);
                 }
                 _ => self.push(SkipOp::Value { ty, slot, offset, marks }),

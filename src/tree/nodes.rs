@@ -24,7 +24,7 @@ pub struct Node {
     pub buffer: Buffer,
     /// How `value` is to be read.
     pub kind: Kind,
-    /// Bits of [`mark`].
+    /// Bits of [`mark`](super::mark).
     pub marks: u8,
 }
 

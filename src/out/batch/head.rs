@@ -16,7 +16,7 @@ pub(super) struct Head {
     pub(super) stream: StreamNumber,
     pub(super) from: Side,
     pub(super) protocol: &'static str,
-    /// The place of its [`Direction`].
+    /// The place of its [`RecordDirection`].
     pub(super) direction: usize,
     pub(super) annotations: AnnotationRange,
     pub(super) fate: Fate,
@@ -24,7 +24,7 @@ pub(super) struct Head {
 }
 
 /// What most records of a direction of a stream have in common.
-pub(super) struct Direction {
+pub(super) struct RecordDirection {
     pub(super) stream: StreamNumber,
     pub(super) src: SocketAddr,
     pub(super) dst: SocketAddr,
@@ -93,8 +93,8 @@ pub(super) enum Fate {
 }
 
 /// A record with its body.
-pub(super) fn record<'b, B>(head: &Head, direction: &'b Direction, body: B) -> Record<'b, B> {
+pub(super) fn record<'b, B>(head: &Head, direction: &'b RecordDirection, body: B) -> Record<'b, B> {
     let &Head { number, at, stream: (transport, stream), from, protocol, .. } = head;
-    let &Direction { src, dst, ref service, round_trips, .. } = direction;
+    let &RecordDirection { src, dst, ref service, round_trips, .. } = direction;
     Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body }
 }

@@ -13,7 +13,7 @@ mod replay;
 use std::sync::Arc;
 
 pub use choice::RecordChoice;
-use head::{BatchedBody, Direction, Fate, FieldsAt, Head, Range, Unread, record};
+use head::{BatchedBody, Fate, FieldsAt, Head, Range, RecordDirection, Unread, record};
 use ledger::{BatchSums, MessageToCount};
 pub use ledger::{Counting, Ledger, MessageTotals, StreamNumber};
 pub use outline_reader::OutlineReader;
@@ -37,7 +37,7 @@ const EVENT: usize = 512;
 #[derive(Default)]
 pub struct Batch {
     heads: Vec<Head>,
-    directions: Vec<Direction>,
+    directions: Vec<RecordDirection>,
     /// The places of the directions of the last records of a client and of a server.
     last: [usize; 2],
     last_name: Range,
@@ -134,7 +134,7 @@ impl Batch {
         });
         if !same {
             *last = next;
-            self.directions.push(Direction { stream, src, dst, service: service.to_string(), round_trips });
+            self.directions.push(RecordDirection { stream, src, dst, service: service.to_string(), round_trips });
         }
         *last
     }
@@ -165,7 +165,8 @@ impl Batch {
     /// Counts what is in the messages added so far, and chooses among the records. Returns how many notes of a side's messages of a stream were left out in all.
     pub fn left_out(
         &mut self,
-        direction: (StreamNumber, Side),
+        stream: StreamNumber,
+        from: Side,
         reading: &mut BatchReading<'_>,
         counting: Counting<'_>,
     ) -> u64 {
@@ -180,7 +181,6 @@ impl Batch {
                 }
             });
         }
-        let (stream, from) = direction;
         self.sums.left_out(stream, from, counting)
     }
 
@@ -300,7 +300,7 @@ impl Batch {
         self.heads.clear();
         self.heads.shrink_to(keep / size_of::<Head>());
         self.directions.clear();
-        self.directions.shrink_to(keep / size_of::<Direction>());
+        self.directions.shrink_to(keep / size_of::<RecordDirection>());
         self.expected = 0;
         self.tree_bytes = 0;
         self.keep_trees(keep * 4);

@@ -10,7 +10,7 @@ use crate::session::Transport;
 
 /// What the keys of a direction depend on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Flow {
+struct FlowKey {
     stream: u32,
     transport: Transport,
     from: Side,
@@ -29,7 +29,7 @@ pub(super) struct FlowTexts([FlowText; MOST]);
 /// The keys of one direction.
 #[derive(Clone, Default)]
 struct FlowText {
-    of: Option<Flow>,
+    of: Option<FlowKey>,
     service: String,
     text: Vec<u8>,
 }
@@ -38,7 +38,7 @@ impl FlowTexts {
     /// Appends the keys `transport` to `service`, each behind a comma, and a comma.
     pub(super) fn append(&mut self, record: &Record<'_>, w: &mut TextWriter<'_>) {
         let Record { stream, transport, from, src, dst, protocol, service, .. } = *record;
-        let flow = Flow { stream, transport, from, src, dst, protocol };
+        let flow = FlowKey { stream, transport, from, src, dst, protocol };
         let place = stream as usize * 2 + usize::from(from == Side::Client);
         let Some(text) = self.0.get_mut(place % MOST) else { return };
         if text.of != Some(flow) || text.service != service {
@@ -50,8 +50,8 @@ impl FlowTexts {
 
 impl FlowText {
     #[cold]
-    fn new(of: Flow, service: &str) -> FlowText {
-        let Flow { stream, transport, from, src, dst, protocol } = of;
+    fn new(of: FlowKey, service: &str) -> FlowText {
+        let FlowKey { stream, transport, from, src, dst, protocol } = of;
         let (transport, from) = (transport.word(), from.word());
         let text = format!(
             ",\"transport\":\"{transport}\",\"stream\":{stream},\"src\":\"{src}\",\"dst\":\"{dst}\",\"from\":\"{from}\",\

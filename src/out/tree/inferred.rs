@@ -4,35 +4,18 @@
 use std::collections::VecDeque;
 
 use super::annotation_store::AnnotationStore;
-use super::number_filter::NumberFilter;
+pub(super) use super::known_names::InferenceMessage;
+use super::known_names::{KnownNames, number_of, tables_id};
 use super::roles::{ENTERED, NAME, NUMBER, TeachingLayouts, role, roles, walk};
-use super::stream_places::{Nameable, StreamPlaces, is_entered, role_of_place};
-use crate::facts::TransportStream;
-use crate::hashing::SeededMap;
+use super::stream_places::{StreamPlaces, is_entered, role_of_place};
 use crate::table::{LayoutId, PlaceRole, Tables};
 use crate::tree::{Kind, Node, Outline, Sym, TextKind, Tree, decode_text, mark};
 
-/// How many names are remembered; beyond that the oldest are forgotten.
-const LIMIT: usize = 16_384;
 /// How many names from requests wait for a reply, in all and of one request.
 const ASKED: usize = 2048;
 const ASKED_AT_ONCE: usize = 4;
 /// How many characters of a name are remembered.
 const LENGTH: usize = 64;
-
-/// A message to learn from and to find names for.
-#[derive(Clone, Copy)]
-pub(super) struct InferenceMessage<'a> {
-    pub(super) tables: &'a Tables,
-    pub(super) tree: &'a Tree,
-    pub(super) bytes: &'a [u8],
-    /// The number of its record.
-    pub(super) record: u64,
-    /// The record it answers.
-    pub(super) answers: Option<u64>,
-    /// Its stream.
-    pub(super) stream: TransportStream,
-}
 
 /// All names that were inferred. Memory grows to the bounds above; after that no message allocates.
 #[derive(Default)]
@@ -55,7 +38,7 @@ pub(super) struct NameInference {
 impl NameInference {
     /// All names that are learned are [told](NameInference::new_names), too.
     pub(super) fn telling() -> NameInference {
-        let known = KnownNames { told: Some(Vec::new()), ..KnownNames::default() };
+        let known = KnownNames::telling();
         NameInference { known, ..NameInference::default() }
     }
 
@@ -209,90 +192,6 @@ fn ask(asked: &mut VecDeque<(u64, Sym, String)>, record: u64, kind: Sym, name: &
     asked.push_back((record, kind, text));
 }
 
-/// Names by identity, each with the record that gave it.
-#[derive(Default)]
-struct KnownNames {
-    things: SeededMap<Nameable, (String, u64)>,
-    order: VecDeque<Nameable>,
-    /// The names that were learned and are not told yet, if somebody wants to know.
-    told: Option<Vec<String>>,
-    numbers: NumberFilter,
-    /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)` after that.
-    full: Option<bool>,
-}
-
-impl KnownNames {
-    /// The name of a number, and the record that gave it.
-    fn of(&self, seen: InferenceMessage<'_>, node: &Node) -> Option<(&str, u64)> {
-        if self.things.is_empty() || is_integer(node.kind) && !self.numbers.may_have(node.value) {
-            return None;
-        }
-        let key = number_of(seen, node)?;
-        let ids = &seen.tables.type_def(node.ty)?.ids;
-        let known = ids.iter().find_map(|id| self.things.get(&(tables_id(seen.tables), *id, key)))?;
-        Some((known.0.as_str(), known.1))
-    }
-
-    /// True once, for the message with which the bound was reached.
-    fn take_full(&mut self) -> bool {
-        let say = self.full == Some(false);
-        if say {
-            self.full = Some(true);
-        }
-        say
-    }
-
-    /// Gives a name to the numbers of a kind in a structure. Returns whether there was one.
-    fn give(&mut self, seen: InferenceMessage<'_>, parent: u32, kind: Sym, name: &str, record: u64) -> bool {
-        let mut given = false;
-        for (_, number) in seen.tree.children(parent) {
-            let Some(def) = seen.tables.type_def(number.ty) else { continue };
-            if def.refers || !def.ids.contains(&kind) {
-                continue;
-            }
-            if let Some(key) = number_of(seen, number) {
-                self.keep((tables_id(seen.tables), kind, key), name, record);
-                given = true;
-            }
-        }
-        given
-    }
-
-    fn keep(&mut self, thing: Nameable, name: &str, record: u64) {
-        if let Some((known, by)) = self.things.get_mut(&thing) {
-            *by = record;
-            if known != name {
-                known.clear();
-                known.push_str(name);
-                self.told.iter_mut().for_each(|told| told.push(name.to_string()));
-            }
-            return;
-        }
-        self.told.iter_mut().for_each(|told| told.push(name.to_string()));
-        let mut text = String::new();
-        if self.order.len() >= LIMIT
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.full.get_or_insert(false);
-            text = self.things.remove(&oldest).unwrap_or_default().0;
-            text.clear();
-        }
-        text.push_str(name);
-        self.numbers.add(thing.2 as u64);
-        self.things.insert(thing, (text, record));
-        self.order.push_back(thing);
-    }
-}
-
-fn is_integer(kind: Kind) -> bool {
-    matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64)
-}
-
-/// Identifies tables by address: a number identifies a thing only within its protocol.
-fn tables_id(tables: &Tables) -> usize {
-    std::ptr::from_ref(tables) as usize
-}
-
 /// Reads the first `LENGTH` characters of a text.
 fn read_name(seen: InferenceMessage<'_>, node: &Node, out: &mut String) {
     out.clear();
@@ -339,28 +238,11 @@ fn parent(tree: &Tree, index: u32) -> u32 {
     (0..index).rev().find(|i| tree.get(*i).is_some_and(|n| n.end > index)).unwrap_or(0)
 }
 
-/// A number, or a UUID as a 128-bit one; `None` for 0, which identifies nothing. Above a number that counts on its connection alone is that of the stream.
-fn number_of(seen: InferenceMessage<'_>, node: &Node) -> Option<u128> {
-    let key = match node.kind {
-        Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 if node.value != 0 => {
-            let facts = seen.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
-            let stream = facts.filter(|facts| facts.local).map_or(0, |_| u128::from(seen.stream.1) + 1);
-            stream << 64 | u128::from(node.value)
-        }
-        Kind::Uuid | Kind::UuidBe => {
-            let (start, _) = node.content();
-            let bytes = seen.tree.bytes(node.buffer, seen.bytes).get(start..start + 16)?;
-            u128::from_be_bytes(*bytes.first_chunk::<16>()?)
-        }
-        _ => return None,
-    };
-    (key != 0).then_some(key)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+    use super::super::known_names::LIMIT;
     use super::*;
     use crate::proto::{load_tables, protocol_named};
     use crate::session::Transport;

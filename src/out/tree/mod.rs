@@ -4,6 +4,7 @@ mod annotation_store;
 mod annotations;
 mod answers;
 mod inferred;
+mod known_names;
 mod lines;
 mod links;
 mod meaning;

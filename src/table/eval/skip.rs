@@ -183,38 +183,20 @@ impl<'d> Skip<'_, 'd> {
             match *op {
                 SkipOp::Fixed { bytes, nodes, marks } => here.pass(bytes as usize, nodes, marks)?,
                 SkipOp::FixedKeep { bytes, nodes, back, slot, marks, above } => {
-                    here.pass(bytes as usize, u32::from(nodes), marks)?;
-                    let above = u32::from(above);
-                    let value = self.eight(here, u32::from(back)).wrapping_shl(above).wrapping_shr(above);
-                    self.keep(&mut frame, slot, value);
+                    here.pass(bytes as usize, nodes.into(), marks)?;
+                    let top = self.eight(here, back.into()).wrapping_shl(above.into());
+                    self.keep(&mut frame, slot, top.wrapping_shr(above.into()));
                 }
-                SkipOp::HasFixed { slot, mut bytes, mut nodes, mut mask, mut marks } => {
-                    let value = self.kept(frame, slot).unwrap_or(0) as u32;
-                    // Flags come one after the other: most often the next step looks at the same ones.
-                    loop {
-                        if value & mask == mask {
-                            here.pass(usize::from(bytes), u32::from(nodes), marks)?;
-                        }
-                        match ops.split_first() {
-                            Some((SkipOp::HasFixed { slot: same, bytes: b, nodes: n, mask: m, marks: k }, behind))
-                                if *same == slot =>
-                            {
-                                (bytes, nodes, mask, marks, ops) = (*b, *n, *m, *k, behind);
-                            }
-                            _ => break,
-                        }
-                    }
-                }
+                SkipOp::HasFixed { .. } => ops = self.flags(op, ops, frame, &mut here)?,
                 SkipOp::Has { slot, otherwise, mask } => {
                     if self.kept(frame, slot).is_none_or(|value| value & mask != mask) {
                         ops = program.from(usize::from(otherwise));
                     }
                 }
                 SkipOp::Keep { back, slot, above, signed } => {
-                    let above = u32::from(above);
-                    let top = self.eight(here, back).wrapping_shl(above);
-                    let plain = top.wrapping_shr(above);
-                    let value = if signed { (top as i64).wrapping_shr(above) as u64 } else { plain };
+                    let top = self.eight(here, back).wrapping_shl(above.into());
+                    let plain = top.wrapping_shr(above.into());
+                    let value = if signed { (top as i64).wrapping_shr(above.into()) as u64 } else { plain };
                     self.keep(&mut frame, slot, value);
                 }
                 SkipOp::Equals { slot, otherwise, value } => {
@@ -234,36 +216,21 @@ impl<'d> Skip<'_, 'd> {
                 }
                 SkipOp::Jump(to) => ops = program.from(to as usize),
                 SkipOp::Bool { back } => self.place.noted |= self.byte(here, back) > 1,
-                SkipOp::Text { native, ty, offset, ascii, marks } => {
+                SkipOp::Text { ascii, marks, .. } => {
                     let rest = data.get(self.place.end - here.left..self.place.end).unwrap_or(&[]);
-                    if let Some(length) = ordinary_text(rest, ascii) {
-                        here.pass(2 + length, 2 + u32::from(length > 0), marks | mark::SPAN)?;
-                    } else {
-                        self.put(here);
-                        self.text(native, ty, marks, frame.from(offset))?;
-                        here = self.here();
+                    match ordinary_text(rest, ascii) {
+                        Some(length) => here.pass(2 + length, 2 + u32::from(length > 0), marks | mark::SPAN)?,
+                        None => here = self.unusual_text(op, frame, here)?,
                     }
                 }
                 SkipOp::Present { marks, otherwise } => {
-                    here.pass(1, 2, marks)?;
-                    let present = self.byte(here, 1);
-                    self.place.noted |= present > 1;
-                    if present == 0 {
-                        here.nodes -= 1;
+                    if !self.is_present(&mut here, marks)? {
                         ops = program.from(otherwise as usize);
                     }
                 }
-                SkipOp::Object { family, slot, marks } => {
+                SkipOp::Object { slot, .. } | SkipOp::Value { slot, .. } => {
                     self.put(here);
-                    let number = self.object(family, marks)?;
-                    here = self.here();
-                    if slot != NO_SLOT {
-                        self.keep(&mut frame, slot, number);
-                    }
-                }
-                SkipOp::Value { ty, slot, offset, marks } => {
-                    self.put(here);
-                    let value = self.other(ty, marks, frame.from(offset))?;
+                    let value = self.nested(op, frame)?;
                     here = self.here();
                     if slot != NO_SLOT {
                         self.keep(&mut frame, slot, value);
@@ -286,6 +253,54 @@ impl<'d> Skip<'_, 'd> {
         self.state.depth -= 1;
         self.state.top = frame.base;
         Ok(())
+    }
+
+    /// Passes over fixed bytes that follow if flags are set, and over those of the next operations that look at the same flags. Returns the operations behind.
+    #[inline(always)]
+    fn flags<'p>(&self, op: &SkipOp, mut ops: &'p [SkipOp], frame: Slots, here: &mut Here) -> Skipped<&'p [SkipOp]> {
+        let SkipOp::HasFixed { slot, mut bytes, mut nodes, mut mask, mut marks } = *op else { return Ok(ops) };
+        let value = self.kept(frame, slot).unwrap_or(0) as u32;
+        loop {
+            if value & mask == mask {
+                here.pass(usize::from(bytes), u32::from(nodes), marks)?;
+            }
+            match ops.split_first() {
+                Some((SkipOp::HasFixed { slot: same, bytes: b, nodes: n, mask: m, marks: k }, behind))
+                    if *same == slot =>
+                {
+                    (bytes, nodes, mask, marks, ops) = (*b, *n, *m, *k, behind);
+                }
+                _ => return Ok(ops),
+            }
+        }
+    }
+
+    /// Passes over a presence. Returns whether something follows.
+    #[inline(always)]
+    fn is_present(&mut self, here: &mut Here, marks: u8) -> Skipped<bool> {
+        here.pass(1, 2, marks)?;
+        let present = self.byte(*here, 1);
+        self.place.noted |= present > 1;
+        here.nodes -= u32::from(present == 0);
+        Ok(present != 0)
+    }
+
+    /// Passes over a text that has to be looked at more closely.
+    fn unusual_text(&mut self, op: &SkipOp, frame: Slots, here: Here) -> Skipped<Here> {
+        let SkipOp::Text { native, ty, offset, marks, .. } = *op else { return Err(Stopped::Unclear) };
+        self.put(here);
+        self.text(native, ty, marks, frame.from(offset))?;
+        Ok(self.here())
+    }
+
+    /// Passes over an object, or a value of any type. Returns what is kept of it.
+    #[inline(always)]
+    fn nested(&mut self, op: &SkipOp, frame: Slots) -> Skipped<u64> {
+        match *op {
+            SkipOp::Object { family, marks, .. } => self.object(family, marks),
+            SkipOp::Value { ty, offset, marks, .. } => self.other(ty, marks, frame.from(offset)),
+            _ => Err(Stopped::Unclear),
+        }
     }
 
     /// Runs an operation that few messages have. Returns the place of the next one, if it is not the one behind.
