@@ -96,7 +96,7 @@ pub mod mark {
     pub const UNEXPLAINED: u8 = 64;
     /// Of the message: it is not the last answer to its request.
     pub const PARTIAL: u8 = 128;
-    /// Of a field within the message: it is the name of a thing. The message itself is no field, so that the bit serves twice.
+    /// Of a field within the message: it is the name of a thing, or tells a place. The message itself is no field, so that the bit serves twice.
     pub const NAME: u8 = 128;
 }
 
@@ -181,7 +181,7 @@ impl Tree {
         self.seen & (mark::OPAQUE | mark::OWN_BUFFER | mark::UNEXPLAINED) == 0
     }
 
-    /// Whether it is certain that nothing in the message names a thing.
+    /// Whether it is certain that nothing in the message names a thing or tells a place.
     pub fn is_nameless(&self) -> bool {
         self.seen & (mark::NAME | mark::PARTIAL) == 0
     }

@@ -98,7 +98,7 @@ impl Outline {
         !self.partial && self.seen & (mark::OPAQUE | mark::UNEXPLAINED) == 0
     }
 
-    /// Whether nothing in the message names a thing.
+    /// Whether nothing in the message names a thing or tells a place.
     pub fn is_nameless(&self) -> bool {
         self.seen & (mark::NAME | mark::PARTIAL) == 0
     }

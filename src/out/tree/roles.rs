@@ -122,6 +122,29 @@ mod tests {
     use crate::table::{Evaluator, ExampleOf, Sender, parse_hex};
     use crate::tree::Tree;
 
+    /// Else a filter that drops the message costs later records a name.
+    #[test]
+    fn a_message_that_names_something_or_tells_a_place_is_not_nameless() {
+        let (mut tree, mut evaluator, mut entered) = (Tree::new(), Evaluator::default(), 0);
+        for protocol in PROTOCOLS {
+            let tables = load_tables(*protocol, &[]).unwrap();
+            for example in tables.examples() {
+                let (ExampleOf::Message(id), Some(bytes)) = (example.of, parse_hex(&tables.example_bytes(example)))
+                else {
+                    continue;
+                };
+                let def = tables.message(id).unwrap();
+                let sender = usize::from(def.direction == Sender::Server);
+                evaluator.message(&tables, def.service, sender, &bytes, &mut tree);
+                let roles = tree.nodes().iter().filter_map(|node| tables.type_def(node.ty)).map(role);
+                let all = roles.fold(0, |all, role| all | role);
+                assert!(all & (NAME | ENTERED) == 0 || !tree.is_nameless(), "{}", tables.name(def.name));
+                entered += usize::from(all & ENTERED != 0);
+            }
+        }
+        assert!(entered > 0);
+    }
+
     #[test]
     fn a_tree_lists_what_a_walk_through_it_finds() {
         let (mut tree, mut evaluator, mut all) = (Tree::new(), Evaluator::default(), 0);
