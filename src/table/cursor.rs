@@ -140,11 +140,19 @@ impl<'a> Cursor<'a> {
         Some(rest)
     }
 
-    #[cold]
+    /// Where less than eight bytes follow: they are the end of the buffer's last eight bytes.
     #[inline(never)]
     fn few(&self, size: u8) -> u64 {
-        let mut copy = *self;
-        copy.bits(u32::from(size) * 8).unwrap_or(0)
+        let follow = self.data.len().saturating_sub(self.pos >> 3) as u32;
+        match self.data.last_chunk::<8>() {
+            Some(last) if self.pos & 7 == 0 && follow < 8 => {
+                u64::from_le_bytes(*last).checked_shr(64 - follow * 8).unwrap_or(0)
+            }
+            _ => {
+                let mut copy = *self;
+                copy.bits(u32::from(size) * 8).unwrap_or(0)
+            }
+        }
     }
 
     #[cold]
@@ -230,7 +238,7 @@ thread_local! {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
 
     #[test]
@@ -246,6 +254,22 @@ mod tests {
     fn bytes_may_begin_at_any_bit() {
         let mut c = Cursor::new(&[0x10, 0x32, 0x04], Buffer::CAPTURED).at_bit(4);
         assert_eq!(c.array::<2>(), Ok([0x21, 0x43]));
+    }
+
+    #[test]
+    fn a_number_at_the_end_is_read_as_anywhere() {
+        let bytes: Vec<u8> = (1..=20).collect();
+        for end in 1..=bytes.len() {
+            for (at, size) in (0..end).flat_map(|at| (1..=8).map(move |size| (at, size))) {
+                let mut c = Cursor::new(&bytes[..end], Buffer::CAPTURED);
+                (0..at).for_each(|_| assert!(c.array::<1>().is_ok()));
+                let expected = (at + size <= end).then(|| {
+                    bytes[at..at + size].iter().rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte))
+                });
+                let mask = u64::MAX >> (64 - 8 * size);
+                assert_eq!(c.little(size as u8).ok().map(|number| number & mask), expected, "{at} {size} {end}");
+            }
+        }
     }
 
     #[test]
