@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use crate::capture::Frame;
 use crate::flow::{Flow, FlowLimits, FlowStats};
+#[cfg(feature = "cli")]
 use crate::out::MessageTotals;
 use crate::pdu;
 use crate::proto::{AllSettings, LazyTables, Options, Transport};
@@ -156,11 +157,13 @@ impl Pipeline {
     }
 
     /// What it works with.
+    #[cfg(feature = "cli")]
     pub(crate) fn setup(&self) -> &Setup {
         &self.table.shared.setup
     }
 
     /// Adds what an output that [defers](Output::defers) has counted in messages.
+    #[cfg(feature = "cli")]
     pub(crate) fn add_totals(&mut self, totals: MessageTotals) {
         let summary = &mut self.table.shared.summary;
         summary.bytes.add(totals.bytes);
