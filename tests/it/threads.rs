@@ -27,6 +27,11 @@ fn file(name: &str) -> PathBuf {
 
 /// The program on all captures of the repository as one, several times over: more than a batch of records.
 fn program(times: usize) -> Command {
+    command(&[], times)
+}
+
+/// A command of the program, on the same.
+fn command(words: &[&str], times: usize) -> Command {
     let mut captures: Vec<PathBuf> = std::fs::read_dir(file("captures"))
         .unwrap()
         .filter_map(|folder| std::fs::read_dir(folder.unwrap().path()).ok())
@@ -37,7 +42,7 @@ fn program(times: usize) -> Command {
     captures.sort();
     assert!(captures.len() > 10, "the captures are gone");
     let mut command = crate::common::program();
-    command.current_dir(file("")).arg("--quiet");
+    command.current_dir(file("")).args(words).arg("--quiet");
     for _ in 0..times {
         command.args(&captures);
     }
@@ -58,6 +63,45 @@ fn what_is_printed_is_the_same_for_any_number_of_threads() {
             assert_eq!(several.status.code(), one.status.code());
             assert_eq!(several.stderr, one.stderr, "{form:?}");
             assert!(several.stdout == one.stdout, "{form:?}: {threads} threads print something else");
+        }
+    }
+}
+
+#[test]
+fn what_filters_keep_is_the_same_for_any_number_of_threads() {
+    for filter in [
+        "*.object_name == \"Nobody\"",
+        "*.object_name contains \"a\"",
+        "names[*].name contains \"e\"",
+        "*.name == \"city\" or problems",
+        "event == stream_end and bytes.lost > 0",
+        "fields.buffer.player_id > 5",
+    ] {
+        for form in ["--json", "--columns=record,message,problems"] {
+            let printed = |threads: &str| {
+                let ran = program(1).args([form, "-Y", filter, "--threads", threads]).output().unwrap();
+                (ran.status.code(), ran.stderr, ran.stdout)
+            };
+            let one = printed("1");
+            assert_eq!(one.0, Some(0), "{}", String::from_utf8_lossy(&one.1));
+            assert!(["2", "5"].iter().all(|threads| printed(threads) == one), "{filter}, {form}");
+        }
+    }
+}
+
+#[test]
+fn what_is_counted_is_the_same_for_any_number_of_threads() {
+    for filter in ["", "service == game", "*.object_name == \"Nobody\"", "refused", "*.flags has kHasTimeSent", "event"]
+    {
+        let counted = |threads: &str| {
+            let filter: &[&str] = if filter.is_empty() { &[] } else { &["-Y", filter] };
+            let ran = command(&["stats", "--json"], 2).args(filter).args(["--threads", threads]).output().unwrap();
+            (ran.status.code(), ran.stderr, String::from_utf8(ran.stdout).unwrap())
+        };
+        let one = counted("1");
+        assert!(one.2.len() > 100, "{filter}: {}", String::from_utf8_lossy(&one.1));
+        for threads in ["2", "5"] {
+            assert_eq!(counted(threads), one, "{filter}, {threads} threads");
         }
     }
 }
