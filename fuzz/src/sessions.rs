@@ -128,6 +128,7 @@ macro_rules! call {
             settings: $self.settings,
             sequences: [None; 2],
             options: &$self.options,
+            preparations: None,
             emit: &mut $self.ear,
         })
     };

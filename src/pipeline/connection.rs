@@ -326,6 +326,7 @@ impl Connection {
             settings: shared.setup.settings.of(tables),
             sequences,
             options: &shared.setup.options,
+            preparations: shared.preparations.as_deref(),
             emit: &mut emitter,
         };
         call(session.as_mut(), &mut context);

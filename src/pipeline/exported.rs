@@ -269,6 +269,7 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
             settings: shared.setup.settings.of(lazy),
             sequences: [None; 2],
             options: &shared.setup.options,
+            preparations: None,
             emit: &mut emitter,
         };
         let (from, bytes, at) = (exported.from, exported.packet.bytes, exported.at);

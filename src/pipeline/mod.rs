@@ -26,6 +26,8 @@ use crate::proto::{AllSettings, LazyTables, Options, Transport};
 #[cfg(feature = "cli")]
 use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
+#[cfg(feature = "cli")]
+use crate::session::Preparations;
 use crate::suggest::suggestion;
 use crate::tree::ProblemCounts;
 use exported::ExportedMessages;
@@ -160,6 +162,12 @@ impl Pipeline {
     #[cfg(feature = "cli")]
     pub(crate) fn setup(&self) -> &Setup {
         &self.table.shared.setup
+    }
+
+    /// From now on sessions ask there for work to be done ahead.
+    #[cfg(feature = "cli")]
+    pub(crate) fn set_preparations(&mut self, preparations: Option<Arc<Preparations>>) {
+        self.table.shared.preparations = preparations;
     }
 
     /// Adds what an output that [defers](Output::defers) has counted in messages.

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use super::passed_over::PassedOver;
 use super::{Setup, Summary};
 use crate::proto::{Ends, Known, LazyTables, Opening, Transport};
+use crate::session::Preparations;
 use crate::table::Evaluator;
 use crate::tree::{Outline, Tree};
 
@@ -22,6 +24,8 @@ pub(super) struct Shared {
     pub(super) outline: Outline,
     pub(super) summary: Summary,
     pub(super) passed_over: PassedOver,
+    /// Where sessions ask for work to be done ahead.
+    pub(super) preparations: Option<Arc<Preparations>>,
     /// The protocol of a server, and its service, unless it offers several.
     servers: HashMap<SocketAddr, (&'static str, Option<String>)>,
 }
@@ -41,6 +45,7 @@ impl Shared {
             outline: Outline::default(),
             summary: Summary::default(),
             passed_over: PassedOver::default(),
+            preparations: None,
             servers: HashMap::new(),
         }
     }

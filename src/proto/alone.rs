@@ -37,6 +37,7 @@ pub fn read_alone(
         settings: &Settings::default(),
         sequences: [None; 2],
         options: &Options::default(),
+        preparations: None,
         emit: &mut Ear { take, messages: 0 },
     };
     hear_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);

@@ -123,6 +123,7 @@ fn framed(
         settings: settings.of(lazy),
         sequences: [None; 2],
         options: &Options { max_message: 64 << 20, ..Options::default() },
+        preparations: None,
         emit: &mut emit,
     };
     hear_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);

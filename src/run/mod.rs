@@ -6,6 +6,7 @@
 //!
 //! A command that reads captures is therefore one file in `cli/`, which resolves what was typed into a plan, and one [`Output`].
 
+mod ahead;
 mod batch_sink;
 mod choice;
 mod columns;
@@ -108,10 +109,13 @@ impl CaptureRun {
         self.read_loop.progress().beside(io::stdout())
     }
 
-    /// Reads everything into `out`, on this thread.
+    /// Reads everything into `out`, on this thread. If the reading asks for several threads, another one does ahead what sessions ask for.
     pub fn into_output(mut self, out: &mut dyn Output) -> RunOutcome {
+        let preparations = (self.threads > 1).then(ahead::preparations_of_a_thread);
+        self.pipeline.set_preparations(preparations.clone());
         self.read_loop.run(&mut self.pipeline, out);
         self.pipeline.finish(out);
+        preparations.iter().for_each(|preparations| preparations.end());
         self.ended()
     }
 

@@ -5,6 +5,8 @@
 //! [`OrderedWriter`](super::ordered::OrderedWriter), which writes texts in the order of their batches: byte for byte what one thread prints. The thread that decoded a batch
 //! also consumes it, because the batch is in that core's cache: on another core, all the work on it would cost half as much again.
 //!
+//! Before a thread consumes its batch, it does what the decoding thread will need soon ([`Preparations`]): keystream.
+//!
 //! Of some messages, if that is enough, the decoding thread reads only the outline, and the tree is made when the message is printed. That is more work in
 //! total, but less while other threads wait. How many messages these are follows from whether anyone waited ([`BatchSink::balance`](super::batch_sink::BatchSink::balance)).
 
@@ -17,6 +19,7 @@ use super::batch_sink::{BatchConsumer, BatchSink};
 use super::read_loop::ReadLoop;
 use crate::out::Batch;
 use crate::pipeline::Pipeline;
+use crate::session::Preparations;
 
 /// How often a thread checks whether it may decode before it goes to sleep. With two threads it hardly ever has to wait, and ten times as many checks take 5 % more CPU time
 /// for nothing.
@@ -33,8 +36,10 @@ pub(super) fn run<C: BatchConsumer>(
 ) {
     let (consumer, waiting) = (sink.consumer.clone(), Arc::clone(&sink.waiting));
     let to_spawn = threads.min(MOST).saturating_sub(1);
+    let preparations = Arc::<Preparations>::default();
+    pipeline.set_preparations(Some(Arc::clone(&preparations)));
     let decoding = Mutex::new(Decoding { read_loop, pipeline, sink, over: false, to_spawn });
-    let workers = Workers { consumer, decoding, waiting };
+    let workers = Workers { consumer, decoding, waiting, preparations };
     thread::scope(|scope| workers.work(scope));
     let Workers { consumer, decoding, .. } = workers;
     let Decoding { pipeline, .. } = decoding.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -50,6 +55,8 @@ struct Workers<'a, C> {
     waiting: Arc<AtomicUsize>,
     /// Each thread works with a copy.
     consumer: C,
+    /// What the decoding thread will need soon.
+    preparations: Arc<Preparations>,
 }
 
 /// The state that only the decoding thread holds.
@@ -73,6 +80,8 @@ impl<'a, C: BatchConsumer> Workers<'a, C> {
                 // If the system cannot start a thread, there is one fewer.
                 let _ = Builder::new().name("worker".into()).spawn_scoped(scope, || self.work(scope));
             }
+            // The next thread is decoding now, and the sooner it has this the less others wait for it.
+            self.preparations.work();
             consumer.consume(number, &mut batch, &mut reader);
         }
     }

@@ -1,6 +1,6 @@
 //! Everything that is lent to a session for one call.
 
-use super::{Emit, MessageBytes, Options, OutlinedMessage, Settings};
+use super::{Emit, MessageBytes, Options, OutlinedMessage, Preparations, Settings};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, WholeMessage};
 use crate::tree::{Deferring, Outline, Tree};
 
@@ -20,6 +20,8 @@ pub struct Context<'a> {
     pub sequences: [Option<u32>; 2],
     /// The options of the run.
     pub options: &'a Options,
+    /// Where a session may ask for work to be done ahead, if threads have time for it.
+    pub preparations: Option<&'a Preparations>,
     /// Where messages and events go.
     pub emit: &'a mut dyn Emit,
 }

@@ -9,6 +9,7 @@ mod emit;
 mod framing;
 mod lent;
 mod options;
+mod preparations;
 mod requests;
 mod rules;
 mod said_once;
@@ -22,6 +23,7 @@ pub use emit::{Decoded, Emit, Event, EventKind, Message, MessageBytes, OutlinedM
 pub use framing::{CountsFrom, Extent, Framing, LengthField, LengthOrder, Unit};
 pub use lent::Context;
 pub use options::Options;
+pub use preparations::{Preparation, Preparations, PreparedRoom};
 pub use requests::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 pub use rules::{Held, Look, holds, usual_sender};
 pub use said_once::SaidOnce;

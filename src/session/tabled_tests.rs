@@ -90,6 +90,7 @@ fn hear(service: &str, framing: Framing, resync: Resync, parts: &[Happening<'_>]
         settings: &Settings::NONE,
         sequences: [None; 2],
         options: &options,
+        preparations: None,
         emit: &mut heard,
     };
     let mut offsets = [0; 2];

@@ -204,6 +204,7 @@ fn hear<'a>(tables: &Tables, transport: Transport, pieces: impl Iterator<Item = 
         settings: &Settings::default(),
         sequences: [None; 2],
         options: &options,
+        preparations: None,
         emit: &mut ear,
     };
     let mut offsets = [0u64; 2];

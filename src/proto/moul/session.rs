@@ -264,7 +264,7 @@ impl Session for MoulSession {
         if from == Side::Server {
             self.no_more(Side::Client, at, context);
         }
-        self.half(from).push(bytes, at);
+        self.half(from).push(bytes, at, context.preparations);
         self.pump(at, context);
     }
 

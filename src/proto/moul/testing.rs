@@ -37,6 +37,7 @@ pub(super) fn in_context<T>(
         settings: &Settings::new(MoulSettings::with_keys(keys)),
         sequences: [None; 2],
         options: &Options::default(),
+        preparations: None,
         emit,
     })
 }

@@ -73,6 +73,7 @@ fn hear(datagrams: &[(Side, Vec<u8>)]) -> Heard {
             settings: &Settings::default(),
             sequences: [None; 2],
             options: &Options::default(),
+            preparations: None,
             emit: &mut heard,
         };
         session.datagram(*side, bytes, 0, Moment::default(), &mut context);
