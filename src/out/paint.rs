@@ -1,15 +1,12 @@
-//! Colours of trees: the escape codes of the terminal library, prepared once so that they only have to be copied.
-
-#[cfg(feature = "cli")]
-use colored::Colorize;
+//! Colours of trees: the escape codes of terminals (ECMA-48, SGR) around texts.
 
 /// The codes before and after a text.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Style {
     /// Switches the colour on.
-    pub on: String,
+    pub on: &'static str,
     /// Switches it off.
-    pub off: String,
+    pub off: &'static str,
 }
 
 /// The style of each kind of text; all codes are empty without colour.
@@ -72,48 +69,23 @@ impl Paint {
         if !colour {
             return Paint { ties: vec![Default::default()], marks, ..Paint::default() };
         }
-        Paint::coloured(marks)
-    }
-
-    /// Without the program there is no terminal.
-    #[cfg(not(feature = "cli"))]
-    fn coloured(marks: Marks) -> Paint {
-        Paint::new(false, marks)
-    }
-
-    #[cfg(feature = "cli")]
-    fn coloured(marks: Marks) -> Paint {
-        colored::control::set_override(true);
-        let paint = Paint {
-            name: split(&MARK.bold().to_string()),
-            dim: split(&MARK.dimmed().to_string()),
-            field: split(&MARK.cyan().to_string()),
-            meaning: split(&MARK.green().to_string()),
-            bad: split(&MARK.red().to_string()),
-            ties: [MARK.cyan(), MARK.yellow(), MARK.magenta(), MARK.blue(), MARK.green(), MARK.bright_red()]
-                .iter()
-                .map(|c| split(&c.to_string()))
-                .collect(),
+        let style = |on| Style { on, off: "\u{1b}[0m" };
+        let [red, green, yellow, blue, magenta, cyan] =
+            ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[34m", "\u{1b}[35m", "\u{1b}[36m"].map(style);
+        Paint {
+            name: style("\u{1b}[1m"),
+            dim: style("\u{1b}[2m"),
+            field: cyan,
+            meaning: green,
+            bad: red,
+            ties: vec![cyan, yellow, magenta, blue, green, style("\u{1b}[91m")],
             marks,
-        };
-        colored::control::unset_override();
-        paint
+        }
     }
 
     /// The colour of field `n`; colours repeat.
     pub fn tie(&self, n: usize) -> &Style {
         let plain = &self.dim;
         self.ties.get(n % self.ties.len().max(1)).unwrap_or(plain)
-    }
-}
-
-#[cfg(feature = "cli")]
-const MARK: &str = "\u{0}";
-
-#[cfg(feature = "cli")]
-fn split(painted: &str) -> Style {
-    match painted.split_once('\u{0}') {
-        Some((on, off)) => Style { on: on.to_string(), off: off.to_string() },
-        None => Default::default(),
     }
 }
