@@ -62,14 +62,14 @@ impl<'a> Leb128Reader<'a> {
 
     fn long_number(&mut self) -> Option<u64> {
         let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
+        for (at, byte) in self.rest.iter().enumerate().take(10) {
             let bits = u64::from(byte & 0x7f);
-            if shift == 63 && bits > 1 {
+            if at == 9 && bits > 1 {
                 return None;
             }
-            value |= bits << shift;
+            value |= bits << (7 * at);
             if byte & 0x80 == 0 {
+                self.rest = self.rest.get(at + 1..)?;
                 return Some(value);
             }
         }

@@ -11,8 +11,8 @@ use super::error::{CliError, Status};
 use super::files;
 use super::plan::{Plan, marks};
 use crate::filter::RecordFilter;
-use crate::out::Record;
 use crate::out::follow::{Follow, FollowFormat};
+use crate::out::{Outlined, Record};
 use crate::output_file::{Access, Inputs, OutputFile, sync_folder};
 use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::proto::{Side, Transport};
@@ -141,6 +141,11 @@ struct One {
 }
 
 impl One {
+    /// Whether a record is of the stream that is followed.
+    fn is_own<B>(&self, record: &Record<'_, B>) -> bool {
+        record.transport == self.key.transport && record.stream == self.key.number
+    }
+
     fn flush(&mut self) {
         if let Err(error) = self.to.write_all(&self.buffer).and_then(|()| self.to.flush()) {
             self.error.get_or_insert(error);
@@ -151,9 +156,26 @@ impl One {
 
 impl Output for One {
     fn record(&mut self, record: &Record<'_>) {
-        let own = record.transport == self.key.transport && record.stream == self.key.number;
-        if self.filter.keeps(record) && own {
+        if self.filter.keeps(record) && self.is_own(record) {
             self.follow.record(record, &mut self.buffer);
+        }
+    }
+
+    fn wants_outlines(&self) -> bool {
+        self.follow.wants_outlines() && self.filter.wants_outlines()
+    }
+
+    fn chooses_outlines(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
+        self.filter.wants_tree(record)
+    }
+
+    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        if self.is_own(record) && self.filter.keeps_outline(record) {
+            self.follow.outline(record, &mut self.buffer);
         }
     }
 
@@ -384,6 +406,25 @@ impl Output for All {
         if self.filter.keeps(record) {
             let key = StreamKey { transport: record.transport, number: record.stream };
             self.with(key, record.from, |follow, out| follow.record(record, out));
+        }
+    }
+
+    fn wants_outlines(&self) -> bool {
+        !self.redact && self.filter.wants_outlines()
+    }
+
+    fn chooses_outlines(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
+        self.filter.wants_tree(record)
+    }
+
+    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        if self.filter.keeps_outline(record) {
+            let key = StreamKey { transport: record.transport, number: record.stream };
+            self.with(key, record.from, |follow, out| follow.outline(record, out));
         }
     }
 

@@ -17,11 +17,6 @@ pub(super) struct NamedSessions {
 }
 
 impl NamedSessions {
-    /// Collects no more than what ties streams to sessions.
-    pub(super) fn ties_only() -> NamedSessions {
-        NamedSessions { sessions: Sessions::ties_only(), ..NamedSessions::default() }
-    }
-
     /// Takes the next record. Returns the sessions that are over by then.
     pub(super) fn record(&mut self, record: &Record<'_>) -> Vec<ClientSession> {
         self.store.clear(KEEP);

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use super::error::CliError;
 use super::files;
-use super::named_sessions::NamedSessions;
-use crate::facts::{ClientSession, SessionMap};
-use crate::out::Record;
+use crate::facts::{SessionMap, Sessions};
+use crate::out::{Outlined, Record};
 use crate::pipeline::{Output, Setup};
 use crate::remark;
 use crate::run::{CaptureRun, FrameInput, Reading};
@@ -22,7 +21,7 @@ pub(super) fn session_map(
 ) -> Result<(Setup, SessionMap), CliError> {
     read_twice(&reading.input)?;
     let first = Reading { keep: None, quiet: true, ..reading.clone() };
-    let mut pass = SessionPass { sessions: NamedSessions::ties_only(), map: SessionMap::default() };
+    let mut pass = SessionPass { sessions: Sessions::ties_only(), map: SessionMap::default() };
     let mut outcome = CaptureRun::new(&first, setup)?.into_output(&mut pass);
     let SessionPass { mut sessions, mut map } = pass;
     sessions.finish().for_each(|session| map.add(&session));
@@ -61,15 +60,44 @@ fn read_twice(input: &FrameInput) -> Result<(), CliError> {
     }
 }
 
-/// Takes the sessions of all records.
+/// Takes the sessions of all records. Most messages need not be looked into for that: their ends suffice.
 struct SessionPass {
-    sessions: NamedSessions,
+    sessions: Sessions,
     map: SessionMap,
+}
+
+impl SessionPass {
+    fn add_finished(&mut self) {
+        self.sessions.take_finished().iter().for_each(|session| self.map.add(session));
+    }
 }
 
 impl Output for SessionPass {
     fn record(&mut self, record: &Record<'_>) {
-        let over: Vec<ClientSession> = self.sessions.record(record);
-        over.iter().for_each(|session| self.map.add(session));
+        // A number goes before the name that earlier records give to it, so names join no streams.
+        self.sessions.record(record, &|_| None);
+        self.add_finished();
+    }
+
+    fn wants_outlines(&self) -> bool {
+        true
+    }
+
+    fn chooses_outlines(&self) -> bool {
+        true
+    }
+
+    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
+        self.sessions.wants_tree(record)
+    }
+
+    /// What this reading counts is not used.
+    fn defers(&self) -> bool {
+        true
+    }
+
+    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        self.sessions.outline(record);
+        self.add_finished();
     }
 }

@@ -1,16 +1,15 @@
 //! `moulsniff stats`: statistics of captures, and how much of them was understood.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
 use super::plan::Plan;
-use crate::facts::{Stats, StreamSummary};
+use crate::facts::{Stats, StreamMap, StreamSummary};
 use crate::filter::RecordFilter;
 use crate::out::stats::{FrameSpan, stats_json, stats_text};
-use crate::out::{Body, Counts, EndedStream, Outlined, Record, Replay, StreamNumber};
+use crate::out::{Body, Counts, EndedStream, Outlined, Record, Replay};
 use crate::pipeline::{Output, StreamOver};
 use crate::proto::Ends;
 use crate::run::CaptureRun;
@@ -19,7 +18,7 @@ use crate::run::CaptureRun;
 struct StatsCounter {
     stats: Stats,
     /// With a filter, streams are those with a record that it keeps, and their bytes are those of these records. What it kept of the open streams.
-    kept: Option<HashMap<StreamNumber, Counts>>,
+    kept: Option<StreamMap<Counts>>,
 }
 
 impl Replay for StatsCounter {
@@ -29,7 +28,7 @@ impl Replay for StatsCounter {
         }
         self.stats.record(record);
         if let Some(streams) = &mut self.kept {
-            streams.entry((record.transport, record.stream)).or_default().add(bytes_of(record));
+            streams.of((record.transport, record.stream)).add(bytes_of(record));
         }
     }
 
@@ -41,7 +40,7 @@ impl Replay for StatsCounter {
         if let Some(streams) = &mut self.kept {
             let explained = record.body.message.bytes.len() as u64;
             let bytes = Counts { payload: explained, explained, ..Counts::default() };
-            streams.entry((record.transport, record.stream)).or_default().add(bytes);
+            streams.of((record.transport, record.stream)).add(bytes);
         }
     }
 
@@ -50,7 +49,7 @@ impl Replay for StatsCounter {
         let [mut bytes, server] = counts;
         bytes.add(server);
         if let Some(streams) = &mut self.kept {
-            let Some(kept) = streams.remove(&stream) else { return };
+            let Some(kept) = streams.remove(stream) else { return };
             bytes = kept;
         }
         let Ends { client, server, .. } = ends;
@@ -65,8 +64,6 @@ impl Replay for StatsCounter {
 struct StatsOutput<'c> {
     counter: &'c mut StatsCounter,
     filter: RecordFilter,
-    /// The record that the filter was asked about last, and whether it is kept.
-    asked: (u64, Option<bool>),
     left: u64,
 }
 
@@ -80,7 +77,7 @@ impl Output for StatsOutput<'_> {
     }
 
     fn wants_outlines(&self) -> bool {
-        !self.filter.is_some() || self.filter.judges_outlines()
+        self.filter.wants_outlines()
     }
 
     fn chooses_outlines(&self) -> bool {
@@ -88,14 +85,12 @@ impl Output for StatsOutput<'_> {
     }
 
     fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        self.asked = (record.number, self.filter.decides(record));
-        self.asked.1.is_none()
+        self.filter.wants_tree(record)
     }
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         if self.left > 0 {
-            // With a filter, this record came as an outline because of what the filter said of it.
-            let kept = !self.filter.is_some() || self.asked == (record.number, Some(true));
+            let kept = self.filter.keeps_outline(record);
             self.left -= u64::from(kept);
             self.counter.outline(record, kept);
         }
@@ -113,12 +108,12 @@ impl Output for StatsOutput<'_> {
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(args)?;
     let filter = filter.map(Arc::new);
-    let mut counter = StatsCounter { stats: Stats::default(), kept: filter.is_some().then(HashMap::new) };
+    let mut counter = StatsCounter { stats: Stats::default(), kept: filter.is_some().then(StreamMap::default) };
     let in_order = setup.pseudonyms.is_some() || filter.as_ref().is_some_and(|filter| filter.wants_names());
     let run = CaptureRun::new(&reading, setup)?;
     let mut outcome = if reading.threads == 1 || in_order {
         let filter = RecordFilter::new(filter.clone());
-        run.into_output(&mut StatsOutput { counter: &mut counter, filter, asked: (0, None), left: limit })
+        run.into_output(&mut StatsOutput { counter: &mut counter, filter, left: limit })
     } else {
         run.into_replay(&mut counter, filter.clone())
     };

@@ -28,6 +28,7 @@ mod sessions;
 mod stats;
 mod story;
 mod stream_facts;
+mod stream_map;
 mod stream_places;
 mod world;
 
@@ -52,4 +53,5 @@ pub use session_values::{Identity, IdentityValue, Place};
 pub use sessions::Sessions;
 pub use stats::Stats;
 pub use story::{LastMessage, StoryLine, StoryOutcome};
+pub use stream_map::StreamMap;
 pub use world::World;

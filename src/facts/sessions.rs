@@ -19,8 +19,10 @@ use super::stream_facts::StreamFacts;
 use super::{Chat, Identity};
 use crate::capture::{Moment, Time};
 use crate::hashing::SeededMap;
-use crate::record::{Body, Counts, Record};
-use crate::session::{EventKind, Learned, Side};
+use crate::record::{Body, Counts, Outlined, Record};
+use crate::session::{Event, EventKind, Learned, Side};
+use crate::table::{OutlineOf, Tables, TablesAnswers};
+use crate::tree::TypeRef;
 
 /// A session is over when nothing came for this long, in nanoseconds of capture time.
 const IDLE: i64 = 600 * 1_000_000_000;
@@ -34,12 +36,18 @@ const MAX_KNOWN: usize = 65_536;
 /// The most bytes of requests that wait for replies, in all streams. Whether further requests were answered is not
 /// known.
 const MAX_HELD: usize = 64 << 20;
-/// How many records pass between two checks for finished sessions.
+/// How many records that are no remarks pass between two checks for finished sessions.
 const LOOK_EVERY: u64 = 4096;
 
 /// Whether a record comes from the program itself: the stream was given up to free memory.
 fn is_limit(body: &Body<'_>) -> bool {
     matches!(body, Body::Event(event) if matches!(event.kind, EventKind::Limit { limit: "streams", .. }))
+}
+
+/// Whether a client may identify itself by values of a type. What code makes has the types of its parts, or types that tables have for it and that identify nobody.
+fn may_identify(tables: &Tables, ty: TypeRef) -> bool {
+    let own = |ty: TypeRef| tables.type_def(ty).and_then(|def| def.facts.as_deref()).is_some_and(|facts| facts.own);
+    own(ty) || tables.code_parts(ty).any(own)
 }
 
 /// Identifies a session: the client's address, the kind of an identity such as `player_id`, and its value.
@@ -73,6 +81,10 @@ pub struct Sessions {
     known: HashMap<IdentityKey, u64>,
     /// Protocols whose clients identify themselves, so that their streams can be joined.
     telling: SeededMap<&'static str, bool>,
+    /// The protocol of the last outline, of which that is known.
+    told: Option<&'static str>,
+    /// Which layouts may have a field by which a client identifies itself.
+    identifying: TablesAnswers,
     chat: Chat,
     seen: u64,
     /// Memory that requests of all streams take that wait for replies, in bytes.
@@ -94,7 +106,11 @@ impl Sessions {
             if !matches!(record.body, Body::Message { .. }) && self.past.contains(&id) {
                 return;
             }
-            self.open(id, record);
+            let message = match &record.body {
+                Body::Message { message, .. } => message.name.raw(),
+                Body::Event(_) | Body::StreamEnd { .. } => "",
+            };
+            self.open(id, record, message);
         }
         let room = self.held < MAX_HELD;
         let Some(stream) = self.streams.get_mut(&id) else { return };
@@ -109,7 +125,7 @@ impl Sessions {
                 for line in chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none()) {
                     stream.said(line);
                 }
-                self.telling.entry(record.protocol).or_insert_with(|| any_type_has(tables, |facts| facts.own));
+                self.tells_of(record.protocol, tables);
                 for identity in identities {
                     self.identify(id, &identity);
                 }
@@ -125,12 +141,49 @@ impl Sessions {
             }
             Body::StreamEnd { end, counts, .. } => stream.ended(*end, *counts, record),
         }
-        let now = self.streams.get(&id).map_or(held, |stream| stream.held);
-        self.held = (self.held + now).saturating_sub(held);
-        self.seen += 1;
-        if self.seen.is_multiple_of(LOOK_EVERY) || self.streams.len() > MAX_STREAMS {
-            self.end_idle(record.at.time);
+        let holds = self.streams.get(&id).map_or(held, |stream| stream.held);
+        // Who only needs to know where messages end gets no remarks on what is in them.
+        let remark = matches!(&record.body, Body::Event(Event { kind: EventKind::Remark, .. }));
+        self.seen(!remark, [held, holds], record.at.time);
+    }
+
+    /// Whether the tree of a message that answers nothing can tell more than its outline about what joins streams to sessions.
+    pub fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
+        let Outlined { id, tables, outline, .. } = record.body;
+        let layout = tables.message(id).and_then(|def| def.layout);
+        self.identifying.reaches(tables, OutlineOf { layout, outline }, &|_, ty| may_identify(tables, ty))
+    }
+
+    /// Takes the next record, a message whose tree is [not wanted](Sessions::wants_tree), if only ties are collected.
+    pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+        let (id, room) = ((record.transport, record.stream), self.held < MAX_HELD);
+        if !self.streams.contains_key(&id) {
+            self.open(id, record, record.body.message.name.raw());
         }
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let held = stream.held;
+        stream.touch(record);
+        stream.outline(record, room);
+        let holds = stream.held;
+        if self.told != Some(record.protocol) {
+            self.told = Some(record.protocol);
+            self.tells_of(record.protocol, record.body.tables);
+        }
+        self.seen(true, [held, holds], record.at.time);
+    }
+
+    /// A record was taken, before and behind which its stream had so much memory.
+    fn seen(&mut self, counts: bool, [before, behind]: [usize; 2], now: Time) {
+        self.held = (self.held + behind).saturating_sub(before);
+        self.seen += u64::from(counts);
+        if counts && self.seen.is_multiple_of(LOOK_EVERY) || self.streams.len() > MAX_STREAMS {
+            self.end_idle(now);
+        }
+    }
+
+    /// Looks up whether the clients of a protocol identify themselves.
+    fn tells_of(&mut self, protocol: &'static str, tables: &Tables) {
+        self.telling.entry(protocol).or_insert_with(|| any_type_has(tables, |facts| facts.own));
     }
 
     /// A stream ended: adds its bytes, and the facts of the protocol's session. Nothing is kept if the stream's session
@@ -154,10 +207,10 @@ impl Sessions {
         before.into_iter().chain(over.into_iter().filter_map(|group| self.put_together(&group)))
     }
 
-    fn open(&mut self, id: TransportStream, record: &Record<'_>) {
+    fn open<B>(&mut self, id: TransportStream, record: &Record<'_, B>, message: &str) {
         let group = self.next_group;
         self.next_group += 1;
-        self.streams.insert(id, Box::new(StreamFacts::new(group, record, self.ties_only)));
+        self.streams.insert(id, Box::new(StreamFacts::new(group, record, message, self.ties_only)));
         self.groups.insert(group, StreamGroup { streams: vec![id], known_by: Vec::new() });
     }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::TransportStream;
 use crate::capture::Moment;
+use crate::record::{Body, Record};
 use crate::session::Side;
 
 /// How many steps at a stream's beginning are kept, and how many of the latest ones.
@@ -174,6 +175,20 @@ pub(super) fn shorten(text: &mut String) {
         text.truncate(end);
         text.push('…');
     }
+}
+
+/// A line about a record, without a text.
+pub(super) fn line_of(stream: TransportStream, record: &Record<'_>) -> StoryLine {
+    match &record.body {
+        Body::Message { message, .. } => bare_line(stream, record, message.name.raw()),
+        Body::Event(_) | Body::StreamEnd { .. } => bare_line(stream, record, ""),
+    }
+}
+
+/// The same for a record with a message of a name.
+pub(super) fn bare_line<B>(stream: TransportStream, record: &Record<'_, B>, message: &str) -> StoryLine {
+    let (message, text, outcome) = (message.to_string(), String::new(), StoryOutcome::None);
+    StoryLine { record: record.number, at: record.at, stream, message, text, times: 1, outcome }
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use super::requests::is_last_reply;
 use super::seen_message::SeenMessage;
 use super::session_stream::{SessionStream, TiedBy, TransportStream};
 use super::session_values::{Identity, Place, add_identity};
-use super::story::{Story, shorten};
+use super::story::{Story, bare_line, line_of, shorten};
 use super::{
     ChatLine, InfoSource, LastMessage, LastReply, RequestCounts, StoryLine, StoryOutcome, Waiting, definition, refused,
     write_info,
 };
 use crate::capture::Moment;
-use crate::record::{Body, Counts, EndedBy, Record, RoundTrips};
+use crate::record::{Counts, EndedBy, Outlined, Record, RoundTrips};
 use crate::session::{Ends, Learned, Message, Side, Transport};
 use crate::table::{MessageDef, MessageId, Sender};
 use crate::tree::{LinkKind, ProblemCounts};
@@ -86,13 +86,14 @@ pub(super) struct StreamFacts {
 }
 
 impl StreamFacts {
-    pub(super) fn new(group: u64, record: &Record<'_>, ties_only: bool) -> Self {
+    /// The stream of a record, which is the first one; `message` is the name of the message in it.
+    pub(super) fn new<B>(group: u64, record: &Record<'_, B>, message: &str, ties_only: bool) -> Self {
         let ends = record.ends();
         let id = (record.transport, record.stream);
         let mut story = Story::new(ties_only);
-        if record.transport == Transport::Tcp {
+        if record.transport == Transport::Tcp && !ties_only {
             let text = format!("connect to {} {}", record.service, ends.server);
-            story.tell(StoryLine { text, ..line_of(id, record) });
+            story.tell(StoryLine { text, ..bare_line(id, record, message) });
         }
         StreamFacts {
             group,
@@ -144,7 +145,7 @@ impl StreamFacts {
     }
 
     /// Counts a record of the stream.
-    pub(super) fn touch(&mut self, record: &Record<'_>) {
+    pub(super) fn touch<B>(&mut self, record: &Record<'_, B>) {
         self.last = record.at;
         self.last_record = record.number;
         self.round_trips = record.round_trips;
@@ -207,6 +208,14 @@ impl StreamFacts {
             self.ask(record.number, AskedRequest { id, at: record.at, text }, room);
         }
         identities
+    }
+
+    /// Handles a message that answers nothing and states no identity, if only what joins streams is collected.
+    pub(super) fn outline(&mut self, record: &Record<'_, Outlined<'_>>, room: bool) {
+        let Outlined { message, id, tables, .. } = record.body;
+        if tables.message(id).is_some_and(|def| message.expects_reply(def)) {
+            self.ask(record.number, AskedRequest { id, at: record.at, text: String::new() }, room);
+        }
     }
 
     /// Remembers a request until its reply comes, where there is room for it.
@@ -476,16 +485,6 @@ impl StreamFacts {
 struct MessageFacts<'a> {
     def: &'a MessageDef,
     refusal: Option<&'a str>,
-}
-
-/// A line about a record, without a text.
-fn line_of(stream: TransportStream, record: &Record<'_>) -> StoryLine {
-    let message = match &record.body {
-        Body::Message { message, .. } => message.name.raw().to_string(),
-        Body::Event(_) | Body::StreamEnd { .. } => String::new(),
-    };
-    let (text, outcome) = (String::new(), StoryOutcome::None);
-    StoryLine { record: record.number, at: record.at, stream, message, text, times: 1, outcome }
 }
 
 fn keep_trouble(troubles: &mut Vec<StoryLine>, line: StoryLine) {

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::table::{LayoutAnswers, LayoutId, Tables};
-use crate::tree::{Outline, Sym};
+use crate::table::{LayoutAnswers, OutlineOf, Tables};
+use crate::tree::Sym;
 
-/// Which layouts may have a field of a name, for each protocol.
+/// Which layouts may have a field of a name, for each protocol; `None` where other nodes may have the name.
 #[derive(Clone, Debug)]
 pub(super) struct FieldPlaces {
-    protocols: Arc<[OnceLock<LayoutAnswers>]>,
+    protocols: Arc<[OnceLock<Option<LayoutAnswers>>]>,
 }
 
 impl FieldPlaces {
@@ -20,14 +20,8 @@ impl FieldPlaces {
     /// Whether a message of which only the outline was read certainly has no field of the name.
     pub(super) fn lacks(&self, name: Sym, tables: &Tables, protocol: usize, read: OutlineOf<'_>) -> bool {
         let Some(places) = self.protocols.get(protocol) else { return false };
-        let places = places.get_or_init(|| LayoutAnswers::new(tables));
-        !places.any(read.layout, read.outline, |layout| tables.may_have(layout, name))
+        let new = || (!tables.names_elsewhere(name)).then(|| LayoutAnswers::new(tables));
+        let places = places.get_or_init(new).as_ref();
+        places.is_some_and(|places| !places.reaches(tables, read, &|field, _| field == name))
     }
-}
-
-/// The outline of a message, and the message's layout.
-#[derive(Clone, Copy)]
-pub(super) struct OutlineOf<'a> {
-    pub(super) layout: Option<LayoutId>,
-    pub(super) outline: &'a Outline,
 }

@@ -4,8 +4,23 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr};
 
+use super::CompareOp;
 use super::literal::{Literal, NumberLiteral};
 use super::value::{Leaf, RecordScope};
+
+impl CompareOp {
+    /// Whether the comparison holds for an order; `None` is that of values of different kinds.
+    pub(super) fn holds(self, order: Option<std::cmp::Ordering>) -> bool {
+        match self {
+            CompareOp::Eq => order.is_some_and(|o| o.is_eq()),
+            CompareOp::Ne => order.is_none_or(|o| o.is_ne()),
+            CompareOp::Lt => order.is_some_and(|o| o.is_lt()),
+            CompareOp::Le => order.is_some_and(|o| o.is_le()),
+            CompareOp::Gt => order.is_some_and(|o| o.is_gt()),
+            CompareOp::Ge => order.is_some_and(|o| o.is_ge()),
+        }
+    }
+}
 
 /// How a value compares with a literal; `None` if they are of different kinds.
 pub(super) fn compare(leaf: &Leaf<'_>, literal: &Literal) -> Option<Ordering> {

@@ -8,6 +8,7 @@ mod absent;
 mod compare;
 mod hints;
 mod host;
+mod info;
 mod keys;
 mod literal;
 mod named;
@@ -66,13 +67,16 @@ use unread::Worth;
 /// ```
 pub struct Filter {
     condition: BooleanExpr,
-    protocols: Vec<String>,
+    protocols: Vec<&'static str>,
     redact: bool,
     notes: Vec<String>,
     doubts: Vec<FilterError>,
     used: BTreeMap<String, String>,
     kept: AtomicBool,
     sessions: Option<Arc<SessionMap>>,
+    /// Whether the condition asks for names that earlier records give, and whether it may ever be known not to hold without fields.
+    wants_names: bool,
+    may_fail_unread: bool,
     worth: Worth,
     /// The tree of a message that was not read: empty.
     no_tree: Tree,
@@ -147,10 +151,11 @@ impl Filter {
         redact: bool,
     ) -> Result<Filter, FilterError> {
         let names = FilterNames::new(tables, named);
-        let (mut condition, parse::Remarks { notes, doubts, used, .. }) = parse::expression(expression, &names)?;
-        condition.order_by_cost();
+        let (condition, parse::Remarks { notes, doubts, used, .. }) = parse::expression(expression, &names)?;
         let (protocols, kept) = (protocols(tables), AtomicBool::new(false));
-        Ok(Filter {
+        let (sessions, worth, no_tree) = (None, Worth::default(), Tree::new());
+        let (wants_names, may_fail_unread) = (false, false);
+        let filter = Filter {
             condition,
             protocols,
             redact,
@@ -158,20 +163,30 @@ impl Filter {
             doubts,
             used,
             kept,
-            sessions: None,
-            worth: Worth::default(),
-            no_tree: Tree::new(),
-        })
+            sessions,
+            wants_names,
+            may_fail_unread,
+            worth,
+            no_tree,
+        };
+        Ok(filter.completed())
+    }
+
+    /// The filter, after its condition changed: puts the condition's parts in order, and looks up what is known of it once and for all.
+    fn completed(mut self) -> Filter {
+        self.condition.order_by_cost();
+        self.wants_names = self.condition.any_path(&Path::wants_names);
+        self.may_fail_unread = self.condition.may_fail_unread(self.redact);
+        self
     }
 
     /// A filter that keeps what both keep. Both have to be compiled with the same tables and the same `redact`.
     pub fn and(mut self, other: Filter) -> Filter {
         self.condition = BooleanExpr::And(vec![self.condition, other.condition]);
-        self.condition.order_by_cost();
         self.notes.extend(other.notes);
         self.doubts.extend(other.doubts);
         self.used.extend(other.used);
-        self
+        self.completed()
     }
 
     /// The filters which have names that the expression uses, themselves or within others: what each stands for, by its name with its `@`.
@@ -191,7 +206,7 @@ impl Filter {
 
     /// Whether [`keeps`](Filter::keeps) depends on the names that earlier records give. Otherwise it may be called without annotations.
     pub fn wants_names(&self) -> bool {
-        self.condition.any_path(&Path::wants_names)
+        self.wants_names
     }
 
     /// Whether the condition holds for a record; `annotations` are the names that earlier records give to its numbers.
@@ -232,12 +247,15 @@ impl Filter {
 pub struct RecordFilter {
     filter: Option<Arc<Filter>>,
     annotator: RecordAnnotator,
+    /// The last message of which only the outline was read, and whether it is kept.
+    asked: (u64, Option<bool>),
 }
 
 impl RecordFilter {
     /// Keeps the records that `filter` keeps.
     pub fn new(filter: Option<impl Into<Arc<Filter>>>) -> RecordFilter {
-        RecordFilter { filter: filter.map(Into::into), annotator: RecordAnnotator::telling_names() }
+        let annotator = RecordAnnotator::telling_names();
+        RecordFilter { filter: filter.map(Into::into), annotator, asked: (0, None) }
     }
 
     /// Whether the next record is kept. Every record of the capture has to be asked about, in order.
@@ -251,17 +269,23 @@ impl RecordFilter {
         kept
     }
 
-    /// Whether it pays to ask about messages of which only the outline was read.
-    pub fn judges_outlines(&self) -> bool {
-        self.filter.as_ref().is_some_and(|filter| filter.judges_outlines())
+    /// Whether outlines of messages are enough, as far as the filter is concerned.
+    pub fn wants_outlines(&self) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.judges_outlines())
     }
 
-    /// Whether a message of which only the outline was read is kept; `None` where its tree is needed. If this is known, the message need not be
+    /// Whether the tree of a message of which only the outline was read is needed to know whether the message is kept. If not, it is not
     /// [asked about](RecordFilter::keeps) again.
-    pub fn decides(&mut self, record: &Record<'_, Outlined<'_>>) -> Option<bool> {
-        let Some(filter) = &self.filter else { return Some(true) };
+    pub fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
+        let Some(filter) = &self.filter else { return false };
         let names = filter.wants_names() && self.annotator.learns_from(record);
-        filter.decides(record, names)
+        self.asked = (record.number, filter.decides(record, names));
+        self.asked.1.is_none()
+    }
+
+    /// Whether a message is kept that came as an outline. Its tree was [not needed](RecordFilter::wants_tree).
+    pub fn keeps_outline(&self, record: &Record<'_, Outlined<'_>>) -> bool {
+        self.filter.is_none() || self.asked == (record.number, Some(true))
     }
 
     /// Whether there is a filter.
@@ -279,7 +303,7 @@ impl RecordFilter {
 #[derive(Clone)]
 pub struct Paths {
     paths: Vec<Path>,
-    protocols: Vec<String>,
+    protocols: Vec<&'static str>,
     redact: bool,
     doubts: Vec<FilterError>,
     sessions: Option<Arc<SessionMap>>,
@@ -340,8 +364,8 @@ impl Paths {
     }
 }
 
-fn protocols(tables: &[LazyTables]) -> Vec<String> {
-    tables.iter().map(|t| t.protocol().name().to_string()).collect()
+fn protocols(tables: &[LazyTables]) -> Vec<&'static str> {
+    tables.iter().map(|t| t.protocol().name()).collect()
 }
 
 impl BooleanExpr {
@@ -395,19 +419,23 @@ impl Check {
         }
     }
 
-    /// Whether it holds for the name of something.
-    fn holds_for_name(&self, name: &str) -> bool {
-        let leaf = Leaf::Text(name.into());
-        let order = |literal: &Literal| compare::compare(&leaf, literal);
+    /// Whether it holds for a value that is no time.
+    fn holds_for(&self, leaf: &Leaf<'_>) -> bool {
+        let order = |literal: &Literal| compare::compare(leaf, literal);
         match self {
             Check::Present => true,
             Check::Compare(comparison, literal) => comparison.holds(order(literal)),
             Check::In(items) => items.iter().any(|item| item.contains(&order)),
-            Check::Contains(literal) => compare::contains(&leaf, literal),
+            Check::Contains(literal) => compare::contains(leaf, literal),
             #[cfg(feature = "regex")]
-            Check::Matches(pattern) => pattern.is_match(name),
-            Check::Has(_) => false,
+            Check::Matches(pattern) => compare::any_text(leaf, |text| pattern.is_match(text)),
+            Check::Has(literal) => compare::has(leaf, literal),
         }
+    }
+
+    /// Whether it holds for the name of something.
+    fn holds_for_name(&self, name: &str) -> bool {
+        self.holds_for(&Leaf::Text(name.into()))
     }
 
     fn holds<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
@@ -438,20 +466,6 @@ impl SetItem {
 fn order<'a>(scope: &RecordScope<'a>, value: RecordValue<'a>, literal: &Literal) -> Option<std::cmp::Ordering> {
     let time = literal.time.and_then(|time| Some(time.compare(scope.instant(value)?)));
     time.or_else(|| compare::compare(&scope.leaf(value), literal))
-}
-
-impl CompareOp {
-    /// Whether the comparison holds for an order; `None` is that of values of different kinds.
-    fn holds(self, order: Option<std::cmp::Ordering>) -> bool {
-        match self {
-            CompareOp::Eq => order.is_some_and(|o| o.is_eq()),
-            CompareOp::Ne => order.is_none_or(|o| o.is_ne()),
-            CompareOp::Lt => order.is_some_and(|o| o.is_lt()),
-            CompareOp::Le => order.is_some_and(|o| o.is_le()),
-            CompareOp::Gt => order.is_some_and(|o| o.is_gt()),
-            CompareOp::Ge => order.is_some_and(|o| o.is_ge()),
-        }
-    }
 }
 
 impl FilterError {

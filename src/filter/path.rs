@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
-use super::absent::{FieldPlaces, OutlineOf};
+use super::absent::FieldPlaces;
 use super::keys::{KeyParts, RecordKey, SYMBOL_KEYS, part_names};
-use crate::table::Tables;
+use crate::table::{OutlineOf, Tables};
 use crate::tree::Sym;
 
 /// A compiled path.

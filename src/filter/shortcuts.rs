@@ -5,57 +5,114 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Check;
+use super::info::InfoTest;
 use super::keys::SYMBOL_KEYS;
 use super::path::{Path, PathKey, PathStep};
 use super::sought::SoughtValues;
-use crate::table::{FieldRoute, FoundField, MessageDef, Tables};
+use crate::table::{FieldRoute, MessageDef, RouteStep, Tables};
+use crate::tree::Node;
 
 /// The ways to decide one condition.
 pub(super) struct Shortcuts {
+    pub(super) start: PathStart,
     /// The values of which one must be in the message's bytes; without them where the bytes do not decide.
     pub(super) sought: Option<SoughtValues>,
-    /// Set for the path of one field.
+    /// Set for the paths of fields.
     pub(super) place: Option<FieldPlace>,
     /// Set for the names of numbers.
     pub(super) names: Option<NameTest>,
+    /// Set for the line that says what a message is about.
+    pub(super) info: Option<InfoTest>,
 }
 
 impl Shortcuts {
     pub(super) fn new(path: &Path, check: &Check, protocols: usize) -> Shortcuts {
         Shortcuts {
+            start: PathStart::of(path, check),
             sought: SoughtValues::new(path, check, protocols),
             place: FieldPlace::new(path, protocols),
             names: NameTest::new(path, protocols),
+            info: InfoTest::new(path, check, protocols),
         }
     }
 }
 
-/// The path of one field in a message, as each protocol's tables have it.
+/// What a path begins with, as far as that tells something without a tree. A message that may be a reply always gets a tree, so without one it has no
+/// keys of a reply; and no message has the keys of events.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PathStart {
+    /// A key whose values are known.
+    Known,
+    /// Keys that most messages certainly do not have.
+    ExpectsReply,
+    Refused,
+    Problems,
+    /// The path to the severities of all problems.
+    Severities,
+    /// A key whose values are not known, or a name at any depth.
+    Unknown,
+}
+
+impl PathStart {
+    fn of(path: &Path, check: &Check) -> PathStart {
+        let [PathStep::Key(PathKey { record: Some(key), .. }), rest @ ..] = path.steps.as_slice() else {
+            return PathStart::Unknown;
+        };
+        match (key.name, rest) {
+            ("expects_reply", _) => PathStart::ExpectsReply,
+            ("refused", _) => PathStart::Refused,
+            ("problems", [PathStep::All, PathStep::Key(last)]) if last.text == "severity" => PathStart::Severities,
+            ("problems", _) => PathStart::Problems,
+            ("info", _) if matches!(check, Check::Present) => PathStart::Known,
+            ("info" | "fields" | "names", _) => PathStart::Unknown,
+            _ => PathStart::Known,
+        }
+    }
+}
+
+/// A path to numbers in a message, as each protocol's tables have it.
 pub(super) struct FieldPlace {
-    keys: Vec<PathKey>,
+    steps: Vec<PathStep>,
+    /// Whether it leads straight to one field, so that finding it is cheaper than any search.
+    pub(super) is_direct: bool,
     routes: Vec<OnceLock<Option<FieldRoute>>>,
 }
 
 impl FieldPlace {
     fn new(path: &Path, protocols: usize) -> Option<FieldPlace> {
-        let (PathStep::Key(first), rest) = path.steps.split_first()? else { return None };
-        let field = |step: &PathStep| match step {
-            PathStep::Key(key) if !SYMBOL_KEYS.contains(&key.text.as_str()) => Some(key.clone()),
-            _ => None,
+        let steps = match path.steps.split_first()? {
+            (PathStep::Key(first), rest) if first.text == "fields" => rest,
+            (PathStep::Anywhere(_), _) => path.steps.as_slice(),
+            _ => return None,
         };
-        let keys: Vec<PathKey> = rest.iter().map(field).collect::<Option<_>>()?;
+        let keys =
+            steps.iter().filter_map(PathStep::key).filter(|key| SYMBOL_KEYS.contains(&key.text.as_str())).count();
+        // Without names of fields, an anywhere leads to other parts of a record, too.
+        let fields = keys == 0 && path.field_names().next().is_some();
+        let is_direct = steps.iter().all(|step| matches!(step, PathStep::Key(_)));
         let routes = std::iter::repeat_with(OnceLock::new).take(protocols).collect();
-        (first.text == "fields" && !keys.is_empty()).then_some(FieldPlace { keys, routes })
+        fields.then(|| FieldPlace { steps: steps.to_vec(), is_direct, routes })
     }
 
-    /// What is there in a message that was read into an outline.
-    pub(super) fn find(&self, protocol: usize, tables: &Tables, message: &MessageDef, bytes: &[u8]) -> FoundField {
-        let Some(route) = self.routes.get(protocol) else { return FoundField::Unknown };
-        let route = route.get_or_init(|| {
-            let names = self.keys.iter().map(|key| key.sym(protocol, tables)).collect::<Option<_>>()?;
-            FieldRoute::new(tables, names)
-        });
-        route.as_ref().map_or(FoundField::Unknown, |route| route.find(tables, message, bytes))
+    /// Whether a number there passes a test, in a message that was read into an outline; `None` if only a tree can tell.
+    pub(super) fn any(
+        &self,
+        protocol: usize,
+        tables: &Tables,
+        message: &MessageDef,
+        bytes: &[u8],
+        test: &mut dyn FnMut(Node) -> bool,
+    ) -> Option<bool> {
+        let step = |step: &PathStep| {
+            Some(match step {
+                PathStep::Key(key) => RouteStep::Name(key.sym(protocol, tables)?),
+                PathStep::Anywhere(key) => RouteStep::Anywhere(key.sym(protocol, tables)?),
+                PathStep::Index(place) => RouteStep::Element(Some(*place)),
+                PathStep::All => RouteStep::Element(None),
+            })
+        };
+        let new = || FieldRoute::new(tables, self.steps.iter().map(step).collect::<Option<_>>()?);
+        self.routes.get(protocol)?.get_or_init(new).as_ref()?.any(tables, message, bytes, test)
     }
 }
 

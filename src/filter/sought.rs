@@ -23,7 +23,7 @@ pub(super) struct SoughtValues {
 }
 
 /// A value, or a part of one.
-enum SoughtValue {
+pub(super) enum SoughtValue {
     /// It equals this.
     Whole(Literal),
     /// This is in its text.
@@ -31,9 +31,29 @@ enum SoughtValue {
 }
 
 /// A part of a text, of which ASCII letters may have the other case.
-struct PartOfText {
-    text: String,
-    any_case: bool,
+pub(super) struct PartOfText {
+    pub(super) text: String,
+    pub(super) any_case: bool,
+}
+
+/// The values of which a text has to be one, or has to have one, for a check to hold; `None` where a check has no such values.
+pub(super) fn values(check: &Check) -> Option<Vec<SoughtValue>> {
+    let whole = |literal: &Literal| SoughtValue::Whole(literal.clone());
+    Some(match check {
+        Check::Compare(CompareOp::Eq, literal) => vec![whole(literal)],
+        Check::Contains(literal) => {
+            vec![SoughtValue::Part(PartOfText { text: literal.raw.clone(), any_case: false })]
+        }
+        Check::In(items) => items.iter().map(|item| item.literal().map(whole)).collect::<Option<_>>()?,
+        #[cfg(feature = "regex")]
+        Check::Matches(pattern) => match pattern.required() {
+            RequiredText { text, .. } if text.is_empty() => return None,
+            RequiredText { text, any_case } => {
+                vec![SoughtValue::Part(PartOfText { text: text.clone(), any_case: *any_case })]
+            }
+        },
+        _ => return None,
+    })
 }
 
 impl SoughtValues {
@@ -47,22 +67,7 @@ impl SoughtValues {
         if key.record.is_some() || !name && part_names().any(|part| part == key.text) || !(anywhere || fields) {
             return None;
         }
-        let whole = |literal: &Literal| SoughtValue::Whole(literal.clone());
-        let values = match check {
-            Check::Compare(CompareOp::Eq, literal) => vec![whole(literal)],
-            Check::Contains(literal) => {
-                vec![SoughtValue::Part(PartOfText { text: literal.raw.clone(), any_case: false })]
-            }
-            Check::In(items) => items.iter().map(|item| item.literal().map(whole)).collect::<Option<_>>()?,
-            #[cfg(feature = "regex")]
-            Check::Matches(pattern) => match pattern.required() {
-                RequiredText { text, .. } if text.is_empty() => return None,
-                RequiredText { text, any_case } => {
-                    vec![SoughtValue::Part(PartOfText { text: text.clone(), any_case: *any_case })]
-                }
-            },
-            _ => return None,
-        };
+        let values = values(check)?;
         let bytes = std::iter::repeat_with(OnceLock::new).take(protocols).collect();
         Some(SoughtValues { key: key.clone(), values, bytes })
     }
@@ -101,13 +106,20 @@ enum Sought {
 }
 
 impl SoughtValue {
+    /// The text that a text has to be, or has to have.
+    pub(super) fn into_text(self) -> PartOfText {
+        match self {
+            SoughtValue::Whole(literal) => PartOfText { text: literal.raw, any_case: false },
+            SoughtValue::Part(part) => part,
+        }
+    }
+
     fn bytes(&self, form: ValueForm) -> Sought {
         match (self, form) {
-            (SoughtValue::Whole(literal), ValueForm::Text(kind)) => part(&literal.raw, &literal.raw, kind),
-            (SoughtValue::Part(PartOfText { text, any_case: false }), ValueForm::Text(kind)) => part(text, text, kind),
-            (SoughtValue::Part(PartOfText { text, any_case: true }), ValueForm::Text(kind)) => {
-                part(&text.to_ascii_lowercase(), &text.to_ascii_uppercase(), kind)
+            (SoughtValue::Whole(literal), ValueForm::Text(kind)) => {
+                part(&PartOfText { text: literal.raw.clone(), any_case: false }, kind)
             }
+            (SoughtValue::Part(text), ValueForm::Text(kind)) => part(text, kind),
             // A structure of numbers may be a time.
             (SoughtValue::Whole(literal), ValueForm::Object) if literal.time.is_some() || literal.is_null() => {
                 Sought::Unknown
@@ -127,15 +139,23 @@ impl SoughtValue {
     }
 }
 
-/// A text with ASCII letters of two cases, in an encoding.
-fn part(lower: &str, upper: &str, kind: TextKind) -> Sought {
+/// A text in an encoding.
+fn part(text: &PartOfText, kind: TextKind) -> Sought {
     // Invalid bytes may also be shown as this character.
-    if lower.contains('\u{fffd}') {
+    if text.text.contains('\u{fffd}') {
         return Sought::Unknown;
     }
-    match encoded(lower, kind).zip(encoded(upper, kind)) {
-        Some((lower, upper)) => Sought::Bytes(Needle::new(&lower, &upper)),
-        None => Sought::Nothing,
+    needle_of(text, kind).map_or(Sought::Nothing, Sought::Bytes)
+}
+
+/// The bytes of a text in an encoding; `None` where it has none.
+pub(super) fn needle_of(PartOfText { text, any_case }: &PartOfText, kind: TextKind) -> Option<Needle> {
+    match any_case {
+        true => {
+            let (lower, upper) = (text.to_ascii_lowercase(), text.to_ascii_uppercase());
+            Some(Needle::new(&encoded(&lower, kind)?, &encoded(&upper, kind)?))
+        }
+        false => Some(Needle::exact(&encoded(text, kind)?)),
     }
 }
 

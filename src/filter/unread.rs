@@ -5,22 +5,14 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use super::absent::OutlineOf;
-use super::path::{Path, PathStep};
-use super::shortcuts::Shortcuts;
-use super::value::{RecordScope, RecordValue};
+use super::path::Path;
+use super::shortcuts::{PathStart, Shortcuts};
+use super::value::{RecordScope, RecordValue, found, index_of};
 use super::{BooleanExpr, Check, Filter};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
-use crate::table::{FoundField, MessageDef, Refusal};
-use crate::tree::{Outline, Problem, Severity};
-
-/// Keys of a record that are not known before a message has a tree. A message that may be a reply always gets a tree, so without one it has no keys
-/// of a reply; and no message has the keys of events.
-const UNKNOWN: [&str; 6] = ["expects_reply", "refused", "info", "fields", "names", "problems"];
-
-/// Keys that most messages certainly do not have, which is known before they have a tree.
-const SELDOM: [&str; 3] = ["expects_reply", "refused", "problems"];
+use crate::table::{MessageDef, OutlineOf, Refusal};
+use crate::tree::{Node, Problem, Severity};
 
 /// A message that an outline does not decide is read twice. A counter grows by 2 for each such message, and shrinks by 1 for each decided one. When it
 /// reaches `TOO_MANY`, no outlines are asked about for `WITHOUT` records.
@@ -54,7 +46,7 @@ impl Worth {
 impl Filter {
     /// Whether it pays to ask whether it [drops](Filter::drops) messages of which only the outline was read.
     pub fn judges_outlines(&self) -> bool {
-        self.condition.may_fail_unread(self.redact) && self.worth.is_given()
+        self.may_fail_unread && self.worth.is_given()
     }
 
     /// Whether a message of which only the outline was read is certainly not kept. Names that earlier records give are not tested.
@@ -78,29 +70,25 @@ impl Filter {
     }
 
     fn unread(&self, record: &Record<'_, Outlined<'_>>) -> Option<bool> {
-        let Outlined { message, id, tables, outline } = &record.body;
-        let Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, .. } = *record;
-        let body = Body::Message { message, tables, tree: &self.no_tree };
-        let record = Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body };
-        let scope = RecordScope::new(&record, Annotations::default(), &self.protocols, self.redact)
-            .with_sessions(self.sessions.as_deref());
-        let unread = UnreadMessage {
-            scope: &scope,
-            outline,
-            def: tables.message(*id),
+        let Outlined { id, tables, outline, .. } = record.body;
+        self.condition.unread(&UnreadMessage {
+            filter: self,
+            record,
+            protocol: index_of(record.protocol, &self.protocols),
+            def: tables.message(id),
             // What lies in compressed bytes, or across bytes, cannot be searched for.
             searchable: outline.is_captured() && outline.is_aligned() && !self.redact,
             placed: outline.is_aligned() && !self.redact && outline.problems().iter().all(is_note),
-        };
-        self.condition.unread(&unread)
+        })
     }
 }
 
 /// A message that has no tree.
 struct UnreadMessage<'s, 'a> {
-    /// The record, with an empty tree.
-    scope: &'s RecordScope<'a>,
-    outline: &'s Outline,
+    filter: &'s Filter,
+    record: &'s Record<'a, Outlined<'a>>,
+    /// The index of its protocol among those the filter was compiled for.
+    protocol: usize,
     def: Option<&'s MessageDef>,
     /// Whether values can be searched for in its bytes.
     searchable: bool,
@@ -109,47 +97,69 @@ struct UnreadMessage<'s, 'a> {
 }
 
 impl UnreadMessage<'_, '_> {
-    /// Whether the values at a path are known: all of them, or that there are none.
-    fn knows(&self, path: &Path) -> bool {
-        is_known(path)
-            || match first_key(path) {
-                Some("expects_reply") => self.def.is_some_and(|def| !def.expects_reply),
-                Some("refused") => self.def.is_some_and(|def| def.refusal == Refusal::Never),
-                Some("problems") => self.outline.problems().is_empty(),
-                _ => false,
-            }
+    /// Asks about the record with an empty tree.
+    fn in_scope(&self, ask: impl FnOnce(&RecordScope<'_>) -> bool) -> bool {
+        let (Outlined { message, tables, .. }, filter) = (&self.record.body, self.filter);
+        let Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, .. } = *self.record;
+        let body = Body::Message { message, tables, tree: &filter.no_tree };
+        let record = Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body };
+        let scope = RecordScope::new(&record, Annotations::default(), &filter.protocols, filter.redact);
+        ask(&scope.with_sessions(filter.sessions.as_deref()))
+    }
+
+    /// Whether there are certainly no values at a path.
+    fn has_none(&self, start: PathStart) -> bool {
+        match start {
+            PathStart::ExpectsReply => self.def.is_some_and(|def| !def.expects_reply),
+            PathStart::Refused => self.def.is_some_and(|def| def.refusal == Refusal::Never),
+            PathStart::Problems | PathStart::Severities => self.record.body.outline.problems().is_empty(),
+            PathStart::Known | PathStart::Unknown => false,
+        }
     }
 
     /// Whether a condition on fields or names holds, if that can be told without a tree.
-    fn decide(&self, check: &Check, shortcuts: &Shortcuts) -> Option<bool> {
-        let (view, protocol) = (self.scope.message?, self.scope.protocol);
+    fn decide(&self, path: &Path, check: &Check, shortcuts: &Shortcuts) -> Option<bool> {
+        let Outlined { message, tables, outline, .. } = self.record.body;
+        let (bytes, protocol) = (message.bytes, self.protocol);
         let sought = shortcuts.sought.as_ref().filter(|_| self.searchable);
-        let in_bytes = || sought.is_none_or(|sought| !sought.fails(protocol, view.tables, view.bytes));
+        let in_bytes = || sought.is_none_or(|sought| !sought.fails(protocol, tables, bytes));
         if let Some(names) = &shortcuts.names {
             let no_name = names.fails();
             let no_field = names.is_of_names_only() || {
-                let read = OutlineOf { layout: self.def?.layout, outline: self.outline };
-                let key = names.fields(check, protocol, view.tables)?;
-                key.is_absent(protocol, view.tables, read) || !in_bytes()
+                let read = OutlineOf { layout: self.def?.layout, outline };
+                let key = names.fields(check, protocol, tables)?;
+                key.is_absent(protocol, tables, read) || !in_bytes()
             };
             return (no_name && no_field).then_some(false);
         }
-        if !in_bytes() {
-            return Some(false);
+        if let Some(info) = &shortcuts.info {
+            let read = OutlineOf { layout: self.def?.layout, outline };
+            return (self.searchable && info.lacks(protocol, tables, read, bytes)).then_some(info.without);
         }
-        let place = shortcuts.place.as_ref().filter(|_| self.placed)?;
-        match place.find(protocol, view.tables, self.def?, view.bytes) {
-            FoundField::Number(node) => Some(check.holds(self.scope, RecordValue::Found(node))),
-            FoundField::Absent => Some(false),
-            FoundField::Unknown => None,
+        let place = shortcuts.place.as_ref().filter(|_| self.placed).zip(self.def);
+        let ask = || {
+            let (place, def) = place?;
+            place.any(protocol, tables, def, bytes, &mut |node| self.holds(check, node))
+        };
+        if place.is_some_and(|(place, _)| place.is_direct) {
+            return ask().or_else(|| (self.lacks(path) || !in_bytes()).then_some(false));
+        }
+        if self.lacks(path) || !in_bytes() { Some(false) } else { ask() }
+    }
+
+    /// Whether a condition holds for a number that was found.
+    fn holds(&self, check: &Check, node: Node) -> bool {
+        match found(self.record.body.tables, &node) {
+            Some(leaf) => check.holds_for(&leaf),
+            None => self.in_scope(|scope| check.holds(scope, RecordValue::Found(node))),
         }
     }
 
     /// Whether a path certainly leads nowhere, because the message has no field of one of its names.
     fn lacks(&self, path: &Path) -> bool {
-        let Some((view, def)) = self.scope.message.zip(self.def) else { return false };
-        let read = OutlineOf { layout: def.layout, outline: self.outline };
-        path.field_names().any(|key| key.is_absent(self.scope.protocol, view.tables, read))
+        let (Some(def), Outlined { tables, outline, .. }) = (self.def, &self.record.body) else { return false };
+        let read = OutlineOf { layout: def.layout, outline };
+        path.field_names().any(|key| key.is_absent(self.protocol, tables, read))
     }
 }
 
@@ -171,18 +181,16 @@ impl BooleanExpr {
             BooleanExpr::And(list) => among(list, false),
             BooleanExpr::Or(list) => among(list, true),
             BooleanExpr::Not(condition) => condition.unread(message).map(|holds| !holds),
-            BooleanExpr::Test(path, check, _) if message.knows(path) => {
-                let scope = message.scope;
-                Some(scope.any(path, &mut |value| check.holds(scope, value)))
+            BooleanExpr::Test(path, check, shortcuts) if shortcuts.start == PathStart::Known => {
+                Some(message.in_scope(|scope| scope.any(path, &mut |value| check.holds(scope, value))))
             }
-            BooleanExpr::Test(path, ..) if message.lacks(path) => Some(false),
-            BooleanExpr::Test(path, check, _) if is_severity(path) => {
+            BooleanExpr::Test(_, _, shortcuts) if message.has_none(shortcuts.start) => Some(false),
+            BooleanExpr::Test(_, check, shortcuts) if shortcuts.start == PathStart::Severities => {
                 // Some of these problems may be taken out before the message becomes a record.
-                let mut words = message.outline.problems().iter().map(|problem| problem.severity.word());
-                let fails = !words.any(|word| check.holds(message.scope, RecordValue::Text(word)));
-                fails.then_some(false)
+                let mut words = message.record.body.outline.problems().iter().map(|problem| problem.severity.word());
+                (!words.any(|word| check.holds_for_name(word))).then_some(false)
             }
-            BooleanExpr::Test(_, check, shortcuts) => message.decide(check, shortcuts),
+            BooleanExpr::Test(path, check, shortcuts) => message.decide(path, check, shortcuts),
         }
     }
 
@@ -191,55 +199,38 @@ impl BooleanExpr {
         match self {
             BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().for_each(|part| part.hear(name)),
             BooleanExpr::Not(condition) => condition.hear(name),
-            BooleanExpr::Test(_, check, shortcuts) => shortcuts.names.iter().for_each(|names| names.hear(name, check)),
+            BooleanExpr::Test(_, check, shortcuts) => {
+                shortcuts.names.iter().for_each(|names| names.hear(name, check));
+                shortcuts.info.iter().for_each(|info| info.hear(name));
+            }
         }
     }
 
     /// Whether that may ever be `Some(false)`.
-    fn may_fail_unread(&self, redact: bool) -> bool {
+    pub(super) fn may_fail_unread(&self, redact: bool) -> bool {
         match self {
             BooleanExpr::And(list) => list.iter().any(|part| part.may_fail_unread(redact)),
             BooleanExpr::Or(list) => list.iter().all(|part| part.may_fail_unread(redact)),
             BooleanExpr::Not(condition) => condition.is_known(),
             BooleanExpr::Test(path, _, shortcuts) => {
-                let Shortcuts { sought, place, names } = &**shortcuts;
-                let seldom = first_key(path).is_some_and(|key| SELDOM.contains(&key));
-                let in_bytes = !redact && (sought.is_some() || place.is_some());
-                is_known(path) || seldom || path.field_names().next().is_some() || in_bytes || names.is_some()
+                let Shortcuts { start, sought, place, names, info } = &**shortcuts;
+                let in_bytes = !redact && (sought.is_some() || place.is_some() || info.is_some());
+                *start != PathStart::Unknown || path.field_names().next().is_some() || in_bytes || names.is_some()
             }
         }
     }
 
     /// Whether all of it is known without fields.
     fn is_known(&self) -> bool {
-        !self.any_path(&|path| !is_known(path))
+        match self {
+            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().all(BooleanExpr::is_known),
+            BooleanExpr::Not(condition) => condition.is_known(),
+            BooleanExpr::Test(_, _, shortcuts) => shortcuts.start == PathStart::Known,
+        }
     }
 }
 
 /// Whether a problem says nothing of damage.
 fn is_note(problem: &Problem) -> bool {
     problem.severity == Severity::Note
-}
-
-/// Whether a path leads to nothing but what is known without fields.
-fn is_known(path: &Path) -> bool {
-    first_key(path).is_some_and(|key| !UNKNOWN.contains(&key))
-}
-
-/// Whether a path leads to the severities of the problems.
-fn is_severity(path: &Path) -> bool {
-    match path.steps.as_slice() {
-        [PathStep::Key(first), PathStep::All, PathStep::Key(last)] => {
-            first.record.is_some_and(|key| key.name == "problems") && last.text == "severity"
-        }
-        _ => false,
-    }
-}
-
-/// The key of the record that a path begins with.
-fn first_key(path: &Path) -> Option<&'static str> {
-    match path.steps.first()? {
-        PathStep::Key(key) => key.record.map(|key| key.name),
-        _ => None,
-    }
 }

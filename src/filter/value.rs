@@ -137,14 +137,14 @@ impl<'a> RecordScope<'a> {
     pub(super) fn new(
         record: &'a Record<'a>,
         annotations: Annotations<'a>,
-        protocols: &[String],
+        protocols: &[&'static str],
         redact: bool,
     ) -> RecordScope<'a> {
         let message = match &record.body {
             Body::Message { message, tables, tree } => Some(MessageView { tables, tree, bytes: message.bytes }),
             _ => None,
         };
-        let protocol = protocols.iter().position(|p| p == record.protocol).unwrap_or(usize::MAX);
+        let protocol = index_of(record.protocol, protocols);
         RecordScope { record, annotations, message, protocol, redact, sessions: None }
     }
 
@@ -329,31 +329,18 @@ impl<'a> RecordScope<'a> {
             return Leaf::Text(Cow::Owned(format!("<redacted, {} bytes>", node.bits.div_ceil(8))));
         }
         if let Some(symbols) = self.symbols(node) {
-            let (Leaf::Int(number) | Leaf::Long(number)) = integer(node) else { return Leaf::Composite };
-            if symbols.flags {
-                return Leaf::Flags(number, node.unsigned(), symbols);
-            }
-            let named = symbols.get(node.value).or_else(|| symbols.get(node.unsigned()));
-            return Leaf::Named(number, named.map(|v| &*v.name));
+            return symbol(symbols, node);
         }
         let owned = |place| self.message.map_or("", |v| v.tree.owned(place).raw());
         match node.kind {
             Kind::Struct | Kind::List => Leaf::Composite,
             Kind::Null => Leaf::Null,
-            Kind::Bool => match node.value {
-                0 => Leaf::Bool(false),
-                1 => Leaf::Bool(true),
-                n => Leaf::Int(n.into()),
-            },
-            Kind::F32 => float32(f32::from_bits(node.value as u32)),
-            Kind::F64 => float64(f64::from_bits(node.value)),
             Kind::Uuid | Kind::UuidBe => Leaf::Uuid(uuid_text(&self.content(node), node.kind == Kind::Uuid)),
-            Kind::Ipv4 => Leaf::Ipv4(node.value as u32),
             Kind::Text(TextKind::Owned) => Leaf::Text(Cow::Borrowed(owned(node.value))),
             Kind::Text(kind) => Leaf::Text(text(kind, self.content(node))),
             Kind::Number => number(owned(node.value)),
             Kind::Bytes | Kind::Undecoded => Leaf::Hex(hex(&self.content(node))),
-            _ => integer(node),
+            _ => plain_number(node),
         }
     }
 
@@ -385,6 +372,44 @@ impl<'a> RecordScope<'a> {
         let mut out = String::new();
         format_time(time, &mut out);
         out
+    }
+}
+
+/// The index of a protocol among those the filter was compiled for; [`usize::MAX`] if it is none of them.
+pub(super) fn index_of(protocol: &str, protocols: &[&'static str]) -> usize {
+    // Mostly the same text, not only an equal one.
+    let same = protocols.iter().position(|known| std::ptr::eq(*known, protocol));
+    same.or_else(|| protocols.iter().position(|known| *known == protocol)).unwrap_or(usize::MAX)
+}
+
+/// A number that was found in a message's bytes, in the form in which it is compared; `None` if it may be a time.
+pub(super) fn found<'a>(tables: &'a Tables, node: &Node) -> Option<Leaf<'a>> {
+    let number = || tables.symbols(node.ty).map_or_else(|| plain_number(node), |symbols| symbol(symbols, node));
+    (!tables.type_op(node.ty).shown).then(number)
+}
+
+/// A value of an enum or a flag set.
+fn symbol<'a>(symbols: &'a EnumDef, node: &Node) -> Leaf<'a> {
+    let (Leaf::Int(number) | Leaf::Long(number)) = integer(node) else { return Leaf::Composite };
+    if symbols.flags {
+        return Leaf::Flags(number, node.unsigned(), symbols);
+    }
+    let named = symbols.get(node.value).or_else(|| symbols.get(node.unsigned()));
+    Leaf::Named(number, named.map(|v| &*v.name))
+}
+
+/// A number without names.
+fn plain_number<'a>(node: &Node) -> Leaf<'a> {
+    match node.kind {
+        Kind::Bool => match node.value {
+            0 => Leaf::Bool(false),
+            1 => Leaf::Bool(true),
+            n => Leaf::Int(n.into()),
+        },
+        Kind::F32 => float32(f32::from_bits(node.value as u32)),
+        Kind::F64 => float64(f64::from_bits(node.value)),
+        Kind::Ipv4 => Leaf::Ipv4(node.value as u32),
+        _ => integer(node),
     }
 }
 

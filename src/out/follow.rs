@@ -10,9 +10,9 @@ use super::json;
 use super::paint::Marks;
 use crate::capture::Moment;
 use crate::captured::{Captured, Escaped};
-use crate::digits::append_hex;
-use crate::proto::{Event, EventKind, Side};
-use crate::record::{Body, Record, event_word};
+use crate::digits::{append_hex, hex_block, hex_pair};
+use crate::proto::{Event, EventKind, Message, Side};
+use crate::record::{Body, Outlined, Record, event_word};
 use crate::tree::{Buffer, Tree};
 
 /// How plaintext is written.
@@ -118,44 +118,63 @@ impl Follow {
 
     /// A record of the stream; a message's comes after its plaintext.
     pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+        match &record.body {
+            Body::Message { message, tree, .. } => self.message(record, message, Some(tree), out),
+            Body::Event(event) => self.event(record, event, out),
+            Body::StreamEnd { .. } if self.wants(record.from) => self.at = record.at,
+            Body::StreamEnd { .. } => {}
+        }
+    }
+
+    /// Whether outlines of messages are enough. Which bytes are secret only a tree tells.
+    pub fn wants_outlines(&self) -> bool {
+        !self.redact
+    }
+
+    /// The same as [`record`](Follow::record) for a message of which only the outline was read.
+    pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>, out: &mut Vec<u8>) {
+        self.message(record, record.body.message, None, out);
+    }
+
+    fn message<B>(&mut self, record: &Record<'_, B>, message: &Message<'_>, tree: Option<&Tree>, out: &mut Vec<u8>) {
+        let Message { from, offset, bytes, .. } = *message;
+        if !self.wants(from) {
+            return;
+        }
+        self.at = record.at;
+        if !self.format.has_pieces() {
+            if self.filtered {
+                self.bytes(offset, &self.shown(bytes, tree), out);
+            }
+            return;
+        }
+        // The bytes before the message belong to no message.
+        let before = self.take(from, offset);
+        self.nameless(from, before, out);
+        let message = Some((message.name, record.number));
+        if self.filtered {
+            let bytes = &self.shown(bytes, tree);
+            return self.piece(FollowPiece { from, offset, bytes, message }, out);
+        }
+        let own = self.take(from, offset.saturating_add(bytes.len() as u64));
+        self.piece(FollowPiece { from, offset: own.offset, bytes: &own.bytes, message }, out);
+    }
+
+    fn event(&mut self, record: &Record<'_>, event: &Event, out: &mut Vec<u8>) {
         if !self.wants(record.from) {
             return;
         }
         self.at = record.at;
-        match &record.body {
-            Body::Message { message, tree, .. } if self.format.has_pieces() => {
-                // The bytes before the message belong to no message.
-                let before = self.take(message.from, message.offset);
-                self.nameless(message.from, before, out);
-                let name = Some((message.name, record.number));
-                if self.filtered {
-                    let bytes = &self.shown(message.bytes, tree);
-                    return self
-                        .piece(FollowPiece { from: message.from, offset: message.offset, bytes, message: name }, out);
-                }
-                let own = self.take(message.from, message.offset.saturating_add(message.bytes.len() as u64));
-                self.piece(
-                    FollowPiece { from: message.from, offset: own.offset, bytes: &own.bytes, message: name },
-                    out,
-                );
-            }
-            Body::Message { message, tree, .. } if self.filtered => {
-                self.bytes(message.offset, &self.shown(message.bytes, tree), out);
-            }
-            Body::Event(event) => {
-                if event.kind == EventKind::Gap {
-                    self.lost += event.length.unwrap_or(0);
-                }
-                if self.format.has_pieces() {
-                    self.flush(record.from, out);
-                }
-                if self.format.is_json() {
-                    self.event(record, event, out);
-                } else if self.format == FollowFormat::Hex {
-                    let _ = writeln!(out, "{}{}  {}", self.marks.rule, record.from.word(), Escaped(&event.text));
-                }
-            }
-            _ => {}
+        if event.kind == EventKind::Gap {
+            self.lost += event.length.unwrap_or(0);
+        }
+        if self.format.has_pieces() {
+            self.flush(record.from, out);
+        }
+        if self.format.is_json() {
+            self.json_event(record, event, out);
+        } else if self.format == FollowFormat::Hex {
+            let _ = writeln!(out, "{}{}  {}", self.marks.rule, record.from.word(), Escaped(&event.text));
         }
     }
 
@@ -224,7 +243,7 @@ impl Follow {
     }
 
     /// `{"from":"server","time":…,"frame":9,"record":4,"event":"gap","text":"…"}`
-    fn event(&mut self, record: &Record<'_>, event: &Event, out: &mut Vec<u8>) {
+    fn json_event(&mut self, record: &Record<'_>, event: &Event, out: &mut Vec<u8>) {
         self.json_head(record.from, out);
         let _ = write!(out, ",\"record\":{},\"event\":\"{}\"", record.number, event_word(&record.body));
         if let (Some(offset), Some(length)) = (event.offset, event.length) {
@@ -246,9 +265,9 @@ impl Follow {
     }
 
     /// A message's bytes as they may be shown.
-    fn shown<'a>(&self, bytes: &'a [u8], tree: &Tree) -> Cow<'a, [u8]> {
+    fn shown<'a>(&self, bytes: &'a [u8], tree: Option<&Tree>) -> Cow<'a, [u8]> {
         let mut shown = Cow::Borrowed(bytes);
-        for (from, to) in tree.secrets(Buffer::CAPTURED).filter(|_| self.redact) {
+        for (from, to) in tree.filter(|_| self.redact).into_iter().flat_map(|tree| tree.secrets(Buffer::CAPTURED)) {
             let to = to.min(bytes.len());
             shown.to_mut().get_mut(from..to).into_iter().flatten().for_each(|byte| *byte = b'*');
         }
@@ -288,15 +307,24 @@ fn plain(b: u8) -> bool {
 fn dump(offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
     let mut at = offset;
     for line in bytes.chunks(16) {
-        let _ = write!(out, "{at:08x} ");
-        for (i, b) in line.iter().enumerate() {
-            out.extend_from_slice(if i == 8 { b"  " } else { b" " });
-            append_hex(out, &[*b]);
+        let place = at.to_be_bytes().map(hex_pair);
+        let zeros = (at.leading_zeros() / 4).min(8) as usize;
+        out.extend_from_slice(place.as_flattened().get(zeros..).unwrap_or_default());
+        let mut whole = [0; 16];
+        whole.iter_mut().zip(line).for_each(|(to, byte)| *to = *byte);
+        // A blank, two groups of eight with a blank between them, each byte behind another one, and two blanks.
+        let mut cells = [b' '; 52];
+        let (first, second) = cells.split_at_mut(26);
+        let places = first.get_mut(1..).unwrap_or_default().chunks_exact_mut(3).chain(second.chunks_exact_mut(3));
+        for ((cell, pair), _) in places.zip(hex_block(&whole)).zip(line) {
+            if let [_, high, low] = cell {
+                [*high, *low] = pair;
+            }
         }
-        let missing = 16 - line.len();
-        out.resize(out.len() + missing * 3 + usize::from(line.len() <= 8) + 2, b' ');
+        out.extend_from_slice(&cells);
         out.push(b'|');
-        out.extend(line.iter().map(|b| if plain(*b) { *b } else { b'.' }));
+        let shown = whole.map(|byte| if plain(byte) { byte } else { b'.' });
+        out.extend_from_slice(shown.get(..line.len()).unwrap_or_default());
         out.extend_from_slice(b"|\n");
         at = at.saturating_add(line.len() as u64);
     }
@@ -314,6 +342,9 @@ mod tests {
         let expected = "00000010  30 31 32 33 34 35 36 37  38 39 61 62 63 64 65 66  |0123456789abcdef|\n\
                         00000020  58 59 5a 0a                                       |XYZ.|\n";
         assert_eq!(text, expected);
+        let mut out = Vec::new();
+        dump(0x1_0000_0008, b"0", &mut out);
+        assert!(out.starts_with(b"100000008  30  "));
     }
 
     #[test]

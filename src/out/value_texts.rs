@@ -60,19 +60,17 @@ pub(super) struct ValueTexts {
 }
 
 impl ValueTexts {
-    /// The text of a key, if it is in its first slot.
+    /// The text of a key.
     #[inline(always)]
     pub(super) fn find(&self, key: ValueKey) -> Option<&CachedText> {
-        self.texts.get(key.place()).filter(|text| text.key == key)
+        let (place, of) = (key.place(), |text: &&CachedText| text.key == key);
+        self.texts.get(place).filter(of).or_else(|| self.texts.get(place ^ 1).filter(of))
     }
 
-    /// Appends the text of a key that [`ValueTexts::find`] did not find: from its second slot, or else as `write` writes it, which is then cached.
+    /// Appends the text of a key that [`ValueTexts::find`] did not find, as `write` writes it, and keeps it.
     #[inline(never)]
     pub(super) fn append(&mut self, key: ValueKey, w: &mut TextWriter<'_>, write: impl FnOnce(&mut Vec<u8>)) {
         let place = key.place();
-        if let Some(text) = self.texts.get(place ^ 1).filter(|text| text.key == key) {
-            return text.append(w);
-        }
         self.new.clear();
         write(&mut self.new);
         w.raw(&self.new);
@@ -86,14 +84,17 @@ impl ValueTexts {
         self.texts.swap(place, place ^ 1);
         let Some(text) = self.texts.get_mut(place) else { return };
         text.key = key;
-        let (head, tail) = self.new.split_at(self.new.len().min(HEAD));
-        text.head.iter_mut().zip(head).for_each(|(to, from)| *to = *from);
-        text.tail.iter_mut().zip(tail).for_each(|(to, from)| *to = *from);
-        let [.., length] = &mut text.head;
-        *length = u8::try_from(self.new.len()).unwrap_or(u8::MAX);
         text.long.clear();
         if self.new.len() > HEAD + TAIL {
             text.long.extend_from_slice(&self.new);
+        }
+        let [head @ .., length] = &mut text.head;
+        *length = u8::try_from(self.new.len()).unwrap_or(u8::MAX);
+        // Blocks of fixed size are copied sooner than what they hold.
+        self.new.resize(HEAD + TAIL, 0);
+        if let Some((first, rest)) = self.new.split_first_chunk() {
+            *head = *first;
+            text.tail = rest.first_chunk().copied().unwrap_or(text.tail);
         }
     }
 }

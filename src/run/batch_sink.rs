@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::out::{Batch, Body, Ledger, OutlineReader, Outlined, Record, StreamNumber};
+use crate::out::{Batch, Body, Ledger, OutlineReader, Outlined, Purpose, Record, StreamNumber};
 use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::proto::Side;
 use crate::tree::Tree;
@@ -25,6 +25,9 @@ pub(super) trait BatchConsumer: Clone + Send + Sync {
 
     /// The sums over the messages that were consumed. `None` if the pipeline counts them.
     fn ledger(&self) -> Option<&Ledger>;
+
+    /// What becomes of messages that come as outlines.
+    fn purpose(&self) -> Purpose;
 
     /// Whether outlines of messages are enough at present.
     fn wants_outlines(&self) -> bool;
@@ -102,7 +105,7 @@ impl<C: BatchConsumer> Output for BatchSink<C> {
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         if !self.consumer.has_failed() {
-            self.batch.outline(record);
+            self.batch.outline(record, self.consumer.purpose());
             self.consume_overfull();
         }
     }

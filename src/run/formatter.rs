@@ -12,7 +12,9 @@ use super::text::Text;
 use super::writer::RecordWriter;
 use crate::filter::Filter;
 use crate::out::tree::Annotator;
-use crate::out::{Batch, BatchReading, Body, Counting, Ledger, OutlineReader, Record, RecordChoice, StreamNumber};
+use crate::out::{
+    Batch, BatchReading, Body, Counting, Ledger, OutlineReader, Purpose, Record, RecordChoice, StreamNumber,
+};
 use crate::pipeline::Setup;
 use crate::proto::{LazyTables, Side};
 use crate::table::MessageLimits;
@@ -139,6 +141,10 @@ impl<W: Write + Send> BatchConsumer for TextBatches<W> {
 
     fn ledger(&self) -> Option<&Ledger> {
         self.formatter.ledger.as_deref()
+    }
+
+    fn purpose(&self) -> Purpose {
+        Purpose::Trees
     }
 
     /// A filter drops many messages by these.

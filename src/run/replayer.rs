@@ -6,7 +6,7 @@ use super::batch_sink::{BatchConsumer, OVERFULL};
 use super::choice::reading;
 use super::sequencer::Sequencer;
 use crate::filter::Filter;
-use crate::out::{Batch, BatchReading, Counting, Ledger, OutlineReader, RecordChoice, Replay, StreamNumber};
+use crate::out::{Batch, BatchReading, Counting, Ledger, OutlineReader, Purpose, RecordChoice, Replay, StreamNumber};
 use crate::pipeline::Setup;
 use crate::proto::{LazyTables, Side};
 use crate::table::MessageLimits;
@@ -46,6 +46,10 @@ impl<O: Replay + Send> BatchConsumer for Replayer<O> {
 
     fn ledger(&self) -> Option<&Ledger> {
         Some(&self.ledger)
+    }
+
+    fn purpose(&self) -> Purpose {
+        if self.filter.is_some() { Purpose::Choice } else { Purpose::Outlines }
     }
 
     fn wants_outlines(&self) -> bool {

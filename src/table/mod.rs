@@ -12,6 +12,7 @@ mod error;
 mod eval;
 mod forms;
 mod hex;
+mod info_texts;
 mod late;
 mod lookup;
 mod overlap;
@@ -22,20 +23,22 @@ mod remarks;
 mod route;
 mod skip;
 mod text;
+mod way;
 
 #[cfg(test)]
 pub(crate) use cursor::ONE_BY_ONE;
 pub use cursor::{Cursor, Short};
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{
-    BITSTREAM, Call, Evaluator, MessageLimits, MessageStart, Native, NoPackint, OTHER_FORM, Outcome, Remembered, Run,
-    SkippedText, Slots, Stop, TreeSink, WholeMessage, read_packint,
+    BITSTREAM, Call, Evaluator, MessageLimits, MessageStart, Native, NoPackint, OTHER_FORM, Outcome, PaddedBytes,
+    Remembered, Run, SkippedText, Slots, Stop, TreeSink, WholeMessage, read_packint,
 };
 pub use forms::{IntForm, ValueForm};
 pub use hex::parse_hex;
+pub use info_texts::InfoText;
 pub use program::*;
-pub use reach::LayoutAnswers;
-pub use route::{FieldRoute, FoundField};
+pub use reach::{LayoutAnswers, OutlineOf, TablesAnswers};
+pub use route::{FieldRoute, RouteStep};
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
 use std::sync::OnceLock;

@@ -8,39 +8,19 @@ use super::program::*;
 use crate::tree::{Outline, Sym, TypeRef};
 
 impl Tables {
-    /// Whether a structure that was read into an outline may have a field of a name, at any depth. Objects with a class are not looked into: the outline
-    /// knows [their classes](crate::tree::Outline::classes).
-    pub fn may_have(&self, layout: LayoutId, name: Sym) -> bool {
-        if self.is_builtin(name) || self.is_in_header(name) {
-            return true;
-        }
-        self.may_reach(layout, &|field, _| field == name)
+    /// The types of what code makes of values of a type, as far as tables declare them; none where no code reads it.
+    pub fn code_parts(&self, ty: TypeRef) -> impl Iterator<Item = TypeRef> + '_ {
+        let native = self.type_def(ty).and_then(|def| match def.read {
+            ReadAs::Native { native, .. } => self.native(native),
+            _ => None,
+        });
+        native.into_iter().flat_map(|native| native.parts.iter().copied().flatten())
     }
 
-    /// Whether a structure that was read into an outline may have a field whose name and type are wanted, at any depth. Elements of lists and what else lies
-    /// within a field have the name of an element. Objects with a class are not looked into.
-    pub fn may_reach(&self, layout: LayoutId, wanted: &dyn Fn(Sym, TypeRef) -> bool) -> bool {
-        let mut seen = vec![false; self.program.type_ops.len()];
-        let (mut layouts, mut types) = (vec![layout], Vec::new());
-        while let Some(layout) = layouts.pop() {
-            for (field, ty) in self.fields_of(layout) {
-                if wanted(field, ty) {
-                    return true;
-                }
-                types.push(ty);
-            }
-            while let Some(ty) = types.pop() {
-                let new = seen.get_mut(ty.0 as usize).is_some_and(|seen| !std::mem::replace(seen, true));
-                if new && (wanted(Sym::ELEMENT, ty) || self.parts(ty, wanted, &mut layouts, &mut types)) {
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    pub(in crate::table) fn is_in_header(&self, name: Sym) -> bool {
-        self.services().iter().flat_map(|service| &service.header).any(|(_, field, _)| *field == name)
+    /// Whether nodes may have a name without a field of it in a layout.
+    pub fn names_elsewhere(&self, name: Sym) -> bool {
+        let mut header = self.services().iter().flat_map(|service| &service.header);
+        self.is_builtin(name) || header.any(|(_, field, _)| *field == name)
     }
 
     /// The names and types of a layout's own fields.
@@ -64,7 +44,7 @@ impl Tables {
         let Some(def) = self.type_def(ty) else { return false };
         match &def.read {
             ReadAs::List { of, .. } => types.push(*of),
-            ReadAs::Layout { layout, .. } => layouts.push(*layout),
+            ReadAs::Layout { layout, .. } if !layouts.contains(layout) => layouts.push(*layout),
             ReadAs::Family(family) => {
                 return self.family(*family).is_some_and(|family| wanted(family.field, family.of));
             }
@@ -81,13 +61,24 @@ impl Tables {
     }
 }
 
+/// The outline of a message, and the message's layout.
+#[derive(Clone, Copy)]
+pub struct OutlineOf<'a> {
+    /// `None` where the tables have none.
+    pub layout: Option<LayoutId>,
+    /// What was read.
+    pub outline: &'a Outline,
+}
+
 /// For which layouts something holds. Each is looked up when a message first has it.
 #[derive(Debug)]
 pub struct LayoutAnswers {
-    /// By the layout of a message.
-    messages: Box<[OnceLock<bool>]>,
+    /// By layout.
+    layouts: Box<[OnceLock<bool>]>,
     /// By the layouts of classes, 64 in each element.
     classes: [ClassAnswers; Outline::CLASS_WORDS],
+    /// Whether it holds for the layout of any class.
+    any_class: OnceLock<bool>,
 }
 
 /// Which of 64 layouts were looked up, and for which of these it holds.
@@ -100,22 +91,120 @@ struct ClassAnswers {
 impl LayoutAnswers {
     /// Nothing is known yet.
     pub fn new(tables: &Tables) -> LayoutAnswers {
-        LayoutAnswers { messages: vec![OnceLock::new(); tables.layouts().len()].into(), classes: Default::default() }
+        let layouts = vec![OnceLock::new(); tables.layouts().len()].into();
+        LayoutAnswers { layouts, classes: Default::default(), any_class: OnceLock::new() }
     }
 
     /// Whether `look` holds for the layout of a message of which only the outline was read, or for the class of an object in it; `true` where these are not
-    /// known. `look` always has to be the same.
-    pub fn any(&self, layout: Option<LayoutId>, outline: &Outline, look: impl Fn(LayoutId) -> bool) -> bool {
+    /// known. `look` always has to be the same. A [deferred](Outline::deferred) object may be of any class.
+    pub fn any(&self, tables: &Tables, read: OutlineOf<'_>, look: &dyn Fn(LayoutId) -> bool) -> bool {
+        let OutlineOf { layout, outline } = read;
         let (Some(layout), Some(classes)) = (layout, outline.classes()) else { return true };
-        let in_message = self.messages.get(layout.0 as usize).is_none_or(|known| *known.get_or_init(|| look(layout)));
-        let mut words = (0..).step_by(64).zip(classes).zip(&self.classes).filter(|((_, wanted), _)| **wanted != 0);
-        in_message || words.any(|((first, wanted), known)| known.any(*wanted, first, &look))
+        if self.one(layout, look) {
+            return true;
+        }
+        if outline.deferred().is_some() {
+            let mut all = tables.families().iter().flat_map(|family| &family.members).map(|member| member.1);
+            return *self.any_class.get_or_init(|| all.any(look));
+        }
+        // Most of these words are 0, so four are looked at together first.
+        let (classes, answers) = (classes.as_chunks::<4>().0, self.classes.as_chunks::<4>().0);
+        for (four, (wanted, known)) in classes.iter().zip(answers).enumerate() {
+            let [a, b, c, d] = wanted;
+            if a | b | c | d == 0 {
+                continue;
+            }
+            for (word, (wanted, known)) in wanted.iter().zip(known).enumerate() {
+                let first = (four * 4 + word) as u32 * 64;
+                if *wanted != 0 && known.any(*wanted, first, &|layout| self.one(layout, look)) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// As [`any`](LayoutAnswers::any) for whether a structure may have a field whose name and type are wanted, at any depth. Elements of lists and what else lies
+    /// within a field have the name of an element. `wanted` always has to be the same.
+    pub fn reaches(&self, tables: &Tables, read: OutlineOf<'_>, wanted: &dyn Fn(Sym, TypeRef) -> bool) -> bool {
+        self.any(tables, read, &|layout| self.may_reach(tables, layout, wanted))
+    }
+
+    /// The same for one layout.
+    pub(in crate::table) fn layout_reaches(
+        &self,
+        tables: &Tables,
+        layout: LayoutId,
+        wanted: &dyn Fn(Sym, TypeRef) -> bool,
+    ) -> bool {
+        self.one(layout, &|layout| self.may_reach(tables, layout, wanted))
+    }
+
+    /// Whether it holds for a layout.
+    #[inline]
+    fn one(&self, layout: LayoutId, look: &dyn Fn(LayoutId) -> bool) -> bool {
+        let Some(known) = self.layouts.get(layout.0 as usize) else { return true };
+        known.get().copied().unwrap_or_else(|| {
+            let holds = look(layout);
+            *known.get_or_init(|| holds)
+        })
+    }
+
+    /// Whether a structure or the header before it has a wanted field. Objects with a class are not looked into: the outline knows
+    /// [their classes](Outline::classes).
+    fn may_reach(&self, tables: &Tables, layout: LayoutId, wanted: &dyn Fn(Sym, TypeRef) -> bool) -> bool {
+        if tables.services().iter().flat_map(|service| &service.header).any(|(_, name, ty)| wanted(*name, *ty)) {
+            return true;
+        }
+        let (mut layouts, mut types, mut at) = (vec![layout], Vec::new(), 0);
+        while let Some(layout) = layouts.get(at).copied() {
+            at += 1;
+            match self.layouts.get(layout.0 as usize).and_then(OnceLock::get) {
+                Some(true) => return true,
+                Some(false) => continue,
+                None => {}
+            }
+            for (field, ty) in tables.fields_of(layout) {
+                if wanted(field, ty) {
+                    return true;
+                }
+                types.push(ty);
+            }
+            while let Some(ty) = types.pop() {
+                if wanted(Sym::ELEMENT, ty) || tables.parts(ty, wanted, &mut layouts, &mut types) {
+                    return true;
+                }
+            }
+        }
+        // None of the structures in it has one either.
+        let looked_at = layouts.iter().filter_map(|layout| self.layouts.get(layout.0 as usize));
+        looked_at.for_each(|known| _ = known.set(false));
+        false
+    }
+}
+
+/// The same for the tables of several protocols, which are told apart by their addresses.
+#[derive(Debug, Default)]
+pub struct TablesAnswers {
+    known: Vec<(usize, LayoutAnswers)>,
+}
+
+impl TablesAnswers {
+    /// As [`LayoutAnswers::reaches`].
+    pub fn reaches(&mut self, tables: &Tables, read: OutlineOf<'_>, wanted: &dyn Fn(Sym, TypeRef) -> bool) -> bool {
+        let id = std::ptr::from_ref(tables).addr();
+        let at = self.known.iter().position(|(of, _)| *of == id).unwrap_or_else(|| {
+            self.known.push((id, LayoutAnswers::new(tables)));
+            self.known.len() - 1
+        });
+        self.known.get(at).is_none_or(|(_, answers)| answers.reaches(tables, read, wanted))
     }
 }
 
 impl ClassAnswers {
     /// Whether it holds for any of these layouts. `first` is the first one's place.
-    fn any(&self, wanted: u64, first: u32, look: impl Fn(LayoutId) -> bool) -> bool {
+    #[inline]
+    fn any(&self, wanted: u64, first: u32, look: &dyn Fn(LayoutId) -> bool) -> bool {
         let mut new = wanted & !self.known.load(Ordering::Acquire);
         while new != 0 {
             let bit = new & new.wrapping_neg();

@@ -1,32 +1,40 @@
-//! Finds one field of a message by its place, without a tree: goes through the steps that come before it and no further.
+//! Finds the numbers at a path in a message, without a tree: goes through the steps that come before them and no further.
 //!
 //! The message has to be one that was read into an outline, so that everything in it is as its table says. What is not simple to pass over is left to the
-//! evaluator: the answer is then [`FoundField::Unknown`]. `tests/it/filters_outlines.rs` and a fuzz target compare what it finds with trees.
+//! evaluator: it is then not known what is there. `tests/it/filters_outlines.rs` and a fuzz target compare what is found with trees.
 
 use std::sync::OnceLock;
 
 use super::Tables;
+use super::forms::ValueForm;
 use super::program::*;
+use super::reach::LayoutAnswers;
+use super::way::{MAX_SLOTS, WantedFields, WayStep, size_of_value, way};
 use crate::tree::{Buffer, Node, Sym, TextKind, TypeRef};
 
-/// The path of a field: its name behind those of the objects that it is in. Lists are no part of it.
-#[derive(Debug)]
-pub struct FieldRoute {
-    names: Box<[Sym]>,
-    /// For each name, and each layout, whether the layout has no second field of this name. Looked up when a message first has it.
-    single: Box<[Box<[OnceLock<bool>]>]>,
+/// A step of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteStep {
+    /// The field of a name.
+    Name(Sym),
+    /// All fields of a name, in an object and in everything within it.
+    Anywhere(Sym),
+    /// The element of a list at a place, or all of them.
+    Element(Option<usize>),
 }
 
-/// What was found at a path.
-#[derive(Debug, Clone, Copy)]
-pub enum FoundField {
-    /// A number in the message's bytes. The node has no marks.
-    Number(Node),
-    /// The message has no such field.
-    Absent,
-    /// Only a tree can tell.
-    Unknown,
+/// A path to numbers.
+#[derive(Debug)]
+pub struct FieldRoute {
+    steps: Box<[RouteStep]>,
+    /// For each step, and for none, and each layout: the way through the layout. Made when a message first has it.
+    ways: Box<[Box<[OnceLock<Way>]>]>,
+    /// For each step, which layouts may have fields of its name, or objects.
+    leading: Box<[LayoutAnswers]>,
 }
+
+/// The steps of a structure; `None` if only the evaluator can go this way.
+type Way = Option<Box<[WayStep]>>;
 
 /// Only the evaluator can go on.
 struct Unclear;
@@ -35,32 +43,70 @@ type Walked<T> = Result<T, Unclear>;
 
 /// Objects within each other that are gone through.
 const MAX_DEPTH: u32 = 12;
-/// Values that a layout may keep. Bits of a word tell which are there.
-const MAX_SLOTS: usize = 64;
 
 impl FieldRoute {
-    /// The route to a field; `None` where fields of these names may come from elsewhere than layouts.
-    pub fn new(tables: &Tables, names: Vec<Sym>) -> Option<FieldRoute> {
-        let elsewhere = |name: &Sym| tables.is_builtin(*name) || tables.is_in_header(*name);
-        if names.is_empty() || names.iter().any(elsewhere) {
+    /// The route along a path; `None` where fields of its names may come from elsewhere than layouts, or what is searched for may be no numbers.
+    pub fn new(tables: &Tables, steps: Vec<RouteStep>) -> Option<FieldRoute> {
+        let may_go = |step: &RouteStep| match step {
+            RouteStep::Name(name) => !tables.names_elsewhere(*name),
+            RouteStep::Anywhere(name) => {
+                let forms = tables.forms_of(*name);
+                !tables.names_elsewhere(*name)
+                    && forms.is_some_and(|forms| forms.iter().all(|form| matches!(form, ValueForm::Int(_))))
+            }
+            RouteStep::Element(_) => true,
+        };
+        if matches!(steps.first(), None | Some(RouteStep::Element(_))) || !steps.iter().all(may_go) {
             return None;
         }
-        let layouts = || vec![OnceLock::new(); tables.layouts().len()].into_boxed_slice();
-        Some(FieldRoute { single: names.iter().map(|_| layouts()).collect(), names: names.into() })
+        let layouts = |_| vec![OnceLock::new(); tables.layouts().len()].into_boxed_slice();
+        let leading = steps.iter().map(|_| LayoutAnswers::new(tables)).collect();
+        Some(FieldRoute { ways: (0..=steps.len()).map(layouts).collect(), leading, steps: steps.into() })
     }
 
-    /// What is there in a message, of which `bytes` are all bytes.
-    pub fn find(&self, tables: &Tables, message: &MessageDef, bytes: &[u8]) -> FoundField {
-        let mut walk = FieldSearch { tables, route: self, data: bytes, pos: 0, end: bytes.len(), depth: 0 };
-        walk.message(message).unwrap_or(FoundField::Unknown)
+    /// Whether a number at the end of the path passes a test, in a message of which `bytes` are all bytes; `None` if only a tree can tell. Nodes have no marks.
+    pub fn any(
+        &self,
+        tables: &Tables,
+        message: &MessageDef,
+        bytes: &[u8],
+        test: &mut dyn FnMut(Node) -> bool,
+    ) -> Option<bool> {
+        let (pos, end, depth) = (0, bytes.len(), 0);
+        FieldSearch { tables, route: self, data: bytes, pos, end, depth, test }.message(message).ok()
     }
 
-    /// Whether a layout has at most one field of a name of the path.
-    fn is_single(&self, tables: &Tables, layout: LayoutId, at: usize) -> bool {
-        let name = self.names.get(at).copied();
-        let count = || tables.fields_of(layout).filter(|(field, _)| Some(*field) == name).count();
-        let known = self.single.get(at).and_then(|known| known.get(layout.0 as usize));
-        known.is_some_and(|known| *known.get_or_init(|| count() < 2))
+    /// The way through a layout for a step of the path, or through all of it.
+    fn way(&self, tables: &Tables, layout: LayoutId, at: usize) -> Option<&[WayStep]> {
+        let known = self.ways.get(at)?.get(layout.0 as usize)?;
+        let new = || match self.steps.get(at) {
+            Some(RouteStep::Name(name)) => way(tables, layout, WantedFields::One(*name)),
+            Some(RouteStep::Anywhere(name)) => {
+                way(tables, layout, WantedFields::All(*name, &|ty| self.type_leads(tables, ty, at)))
+            }
+            _ => way(tables, layout, WantedFields::None),
+        };
+        known.get_or_init(new).as_deref()
+    }
+
+    /// Whether a structure may have fields of the name at a place of the path, or objects that may have them.
+    fn leads(&self, tables: &Tables, layout: LayoutId, at: usize) -> bool {
+        let Some((RouteStep::Anywhere(name), leading)) = self.steps.get(at).zip(self.leading.get(at)) else {
+            return true;
+        };
+        let object = |ty| matches!(tables.type_def(ty).map(|def| &def.read), Some(ReadAs::Family(_)));
+        leading.layout_reaches(tables, layout, &|field, ty| field == *name || object(ty))
+    }
+
+    /// The same of values of a type.
+    fn type_leads(&self, tables: &Tables, ty: TypeRef, at: usize) -> bool {
+        match tables.type_def(ty).map(|def| &def.read) {
+            Some(ReadAs::List { of, .. } | ReadAs::NullOr { of, .. }) => self.type_leads(tables, *of, at),
+            Some(ReadAs::Region(region)) => region.inner.iter().any(|inner| self.type_leads(tables, *inner, at)),
+            Some(ReadAs::Layout { layout, .. }) => self.leads(tables, *layout, at),
+            Some(ReadAs::Family(_) | ReadAs::Value(_)) | None => true,
+            _ => false,
+        }
     }
 }
 
@@ -73,6 +119,7 @@ struct FieldSearch<'a> {
     pos: usize,
     end: usize,
     depth: u32,
+    test: &'a mut dyn FnMut(Node) -> bool,
 }
 
 /// The values that a layout keeps for its conditions.
@@ -82,6 +129,7 @@ struct KeptValues {
 }
 
 impl KeptValues {
+    #[inline]
     fn keep(&mut self, slot: u16, value: u64) {
         if let Some(kept) = self.values.get_mut(usize::from(slot)) {
             *kept = value;
@@ -89,56 +137,73 @@ impl KeptValues {
         }
     }
 
+    #[inline]
     fn get(&self, slot: u16) -> Option<u64> {
         self.values.get(usize::from(slot)).copied().filter(|_| self.present & 1 << slot != 0)
     }
 }
 
+/// Methods that go along the path return whether a number passes the test.
 impl FieldSearch<'_> {
-    fn message(&mut self, message: &MessageDef) -> Walked<FoundField> {
+    fn message(&mut self, message: &MessageDef) -> Walked<bool> {
         let service = self.tables.service(message.service).ok_or(Unclear)?;
         let layout = message.layout.filter(|_| service.framing.begins.is_none()).ok_or(Unclear)?;
         for (_, _, ty) in &service.header {
             self.number(*ty)?;
         }
-        Ok(self.layout(layout, Some(0))?.unwrap_or(FoundField::Absent))
+        self.layout(layout, 0, true)
     }
 
-    /// Goes through the fields of a structure to the one with the name at a place of the path; to its end if no name is wanted.
-    fn layout(&mut self, id: LayoutId, at: Option<usize>) -> Walked<Option<FoundField>> {
+    /// Goes through the fields of a structure, for the step of the path at a place. If it is the `last` thing that counts, not to its end.
+    fn layout(&mut self, id: LayoutId, at: usize, last: bool) -> Walked<bool> {
         let (tables, route) = (self.tables, self.route);
-        let layout = tables.layout(id).ok_or(Unclear)?;
-        let plain = layout.params == 0 && usize::from(layout.slots) <= MAX_SLOTS && layout.positions.is_none();
-        if !plain || self.depth >= MAX_DEPTH || at.is_some_and(|at| !route.is_single(tables, id, at)) {
-            return Err(Unclear);
-        }
+        let way = route.way(tables, id, at).filter(|_| self.depth < MAX_DEPTH).ok_or(Unclear)?;
         self.depth += 1;
-        let wanted = at.and_then(|at| route.names.get(at).copied());
-        let (mut kept, mut step) = (KeptValues { values: [0; MAX_SLOTS], present: 0 }, layout.start);
-        loop {
-            let mut next = step + 1;
-            match tables.step(step).ok_or(Unclear)? {
-                LayoutStep::Field { name, ty, .. } if Some(*name) == wanted => {
-                    return self.field(*ty, *name, at.unwrap_or(0)).map(Some);
-                }
-                LayoutStep::Field { ty, slot, op, .. } => {
-                    let value = self.pass(*ty, op)?;
-                    if *slot != NO_SLOT {
-                        kept.keep(*slot, value.ok_or(Unclear)?);
+        let (mut kept, mut steps) = (KeptValues { values: [0; MAX_SLOTS], present: 0 }, way);
+        while let Some((step, behind)) = steps.split_first() {
+            steps = behind;
+            match *step {
+                WayStep::Skip(bytes) => self.advance(bytes as usize)?,
+                WayStep::SkipIf { slot, mask, bytes } => {
+                    if kept.get(slot).is_some_and(|value| value & mask == mask) {
+                        self.advance(bytes as usize)?;
                     }
                 }
-                LayoutStep::Branch { test, otherwise } => {
-                    next = if self.holds(*test, &kept)? { next } else { *otherwise };
+                WayStep::Keep { scalar, slot } => kept.keep(slot, self.scalar(scalar)?),
+                WayStep::Pass { ty, slot } => {
+                    let value = self.pass(ty)?;
+                    if slot != NO_SLOT {
+                        kept.keep(slot, value.ok_or(Unclear)?);
+                    }
                 }
-                LayoutStep::Jump(to) => next = *to,
-                LayoutStep::Partial => {}
-                LayoutStep::End => break,
-                _ => return Err(Unclear),
+                WayStep::Branch { test, otherwise } => {
+                    if !self.holds(test, &kept)? {
+                        steps = way.get(otherwise as usize..).ok_or(Unclear)?;
+                    }
+                }
+                WayStep::Jump(to) => steps = way.get(to as usize..).ok_or(Unclear)?,
+                WayStep::One { ty, name } => return self.field(ty, name, at),
+                WayStep::Each { ty, name, slot } => {
+                    let (found, value) = self.each(ty, name, at)?;
+                    if found {
+                        return Ok(true);
+                    }
+                    if slot != NO_SLOT {
+                        kept.keep(slot, value.ok_or(Unclear)?);
+                    }
+                }
+                WayStep::Within(ty) => {
+                    if self.within(ty, at, false)? {
+                        return Ok(true);
+                    }
+                }
+                WayStep::Rest if last => break,
+                WayStep::Rest => {}
+                WayStep::Unclear => return Err(Unclear),
             }
-            step = Some(next).filter(|next| *next > step).ok_or(Unclear)?;
         }
         self.depth -= 1;
-        Ok(None)
+        Ok(false)
     }
 
     fn holds(&self, test: Test, kept: &KeptValues) -> Walked<bool> {
@@ -152,50 +217,127 @@ impl FieldSearch<'_> {
         })
     }
 
-    /// The field with the name at a place of the path: the wanted one, or an object on the way.
-    fn field(&mut self, ty: TypeRef, name: Sym, at: usize) -> Walked<FoundField> {
-        if at + 1 < self.route.names.len() {
-            return self.object(ty, at + 1);
+    /// The value to which the step of the path at a place leads, which need not be passed over.
+    fn field(&mut self, ty: TypeRef, name: Sym, at: usize) -> Walked<bool> {
+        match self.route.steps.get(at + 1) {
+            None => self.found(ty, name).map(|(found, _)| found),
+            Some(RouteStep::Element(place)) => self.elements(ty, *place, at + 1),
+            Some(_) => self.object(ty, at + 1),
         }
+    }
+
+    /// A number at the end of the path: whether it passes, and its value.
+    fn found(&mut self, ty: TypeRef, name: Sym) -> Walked<(bool, u64)> {
         let (start, value) = (self.pos, self.number(ty)?);
         let (start, bits, buffer) = ((start * 8) as u32, ((self.pos - start) * 8) as u32, Buffer::CAPTURED);
         let kind = self.tables.type_op(ty).scalar.kind;
-        Ok(FoundField::Number(Node { value, name, ty, start, bits, end: 0, buffer, kind, marks: 0 }))
+        Ok(((self.test)(Node { value, name, ty, start, bits, end: 0, buffer, kind, marks: 0 }), value))
     }
 
-    /// Goes on in an object.
-    fn object(&mut self, ty: TypeRef, at: usize) -> Walked<FoundField> {
+    /// One of several values to which a step leads, which is passed over. Also returns what conditions see of it.
+    fn each(&mut self, ty: TypeRef, name: Sym, at: usize) -> Walked<(bool, Option<u64>)> {
+        if at + 1 == self.route.steps.len() {
+            return self.found(ty, name).map(|(found, value)| (found, Some(value)));
+        }
+        let (pos, end, depth) = (self.pos, self.end, self.depth);
+        let found = self.field(ty, name, at)?;
+        (self.pos, self.end, self.depth) = (pos, end, depth);
+        Ok((found, if found { None } else { self.pass(ty)? }))
+    }
+
+    /// The elements of a list, or the one at a place.
+    fn elements(&mut self, ty: TypeRef, place: Option<usize>, at: usize) -> Walked<bool> {
+        let ReadAs::List { of, len } = self.tables.type_def(ty).ok_or(Unclear)?.read else { return Err(Unclear) };
+        for element in 0..self.elements_of(len)? {
+            match place {
+                Some(place) if place != element => drop(self.pass(of)?),
+                Some(_) => return self.field(of, Sym::ELEMENT, at),
+                None if self.each(of, Sym::ELEMENT, at)?.0 => return Ok(true),
+                None => {}
+            }
+        }
+        Ok(false)
+    }
+
+    /// Goes on in an object, which need not be passed over.
+    fn object(&mut self, ty: TypeRef, at: usize) -> Walked<bool> {
         let tables = self.tables;
         match &tables.type_def(ty).ok_or(Unclear)?.read {
-            ReadAs::Layout { layout, args } if args.is_empty() => {
-                Ok(self.layout(*layout, Some(at))?.unwrap_or(FoundField::Absent))
-            }
+            ReadAs::Layout { layout, args } if args.is_empty() => self.layout(*layout, at, true),
             ReadAs::Region(RegionType { len, inner, zlib: None, .. }) => {
                 let [inner] = inner.as_slice() else { return Err(Unclear) };
-                let bytes = self.length(*len, 1)?;
-                self.end = Some(self.pos + bytes).filter(|end| *end <= self.end).ok_or(Unclear)?;
+                self.end = self.region(*len)?;
                 self.object(*inner, at)
             }
-            ReadAs::Family(family) => {
-                let family = tables.family(*family).ok_or(Unclear)?;
-                if self.route.names.get(at) == Some(&family.field) {
-                    return Err(Unclear);
-                }
-                match self.class(family)? {
-                    Some(layout) => Ok(self.layout(layout, Some(at))?.unwrap_or(FoundField::Absent)),
-                    None => Ok(FoundField::Absent),
-                }
-            }
+            ReadAs::Family(family) => match self.class(tables.family(*family).ok_or(Unclear)?, at)? {
+                Some(layout) if self.route.leads(tables, layout, at) => self.layout(layout, at, true),
+                _ => Ok(false),
+            },
             ReadAs::NullOr { present, of } => match self.number(*present)? {
-                0 => Ok(FoundField::Absent),
+                0 => Ok(false),
                 _ => self.object(*of, at),
             },
             _ => Err(Unclear),
         }
     }
 
+    /// Searches a value for all fields of the name at a place of the path, and passes over it, unless it is the `last` thing that counts.
+    fn within(&mut self, ty: TypeRef, at: usize, last: bool) -> Walked<bool> {
+        let tables = self.tables;
+        match &tables.type_def(ty).ok_or(Unclear)?.read {
+            ReadAs::Layout { layout, args } if args.is_empty() => self.layout(*layout, at, last),
+            ReadAs::Region(RegionType { len, inner, zlib: None, .. }) => {
+                let [inner] = inner.as_slice() else { return Err(Unclear) };
+                let (end, outer) = (self.region(*len)?, self.end);
+                self.end = end;
+                let found = self.within(*inner, at, true)?;
+                (self.pos, self.end) = (end, outer);
+                Ok(found)
+            }
+            ReadAs::Family(family) => match self.class(tables.family(*family).ok_or(Unclear)?, at)? {
+                Some(layout) if self.route.leads(tables, layout, at) => self.layout(layout, at, last),
+                Some(layout) if !last => self.layout(layout, self.route.steps.len(), false),
+                _ => Ok(false),
+            },
+            ReadAs::NullOr { present, of } => match self.number(*present)? {
+                0 => Ok(false),
+                _ => self.within(*of, at, last),
+            },
+            ReadAs::List { of, len } => {
+                for _ in 0..self.elements_of(*len)? {
+                    let before = self.pos;
+                    if self.within(*of, at, false)? {
+                        return Ok(true);
+                    }
+                    if self.pos == before {
+                        return Err(Unclear);
+                    }
+                }
+                Ok(false)
+            }
+            ReadAs::Region(_) | ReadAs::Layout { .. } => Err(Unclear),
+            _ => self.pass(ty).map(|_| false),
+        }
+    }
+
+    /// Where a region ends that begins here with its length.
+    fn region(&mut self, len: Len) -> Walked<usize> {
+        let bytes = self.length(len, 1)?;
+        self.pos.checked_add(bytes).filter(|end| *end <= self.end).ok_or(Unclear)
+    }
+
+    /// How many elements a list has.
+    fn elements_of(&mut self, len: Len) -> Walked<usize> {
+        if len.bytes { Err(Unclear) } else { self.length(len, 1) }
+    }
+
     /// The layout of an object's class; `None` for no object.
-    fn class(&mut self, family: &Family) -> Walked<Option<LayoutId>> {
+    fn class(&mut self, family: &Family, at: usize) -> Walked<Option<LayoutId>> {
+        if let Some(RouteStep::Name(name) | RouteStep::Anywhere(name)) = self.route.steps.get(at)
+            && *name == family.field
+        {
+            return Err(Unclear);
+        }
         let number = self.number(family.of)?;
         if family.null == Some(number) {
             return Ok(None);
@@ -205,26 +347,24 @@ impl FieldSearch<'_> {
     }
 
     /// Passes over a value. Returns what conditions see of it, where that is known.
-    fn pass(&mut self, ty: TypeRef, op: &TypeOp) -> Walked<Option<u64>> {
-        if op.how == TypeOpKind::Little {
-            return self.number(ty).map(Some);
+    fn pass(&mut self, ty: TypeRef) -> Walked<Option<u64>> {
+        let (tables, through) = (self.tables, self.route.steps.len());
+        if let Some(bytes) = size_of_value(tables, ty) {
+            let little = tables.type_op(ty).how == TypeOpKind::Little;
+            return if little { self.number(ty).map(Some) } else { self.advance(bytes as usize).map(|()| None) };
         }
-        let tables = self.tables;
         match &tables.type_def(ty).ok_or(Unclear)?.read {
-            ReadAs::Int { size, .. } | ReadAs::Float { size, .. } => self.advance(usize::from(*size))?,
-            ReadAs::Uuid { .. } => self.advance(16)?,
-            ReadAs::Ipv4 { .. } => self.advance(4)?,
-            ReadAs::Layout { layout, args } if args.is_empty() => drop(self.layout(*layout, None)?),
+            ReadAs::Layout { layout, args } if args.is_empty() => drop(self.layout(*layout, through, false)?),
             ReadAs::NullOr { present, of } => {
                 let present = self.number(*present)? != 0;
                 if present {
-                    self.pass(*of, &tables.type_op(*of))?;
+                    self.pass(*of)?;
                 }
                 return Ok(Some(present.into()));
             }
             ReadAs::Family(family) => {
-                if let Some(layout) = self.class(tables.family(*family).ok_or(Unclear)?)? {
-                    self.layout(layout, None)?;
+                if let Some(layout) = self.class(tables.family(*family).ok_or(Unclear)?, through)? {
+                    self.layout(layout, through, false)?;
                 }
             }
             ReadAs::Native { native, .. } => {
@@ -241,11 +381,10 @@ impl FieldSearch<'_> {
                     self.length(*len, if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 })?;
                 self.advance(bytes)?;
             }
-            ReadAs::List { of, len } if !len.bytes => {
-                let (elements, op) = (self.length(*len, 1)?, tables.type_op(*of));
-                for _ in 0..elements {
+            ReadAs::List { of, len } => {
+                for _ in 0..self.elements_of(*len)? {
                     let before = self.pos;
-                    self.pass(*of, &op)?;
+                    self.pass(*of)?;
                     if self.pos == before {
                         return Err(Unclear);
                     }
@@ -273,15 +412,21 @@ impl FieldSearch<'_> {
         if op.how != TypeOpKind::Little {
             return Err(Unclear);
         }
+        self.scalar(op.scalar)
+    }
+
+    #[inline]
+    fn scalar(&mut self, scalar: Scalar) -> Walked<u64> {
         let rest = self.data.get(self.pos..).unwrap_or(&[]);
-        self.advance(op.scalar.size.into())?;
+        self.advance(scalar.size.into())?;
         let raw = match rest.first_chunk() {
             Some(eight) => u64::from_le_bytes(*eight),
             None => rest.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)),
         };
-        Ok(op.scalar.value(raw))
+        Ok(scalar.value(raw))
     }
 
+    #[inline]
     fn advance(&mut self, bytes: usize) -> Walked<()> {
         self.pos = self.pos.checked_add(bytes).filter(|pos| *pos <= self.end).ok_or(Unclear)?;
         Ok(())

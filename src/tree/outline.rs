@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::{Buffer, Checkpoint, Kind, Node, Problem, Tree, mark};
+use super::{Buffer, Checkpoint, Kind, Node, Problem, Tree, TypeRef, mark};
 
 /// How many nodes a tree would have, which marks they would have, and what there is to say about them. Cleared, not freed, between messages.
 #[derive(Default)]
@@ -22,13 +22,28 @@ pub struct Outline {
     unaligned: bool,
     /// Whether a part of messages may be deferred, and whether a part of this one was.
     deferring: Deferring,
-    deferred: bool,
+    deferred: Option<DeferredPart>,
     /// The evaluator's context, if a part of this message or of an earlier one was deferred.
     context: Option<SharedContext>,
 }
 
 /// What an evaluator knows besides the tables and the message, as one or several threads may use it.
 pub type SharedContext = Arc<dyn Any + Send + Sync>;
+
+/// The object at a message's end that an outline leaves out, and what the outline knows of everything before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeferredPart {
+    /// The type of the region that the object fills.
+    pub region: TypeRef,
+    /// The place of its first byte in the message.
+    pub at: u32,
+    /// How many nodes there are before it.
+    pub nodes: u32,
+    /// All their [`mark`]s, and those of the region.
+    pub marks: u8,
+    /// How many structures are around it.
+    pub depth: u8,
+}
 
 /// Whether an outline may leave out the content of an object at the message's end that depends on no other message. Somebody reads the whole message later, from its
 /// bytes.
@@ -62,7 +77,7 @@ impl Outline {
         self.made = 0;
         self.classes = ClassSet::default();
         self.unaligned = false;
-        self.deferred = false;
+        self.deferred = None;
     }
 
     /// Whether a part of messages may be deferred. It holds for all messages until it is called again.
@@ -75,9 +90,14 @@ impl Outline {
         self.deferring
     }
 
+    /// Whether nothing came up yet but plain fields: no object, no problem, and no buffer was made.
+    pub fn is_plain(&self) -> bool {
+        self.problems.is_empty() && self.made == 0 && !self.classes.high && self.classes.low == [0; Self::CLASS_WORDS]
+    }
+
     /// A part of the message is deferred: the outline knows nothing of it. `context` is what it has to be read with.
-    pub fn defer(&mut self, context: Option<&SharedContext>) {
-        self.deferred = true;
+    pub fn defer(&mut self, part: DeferredPart, context: Option<&SharedContext>) {
+        self.deferred = Some(part);
         if self.context.as_ref().map(Arc::as_ptr) != context.map(Arc::as_ptr) {
             self.context = context.cloned();
         }
@@ -85,11 +105,11 @@ impl Outline {
 
     /// What a deferred message has to be read with.
     pub fn context(&self) -> Option<&SharedContext> {
-        self.context.as_ref().filter(|_| self.deferred)
+        self.context.as_ref().filter(|_| self.deferred.is_some())
     }
 
-    /// Whether a part of the message was deferred.
-    pub fn is_deferred(&self) -> bool {
+    /// The part of the message that was deferred.
+    pub fn deferred(&self) -> Option<DeferredPart> {
         self.deferred
     }
 

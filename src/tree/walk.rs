@@ -45,7 +45,7 @@ impl Walk {
     pub fn next<'a>(&mut self, nodes: &'a [Node]) -> Option<(u32, &'a Node)> {
         loop {
             let at = self.at;
-            let node = if at < self.end { nodes.get(at as usize)? } else { return None };
+            let node = nodes.get(..self.end as usize).unwrap_or(nodes).get(at as usize)?;
             self.at = node.end.max(at + 1);
             if node.marks & (mark::SPAN | mark::SEE_THROUGH) == 0 {
                 return Some((at, node));

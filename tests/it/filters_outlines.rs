@@ -1,9 +1,10 @@
 //! What a filter says of a message by its outline is what it says of its tree: over messages that were really sent, as they are and changed.
 
 use crate::common;
-use crate::material::{self, DIRTSAND, MOSS};
+use crate::material::{self, DIRTSAND, MOSS, Sent};
 use moulsniff::capture::{Moment, Time};
 use moulsniff::captured::Captured;
+use moulsniff::facts::{InfoSource, write_info};
 use moulsniff::filter::Filter;
 use moulsniff::out::tree::Annotations;
 use moulsniff::out::{Body, Outlined, Record, RoundTrips};
@@ -12,7 +13,7 @@ use moulsniff::table::{Evaluator, Outcome, TableSource};
 use moulsniff::tree::{Kind, Outline, Sym, TextKind, Tree, decode_text, mark};
 
 /// Each with how many messages it is expected to drop by their outlines, at least; none where only fields tell.
-const FILTERS: [(&str, usize); 50] = [
+const FILTERS: [(&str, usize); 66] = [
     ("*.object_name == \"Nobody\"", 200),
     ("*.object_name contains \"LinkIn\"", 200),
     ("*.object_name in {\"Nobody\", \"a\"}", 50),
@@ -62,8 +63,30 @@ const FILTERS: [(&str, usize); 50] = [
     ("fields.buffer.player_id != 0", 20),
     ("fields.result != kNetSuccess", 200),
     ("fields.result.name == kNetSuccess", 20),
+    ("*.player_id > 5", 20),
+    ("not *.player_id > 5", 20),
+    ("*.receivers[*] > 5", 20),
+    ("*.receivers[1] != 7", 20),
+    ("fields.receivers[0] < 7", 20),
+    ("fields.buffer.*.flags has 0x1001", 20),
+    ("*.flags has 0x1001", 20),
+    ("*.create_time >= 2026-11-20", 20),
+    ("info contains \"Nobody\"", 200),
+    ("info == \"no such line\"", 200),
+    ("info != \"ping\"", 0),
+    ("not info contains \"link in\"", 0),
+    ("info in {\"ping\", \"nobody\"}", 200),
+    ("info matches \"(?i)^nobody\"", 200),
+    ("info contains \"pl\" or info contains \" 1\"", 20),
+    ("info", 0),
     ("fields.trans_id < 7 or fields.buffer.time_sent.seconds > 2025-01-01", 1),
 ];
+
+/// The messages of captures that are short enough to be read many times.
+fn short_messages(captures: &[(&str, &[&str])]) -> impl Iterator<Item = Sent> {
+    let sent = captures.iter().flat_map(|capture| material::messages(*capture));
+    sent.filter(|sent| (1..4096).contains(&sent.bytes.len()))
+}
 
 struct Bench {
     tables: Vec<LazyTables>,
@@ -175,6 +198,17 @@ impl Bench {
         Some((moul.name(node.name).to_string(), text))
     }
 
+    /// The line that says what the message is about that was read last.
+    fn info(&self, bytes: &[u8]) -> Option<String> {
+        let moul = LazyTables::of(&self.tables, "moul").unwrap().get();
+        let id = moul.message_called(self.tree.get(0)?.name)?;
+        let layout = moul.message(id).unwrap().layout;
+        let mut line = String::new();
+        let source = InfoSource { tables: moul, tree: &self.tree, bytes, layout, redact: false };
+        write_info(source, &|_| None, &mut line);
+        Some(line)
+    }
+
     /// One of the numbers in the message that was read last, behind the path of its field.
     fn a_number(&self, random: usize) -> Option<(String, i128)> {
         let moul = LazyTables::of(&self.tables, "moul").unwrap().get();
@@ -227,7 +261,7 @@ fn what_is_dropped_by_an_outline_is_not_kept() {
 fn a_text_that_is_there_is_found_in_every_encoding() {
     let mut bench = Bench::new();
     let (mut random, mut found) = (common::random(), 0);
-    for sent in material::messages(DIRTSAND).into_iter().filter(|sent| (1..4096).contains(&sent.bytes.len())) {
+    for sent in short_messages(&[DIRTSAND]) {
         bench.tree.clear();
         bench.ask((&sent.service, sent.from), &sent.bytes, &[], &mut []);
         let Some((name, text)) = bench.a_text(&sent.bytes, random()) else { continue };
@@ -248,23 +282,63 @@ fn a_text_that_is_there_is_found_in_every_encoding() {
 }
 
 #[test]
+fn a_part_of_a_line_is_found_wherever_it_comes_from() {
+    let mut bench = Bench::new();
+    let (mut random, mut asked, mut dropped) = (common::random(), 0, 0);
+    for sent in short_messages(&[DIRTSAND, MOSS]) {
+        let mut bytes = sent.bytes.clone();
+        for _ in 0..4 {
+            bench.tree.clear();
+            bench.ask((&sent.service, sent.from), &bytes, &[], &mut []);
+            let Some(line) = bench.info(&bytes) else { break };
+            let line: Vec<char> = line.chars().collect();
+            let (from, length) = (random() % line.len().max(1), random() % 12 + 1);
+            let part: String = line.iter().skip(from).take(length).collect();
+            let other: String = part.chars().rev().collect();
+            let [part, all, other] =
+                [part, line.iter().collect(), other].map(|text| serde_json::to_string(&text).unwrap());
+            let conditions = [
+                format!("info contains {part}"),
+                format!("info == {all}"),
+                format!("info != {all}"),
+                format!("not info contains {other}"),
+                format!("info == {other} or info contains {other}"),
+            ];
+            let filters = conditions.map(|condition| bench.filter(&condition));
+            let mut counts = [0; 5];
+            // Holds what each says against what it says of the tree.
+            bench.ask((&sent.service, sent.from), &bytes, &filters, &mut counts);
+            assert_eq!(counts[..2], [0, 0], "{part} is in {all}");
+            asked += 1;
+            dropped += counts[4];
+            let at = random() % bytes.len();
+            bytes[at] = (random() & 0xff) as u8;
+        }
+    }
+    assert!(asked > 1000 && dropped > 100, "{asked} asked, {dropped} dropped");
+}
+
+#[test]
 fn a_number_that_is_there_is_found_in_every_form() {
     let mut bench = Bench::new();
     let (mut random, mut found) = (common::random(), 0);
-    for sent in [DIRTSAND, MOSS].into_iter().flat_map(material::messages) {
-        if !(1..4096).contains(&sent.bytes.len()) {
-            continue;
-        }
+    for sent in short_messages(&[DIRTSAND, MOSS]) {
         for _ in 0..4 {
             bench.tree.clear();
             bench.ask((&sent.service, sent.from), &sent.bytes, &[], &mut []);
             let Some((path, number)) = bench.a_number(random()) else { continue };
-            let filters = [format!("*.{path} == {number}"), format!("*.{path} in {{-7, {number}}}")];
+            let filters = [
+                format!("*.{path} == {number}"),
+                format!("*.{path} in {{-7, {number}}}"),
+                format!("*.{path} >= {number}"),
+                format!("*.{path} != {number}"),
+                format!("not *.{path} < {number}"),
+            ];
             let filters = filters.map(|expression| bench.filter(&expression));
-            let mut dropped = [0, 0];
+            let mut dropped = [0; 5];
             bench.ask((&sent.service, sent.from), &sent.bytes, &filters, &mut dropped);
             let compressed = !bench.outline.is_captured();
-            assert!(compressed || dropped == [0, 0], "{path} {number} is in {:02x?}", sent.bytes);
+            assert!(compressed || dropped[..3] == [0; 3], "{path} {number} is in {:02x?}", sent.bytes);
             found += usize::from(!compressed);
         }
     }
@@ -309,10 +383,7 @@ fn names_of_earlier_records_are_known_without_trees() {
 fn a_number_whose_place_is_found_compares_as_in_the_tree() {
     let mut bench = Bench::new();
     let (mut random, mut asked) = (common::random(), 0);
-    for sent in [DIRTSAND, MOSS].into_iter().flat_map(material::messages) {
-        if !(1..4096).contains(&sent.bytes.len()) {
-            continue;
-        }
+    for sent in short_messages(&[DIRTSAND, MOSS]) {
         for _ in 0..4 {
             bench.tree.clear();
             bench.ask((&sent.service, sent.from), &sent.bytes, &[], &mut []);

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use crate::material::{DIRTSAND, MOSS};
 use crate::plasma::unpacked;
 use moulsniff::proto::{PROTOCOLS, load_tables};
-use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables, parse_hex};
+use moulsniff::table::{Evaluator, Outcome, PaddedBytes, ServiceId, Tables, parse_hex};
 use moulsniff::tree::{Deferring, Kind, Outline, Tree, mark};
 use serde_json::Value;
 
@@ -24,11 +24,14 @@ struct Bench {
     /// Reads what the first one deferred. It knows no earlier message.
     later: Evaluator,
     later_tree: Tree,
+    rest: Outline,
     /// Messages whose outlines had all there is to know: as they were sent, those of them with a compressed region, and changed ones.
     whole: usize,
     regions: usize,
     changed: usize,
     deferred: usize,
+    /// Deferred parts that were passed over by themselves.
+    read_on: usize,
 }
 
 impl Bench {
@@ -40,8 +43,8 @@ impl Bench {
         let (tree, outline, later, later_tree) =
             (Tree::default(), Outline::default(), Evaluator::default(), Tree::default());
         let tables = load_tables(*moul, &[]).unwrap();
-        let (whole, regions, changed, deferred) = (0, 0, 0, 0);
-        Bench { tables, evaluator, tree, outline, later, later_tree, whole, regions, changed, deferred }
+        let (rest, whole, regions, changed, deferred, read_on) = (Outline::default(), 0, 0, 0, 0, 0);
+        Bench { tables, evaluator, tree, outline, later, later_tree, rest, whole, regions, changed, deferred, read_on }
     }
 
     /// Reads a message into a tree and into an outline; whether the outline has all there is to know.
@@ -70,19 +73,34 @@ impl Bench {
 
     /// Reads a message as far as it has to be read at once. Whoever reads it later, and knows no earlier message, says the same of it.
     fn defer(&mut self, (service, sender): (ServiceId, usize), bytes: &[u8]) {
-        let Bench { tables, evaluator, tree, outline, later, later_tree, .. } = self;
+        let Bench { tables, evaluator, tree, outline, later, later_tree, rest, .. } = self;
         outline.set_deferring(Deferring::Only);
         let said = evaluator.deferred(tables, service, sender, bytes, outline);
-        let (deferred, context) = (outline.is_deferred(), outline.context().cloned());
+        let (part, context) = (outline.deferred(), outline.context().cloned());
         outline.set_deferring(Deferring::Never);
         let Some(outcome) = said else { return };
-        assert!(deferred && outline.is_whole());
+        assert!(outline.is_whole());
+        let part = part.unwrap();
         assert_eq!(outcome, evaluator.message(tables, service, sender, bytes, tree), "{bytes:02x?}");
-        let Outcome::Message(_, length) = outcome else { panic!("{outcome:?}") };
+        let Outcome::Message(id, length) = outcome else { panic!("{outcome:?}") };
         later.context = context;
-        assert_eq!(outcome, later.message(tables, service, sender, &bytes[..length], later_tree), "{bytes:02x?}");
         let all = |tree: &Tree| format!("{:?} {:?}", tree.nodes(), tree.problems());
-        assert_eq!(all(later_tree), all(tree), "{bytes:02x?}");
+        // What is behind a message changes nothing.
+        for behind in [&[][..], &[0xff; 24], bytes] {
+            let bytes = &[&bytes[..length], behind].concat();
+            let padded = PaddedBytes { bytes, length };
+            assert_eq!(outcome, later.padded(tables, service, sender, padded, later_tree), "{bytes:02x?}");
+            assert_eq!(all(later_tree), all(tree), "{bytes:02x?}");
+            let said = later.padded(tables, service, sender, padded, outline);
+            if outline.is_whole() {
+                assert_eq!((said, outline.len()), (outcome, tree.len()), "{bytes:02x?}");
+            }
+            // Read on from where the first outline ends, it is the same outline.
+            if later.deferred_part(tables, id, part, padded, rest) {
+                assert_eq!(all_facts(rest), all_facts(outline), "{bytes:02x?}");
+                self.read_on += 1;
+            }
+        }
         self.deferred += 1;
     }
 
@@ -106,6 +124,12 @@ impl Bench {
     }
 }
 
+/// Everything that an outline says.
+fn all_facts(outline: &Outline) -> String {
+    let facts = [outline.is_whole(), outline.is_nameless(), outline.is_captured(), outline.is_aligned()];
+    format!("{} {facts:?} {:?} {:?}", outline.len(), outline.problems(), outline.classes())
+}
+
 #[test]
 fn an_outline_and_a_tree_agree() {
     let mut bench = Bench::new();
@@ -120,10 +144,10 @@ fn an_outline_and_a_tree_agree() {
             }
         }
     }
-    let Bench { whole, changed, regions, deferred, .. } = bench;
+    let Bench { whole, changed, regions, deferred, read_on, .. } = bench;
     // Else nothing was compared.
     assert!(whole > 300 && changed > 5000 && regions > 10, "{whole} {changed} {regions} of {}", seen.len());
-    assert!(deferred > 5000, "{deferred}");
+    assert!(deferred > 5000 && read_on > 5000, "{deferred} {read_on}");
 }
 
 /// Every class in the forms of several programs, some of which only a dialect fits.
@@ -144,6 +168,7 @@ fn they_agree_about_every_class_of_message() {
             bench.read_changed(asked, &[head, inner].concat(), &mut random);
         }
     }
-    let Bench { whole, changed, deferred, .. } = bench;
-    assert!(whole > 300 && changed > 5000 && deferred > 5000, "{whole} {changed} {deferred}");
+    let Bench { whole, changed, deferred, read_on, .. } = bench;
+    assert!(whole > 300 && changed > 5000, "{whole} {changed}");
+    assert!(deferred > 5000 && read_on > 5000, "{deferred} {read_on}");
 }

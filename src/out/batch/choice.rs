@@ -4,7 +4,7 @@
 
 use super::head::{BatchedBody, Fate, FieldsAt, Head, Unread, record};
 use super::{
-    AHEAD, Batch, BatchReading, Counting, MessageToCount, OutlineReader, TablesByName, keep_tree, message_bytes,
+    AHEAD, Batch, BatchReading, Counting, MessageToCount, OutlineReader, TablesByName, message_bytes, padded_bytes,
 };
 use crate::captured::Captured;
 use crate::out::tree::{AnnotationRange, Annotations, Annotator};
@@ -36,10 +36,9 @@ impl Batch {
         self.each_head(|batch, head| {
             if head.fate == Fate::Open {
                 batch.choose_one(head, &mut tables, reading, counting);
-                batch.keep_read(head, reading.reader, &mut ahead);
+                batch.keep_read(head, &mut ahead);
             }
         });
-        self.expected = self.trees.len();
     }
 
     fn choose_one(
@@ -49,6 +48,12 @@ impl Batch {
         reading: &mut BatchReading<'_>,
         counting: Option<Counting<'_>>,
     ) {
+        if let BatchedBody::Message { bytes, fields: FieldsAt::Outline(..), once, .. } = head.what {
+            head.fate = Fate::Chosen;
+            let message = MessageToCount { stream: head.stream, from: head.from, length: bytes.1 - bytes.0, once };
+            counting.map(|counting| self.sums.outlined(&message, &mut self.no_outline, counting));
+            return;
+        }
         if let Some(fate) = self.judge_outline(head, tables, reading, counting) {
             head.fate = fate;
             if reading.outlines
@@ -65,7 +70,7 @@ impl Batch {
             Some(choice) if choice.wants_names() => {}
             Some(choice) => {
                 let mut fate = Fate::Open;
-                self.show(head, tables, reading.reader, |record| fate = fate_of(record, choice, reading.learns));
+                self.show(head, tables, |record| fate = fate_of(record, choice, reading.learns));
                 head.fate = fate;
             }
         }
@@ -94,9 +99,8 @@ impl Batch {
         else {
             return None;
         };
-        let (FieldsAt::Unread(Unread { id, context }), Some(tables)) = (fields, tables.of(head.protocol)) else {
-            return None;
-        };
+        let (FieldsAt::Unread(unread), Some(tables)) = (fields, tables.of(head.protocol)) else { return None };
+        let Unread { id, context, .. } = unread;
         let BatchReading { reader, choice, learns, outlines, .. } = reading;
         // A choice asks for the keys of a reply, which only a record with a tree has.
         if choice.is_some_and(|choice| {
@@ -104,9 +108,9 @@ impl Batch {
         }) {
             return None;
         }
-        let bytes = message_bytes(&self.bytes, bytes);
+        let (bytes, padded) = (message_bytes(&self.bytes, bytes), padded_bytes(&self.bytes, bytes));
         reader.set_context(context.and_then(|context| self.contexts.get(context)));
-        if !reader.read_outline(tables, id, head.from, bytes) || *learns && !reader.outline.is_nameless() {
+        if !reader.read_outline(tables, unread, head.from, padded) || *learns && !reader.outline.is_nameless() {
             return None;
         }
         let direction = self.directions.get(head.direction)?;
@@ -127,14 +131,14 @@ impl Batch {
         Some(if kept { Fate::Chosen } else { Fate::Passed })
     }
 
-    /// Moves the tree that a message was read into to the others, unless these take too much memory or the message is not needed any more.
-    fn keep_read(&mut self, head: &mut Head, reader: &mut OutlineReader, ahead: &mut usize) {
+    /// Keeps the tree that a message was read into, unless these take too much memory or the message is not needed any more.
+    pub(super) fn keep_read(&mut self, head: &mut Head, ahead: &mut usize) {
         if let BatchedBody::Message { fields: fields @ FieldsAt::Unread(_), .. } = &mut head.what
             && head.fate != Fate::Passed
             && *ahead < AHEAD
         {
-            *ahead += reader.tree.size();
-            *fields = keep_tree(&mut self.trees, &mut self.spare, reader);
+            *ahead += self.trees.free().size();
+            *fields = FieldsAt::Tree(self.trees.use_free());
         }
     }
 
@@ -149,7 +153,7 @@ impl Batch {
             }
             let (mut annotations, mut fate) = (AnnotationRange::default(), head.fate);
             batch.prepare(head, &mut tables, reading.reader, None);
-            batch.show(head, &mut tables, reading.reader, |record| {
+            batch.show(head, &mut tables, |record| {
                 annotations = history.see(record, &mut store);
                 if let (Fate::Open, Some(choice)) = (fate, reading.choice) {
                     fate = if choice.keeps(record, store.get(annotations)) { Fate::Chosen } else { Fate::Heard };

@@ -8,6 +8,7 @@ use crate::out::tree::AnnotationRange;
 use crate::proto::{Reply, Side};
 use crate::record::{Counts, EndedBy, Record, RoundTrips};
 use crate::table::MessageId;
+use crate::tree::DeferredPart;
 
 /// A record without what it refers to.
 pub(super) struct Head {
@@ -74,6 +75,8 @@ pub(super) struct Unread {
     pub(super) id: MessageId,
     /// What it has to be read with, by its place in the batch.
     pub(super) context: Option<usize>,
+    /// The part of it that its outline leaves out.
+    pub(super) part: Option<DeferredPart>,
 }
 
 /// Start and end in one of the vectors.

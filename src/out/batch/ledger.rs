@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::facts::StreamMap;
 use crate::hashing::SeededMap;
 use crate::proto::{Side, Transport};
 use crate::session::{Counts, SaidOnce};
@@ -70,11 +71,8 @@ impl Counting<'_> {
 /// The sums of one batch.
 #[derive(Default)]
 pub(super) struct BatchSums {
-    /// All streams but the last one.
-    streams: SeededMap<StreamNumber, StreamSums>,
-    /// The stream of the last message: mostly that of the next one, too.
-    last: Option<(StreamNumber, StreamSums)>,
-    totals: MessageTotals,
+    streams: StreamMap<StreamSums>,
+    problems: ProblemCounts,
 }
 
 impl BatchSums {
@@ -84,8 +82,9 @@ impl BatchSums {
         let said = once.filter(|text| has_note(tree.problems(), text));
         let keeps_first = said.is_some_and(|text| self.once(stream, counting).in_tree(text, from, tree));
         // The payload was counted when it came.
-        self.add(message, Counts { payload: 0, ..Counts::of_message(tree, length) });
-        self.totals.problems.add(tree.problems());
+        let bytes = Counts { payload: 0, ..Counts::of_message(tree, length) };
+        self.streams.of(stream).bytes(from).add(bytes);
+        self.problems.add(tree.problems());
         keeps_first
     }
 
@@ -100,23 +99,14 @@ impl BatchSums {
             }
             once.add_left_out(from, outline.leave_out(text));
         }
-        self.add(message, Counts { explained: length as u64, ..Counts::default() });
-        self.totals.problems.add(outline.problems());
+        self.streams.of(stream).bytes(from).explained += length as u64;
+        self.problems.add(outline.problems());
         true
-    }
-
-    /// The sums of a stream.
-    fn of(&mut self, stream: StreamNumber) -> &mut StreamSums {
-        if self.last.as_ref().is_none_or(|last| last.0 != stream) {
-            let sums = self.streams.remove(&stream).unwrap_or_default();
-            self.streams.extend(self.last.replace((stream, sums)));
-        }
-        &mut self.last.get_or_insert((stream, StreamSums::default())).1
     }
 
     /// What is known of the note that a stream's messages have once.
     fn once(&mut self, stream: StreamNumber, counting: Counting<'_>) -> &mut SaidOnce {
-        let once = &mut self.of(stream).once;
+        let once = &mut self.streams.of(stream).once;
         if !once.is_said() && counting.before(stream).once.is_said() {
             once.set_said();
         }
@@ -125,22 +115,17 @@ impl BatchSums {
 
     /// A stream is over: its sums are not needed after this batch.
     pub(super) fn over(&mut self, stream: StreamNumber) {
-        self.of(stream).over = true;
-    }
-
-    fn add(&mut self, message: &MessageToCount, bytes: Counts) {
-        self.totals.bytes.add(bytes);
-        self.of(message.stream).bytes(message.from).add(bytes);
+        self.streams.of(stream).over = true;
     }
 
     /// How many notes of a side's messages of a stream were left out so far.
     pub(super) fn left_out(&mut self, stream: StreamNumber, from: Side, counting: Counting<'_>) -> u64 {
-        counting.before(stream).once.left_out(from) + self.of(stream).once.left_out(from)
+        counting.before(stream).once.left_out(from) + self.streams.of(stream).once.left_out(from)
     }
 
     /// A direction ended. Returns the bytes of all its messages.
     pub(super) fn end(&mut self, stream: StreamNumber, from: Side, counting: Counting<'_>) -> Counts {
-        let sums = self.of(stream);
+        let sums = self.streams.of(stream);
         let mut bytes = *counting.before(stream).bytes(from);
         bytes.add(*sums.bytes(from));
         bytes
@@ -220,9 +205,9 @@ impl Ledger {
 impl LedgerState {
     fn add(&mut self, sums: &BatchSums) {
         self.next += 1;
-        self.totals.bytes.add(sums.totals.bytes);
-        self.totals.problems.add_counts(sums.totals.problems);
-        for (id, more) in sums.streams.iter().chain(sums.last.iter().map(|(id, more)| (id, more))) {
+        self.totals.problems.add_counts(sums.problems);
+        for (id, more) in sums.streams.iter() {
+            more.bytes.iter().for_each(|bytes| self.totals.bytes.add(*bytes));
             let stream = self.streams.entry(*id).or_default();
             stream.add(more);
             if stream.over {

@@ -9,6 +9,7 @@ mod head;
 mod ledger;
 mod outline_reader;
 mod replay;
+mod trees;
 
 use std::sync::Arc;
 
@@ -19,11 +20,13 @@ pub use ledger::{Counting, Ledger, MessageTotals, StreamNumber};
 pub use outline_reader::OutlineReader;
 use outline_reader::TablesByName;
 pub use replay::{EndedStream, Replay};
+use trees::BatchTrees;
 
 use super::tree::{AnnotationRange, AnnotationStore, Annotations};
 use crate::captured::Captured;
 use crate::proto::{Event, LazyTables, Message, Side};
 use crate::record::{Body, Outlined, Record};
+use crate::table::PaddedBytes;
 use crate::tree::{Node, Outline, SharedContext, Tree};
 
 /// Bytes that the tree of a deferred message takes for each byte of the message, roughly: what game traffic takes.
@@ -32,6 +35,17 @@ const TREE_BYTES: usize = 16;
 const AHEAD: usize = 8 << 20;
 /// Bytes that an event takes with its texts, roughly.
 const EVENT: usize = 512;
+
+/// What becomes of the messages in a batch that came as outlines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Most of them are read into trees.
+    Trees,
+    /// Some of them may be read into trees: those whose fields decide whether they are wanted.
+    Choice,
+    /// Whole outlines are enough.
+    Outlines,
+}
 
 /// Records, in the order in which they were added.
 #[derive(Default)]
@@ -42,13 +56,9 @@ pub struct Batch {
     last: [usize; 2],
     last_name: Range,
     /// The trees of messages. The last message's tree is missing until [`take`](Batch::take) brings it.
-    trees: Vec<Tree>,
-    /// How many trees there will be once all messages are read.
-    expected: usize,
+    trees: BatchTrees,
     /// Bytes of the contents of all trees, including messages that are not read yet.
     tree_bytes: usize,
-    /// Trees to be used again.
-    spare: Vec<Tree>,
     /// The outlines of messages that stay outlines, and those to be used again.
     outlines: Vec<Outline>,
     spare_outlines: Vec<Outline>,
@@ -72,8 +82,7 @@ impl Batch {
     pub fn push(&mut self, record: &Record<'_>) {
         let what = match &record.body {
             Body::Message { message, tree, .. } => {
-                let fields = FieldsAt::Tree(self.expected);
-                self.expected += 1;
+                let fields = FieldsAt::Tree(self.trees.await_next());
                 self.tree_bytes += tree.size();
                 self.message(message, fields)
             }
@@ -90,14 +99,19 @@ impl Batch {
     }
 
     /// Adds a message that came as an outline.
-    pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
+    pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>, purpose: Purpose) {
         let Outlined { message, id, outline, .. } = record.body;
-        self.tree_bytes += match outline.is_deferred() {
-            true => message.bytes.len() * TREE_BYTES,
-            false => outline.len() as usize * size_of::<Node>(),
+        let (part, context) = (outline.deferred(), outline.context().map(|context| self.context(context)));
+        self.tree_bytes += match (purpose, part) {
+            (Purpose::Trees, Some(_)) => message.bytes.len() * TREE_BYTES,
+            (Purpose::Trees, None) => outline.len() as usize * size_of::<Node>(),
+            _ => 0,
         };
-        let context = outline.context().map(|context| self.context(context));
-        let what = self.message(message, FieldsAt::Unread(Unread { id, context }));
+        let fields = match (purpose, part) {
+            (Purpose::Outlines, None) if outline.problems().is_empty() => FieldsAt::Outline(None, id),
+            _ => FieldsAt::Unread(Unread { id, context, part }),
+        };
+        let what = self.message(message, fields);
         self.head(record, what);
     }
 
@@ -141,25 +155,18 @@ impl Batch {
 
     /// Takes the tree of the message that was added last, and leaves an unused one in its place. Its content is arbitrary.
     pub fn take(&mut self, tree: &mut Tree) {
-        if self.trees.len() < self.expected {
-            let another = self.spare.pop().unwrap_or_default();
-            self.trees.push(std::mem::replace(tree, another));
-        }
+        self.trees.take(tree);
     }
 
     /// Reads the messages that came as outlines, as long as their trees do not take too much memory.
     pub fn read(&mut self, tables: &[LazyTables], reader: &mut OutlineReader) {
         let (mut tables, mut ahead) = (TablesByName::new(tables), 0);
-        for head in &mut self.heads {
-            let BatchedBody::Message { bytes, fields, counted: None, .. } = &mut head.what else { continue };
-            let FieldsAt::Unread(unread) = *fields else { continue };
-            let Some(tables) = tables.of(head.protocol).filter(|_| ahead < AHEAD) else { continue };
-            reader.set_context(unread.context.and_then(|context| self.contexts.get(context)));
-            reader.read(tables, unread.id, head.from, message_bytes(&self.bytes, *bytes));
-            ahead += reader.tree.size();
-            *fields = keep_tree(&mut self.trees, &mut self.spare, reader);
-        }
-        self.expected = self.trees.len();
+        self.each_head(|batch, head| {
+            if ahead < AHEAD {
+                batch.prepare(head, &mut tables, reader, None);
+                batch.keep_read(head, &mut ahead);
+            }
+        });
     }
 
     /// Counts what is in the messages added so far, and chooses among the records. Returns how many notes of a side's messages of a stream were left out in all.
@@ -196,7 +203,7 @@ impl Batch {
             if matches!(head.fate, Fate::Open | Fate::Chosen) {
                 batch.prepare(head, &mut tables, reading.reader, counting);
                 let annotations = batch.annotation_store.get(head.annotations);
-                batch.show(head, &mut tables, reading.reader, |record| write(record, annotations));
+                batch.show(head, &mut tables, |record| write(record, annotations));
             }
         });
     }
@@ -236,10 +243,11 @@ impl Batch {
         let tree = match fields {
             FieldsAt::Tree(at) if counting.is_some() && counted.is_none() => self.trees.get_mut(at),
             FieldsAt::Tree(_) | FieldsAt::Outline(..) => return,
-            FieldsAt::Unread(Unread { id, context }) => tables.of(head.protocol).map(|tables| {
+            FieldsAt::Unread(Unread { id, context, .. }) => tables.of(head.protocol).map(|tables| {
                 reader.set_context(context.and_then(|context| self.contexts.get(context)));
-                reader.read(tables, id, from, message_bytes(&self.bytes, bytes));
-                &mut reader.tree
+                let tree = self.trees.free();
+                reader.read(tables, id, from, padded_bytes(&self.bytes, bytes), tree);
+                tree
             }),
         };
         let Some(tree) = tree else { return };
@@ -253,7 +261,8 @@ impl Batch {
         }
     }
 
-    fn show(&self, head: &Head, tables: &mut TablesByName<'_>, reader: &OutlineReader, to: impl FnOnce(&Record<'_>)) {
+    /// Calls `to` with a record. A message that is still only in its bytes has to be the last one that was [prepared](Batch::prepare).
+    fn show(&self, head: &Head, tables: &mut TablesByName<'_>, to: impl FnOnce(&Record<'_>)) {
         let Head { from, protocol, .. } = *head;
         let Some(direction) = self.directions.get(head.direction) else { return };
         let message;
@@ -262,7 +271,7 @@ impl Batch {
                 let Some(tables) = tables.of(protocol) else { return };
                 let tree = match fields {
                     FieldsAt::Tree(at) => self.trees.get(at),
-                    FieldsAt::Unread(_) => Some(&reader.tree),
+                    FieldsAt::Unread(_) => self.trees.get_free(),
                     FieldsAt::Outline(..) => None,
                 };
                 let Some(tree) = tree else { return };
@@ -301,9 +310,8 @@ impl Batch {
         self.heads.shrink_to(keep / size_of::<Head>());
         self.directions.clear();
         self.directions.shrink_to(keep / size_of::<RecordDirection>());
-        self.expected = 0;
         self.tree_bytes = 0;
-        self.keep_trees(keep * 4);
+        self.trees.clear(keep * 4);
         self.annotation_store.clear(keep);
         self.events.clear();
         self.bytes.clear();
@@ -315,19 +323,6 @@ impl Batch {
         self.text.clear();
         self.text.shrink_to(keep);
         self.last_name = Range::default();
-    }
-
-    /// Retains trees to be used again, up to `keep` bytes.
-    fn keep_trees(&mut self, keep: usize) {
-        self.spare.append(&mut self.trees);
-        let mut left = keep;
-        self.spare.retain(|tree| match left.checked_sub(size_of::<Tree>() + tree.allocated()) {
-            Some(rest) => {
-                left = rest;
-                true
-            }
-            None => false,
-        });
     }
 
     /// Copies a name into the batch, if it is not that of the last message.
@@ -364,15 +359,14 @@ pub struct BatchReading<'r> {
     pub outlines: bool,
 }
 
-/// Moves the reader's tree to the others.
-fn keep_tree(trees: &mut Vec<Tree>, spare: &mut Vec<Tree>, reader: &mut OutlineReader) -> FieldsAt {
-    trees.push(std::mem::replace(&mut reader.tree, spare.pop().unwrap_or_default()));
-    FieldsAt::Tree(trees.len() - 1)
-}
-
 /// The bytes of a message, of those of all.
 fn message_bytes(all: &[u8], place: Range) -> &[u8] {
     all.get(place.0..place.1).unwrap_or(&[])
+}
+
+/// The bytes of a message, with those of the messages behind it.
+fn padded_bytes(all: &[u8], place: Range) -> PaddedBytes<'_> {
+    PaddedBytes { bytes: all.get(place.0..).unwrap_or(&[]), length: place.1 - place.0 }
 }
 
 #[cfg(test)]
@@ -414,7 +408,7 @@ mod tests {
             once: None,
         };
         let mut batch = Batch::default();
-        batch.outline(&Record {
+        let record = Record {
             number: 1,
             at: Moment::default(),
             transport: Transport::Tcp,
@@ -426,7 +420,8 @@ mod tests {
             service: "game",
             round_trips: RoundTrips::default(),
             body: Outlined { message: &message, id, tables: tables[0].get(), outline: &outline },
-        });
+        };
+        batch.outline(&record, Purpose::Trees);
         let mut found = Vec::new();
         let reader = &mut OutlineReader::new(limits);
         batch.each(

@@ -4,15 +4,15 @@
 
 use std::sync::Arc;
 
+use super::head::Unread;
 use crate::proto::LazyTables;
 use crate::session::Side;
-use crate::table::{Evaluator, MessageId, MessageLimits, Tables};
+use crate::table::{Evaluator, MessageId, MessageLimits, PaddedBytes, Tables};
 use crate::tree::{Outline, SharedContext, Tree};
 
 /// Reads messages that came as outlines, from their bytes.
 pub struct OutlineReader {
     evaluator: Evaluator,
-    pub(super) tree: Tree,
     pub(super) outline: Outline,
 }
 
@@ -21,7 +21,7 @@ impl OutlineReader {
     pub fn new(limits: MessageLimits) -> OutlineReader {
         let mut evaluator = Evaluator::default();
         evaluator.limits = limits;
-        OutlineReader { evaluator, tree: Tree::new(), outline: Outline::default() }
+        OutlineReader { evaluator, outline: Outline::default() }
     }
 
     /// Sets what messages are read with, if they need it.
@@ -33,16 +33,26 @@ impl OutlineReader {
         }
     }
 
-    pub(super) fn read(&mut self, tables: &Tables, id: MessageId, from: Side, bytes: &[u8]) {
-        let Some(def) = tables.message(id) else { return self.tree.clear() };
-        self.evaluator.message(tables, def.service, from.index(), bytes, &mut self.tree);
+    /// Reads a message into a tree.
+    pub(super) fn read(&mut self, tables: &Tables, id: MessageId, from: Side, bytes: PaddedBytes<'_>, tree: &mut Tree) {
+        let Some(def) = tables.message(id) else { return tree.clear() };
+        self.evaluator.padded(tables, def.service, from.index(), bytes, tree);
     }
 
-    /// Reads a message into an outline. Returns whether that is all there is to know.
-    pub(super) fn read_outline(&mut self, tables: &Tables, id: MessageId, from: Side, bytes: &[u8]) -> bool {
+    /// Reads a message into an outline, of which `part` is what another outline left out. Returns whether that is all there is to know.
+    pub(super) fn read_outline(
+        &mut self,
+        tables: &Tables,
+        Unread { id, part, .. }: Unread,
+        from: Side,
+        bytes: PaddedBytes<'_>,
+    ) -> bool {
+        let OutlineReader { evaluator, outline } = self;
         let Some(def) = tables.message(id) else { return false };
-        self.evaluator.message(tables, def.service, from.index(), bytes, &mut self.outline);
-        self.outline.is_whole()
+        if !part.is_some_and(|part| evaluator.deferred_part(tables, id, part, bytes, outline)) {
+            evaluator.padded(tables, def.service, from.index(), bytes, outline);
+        }
+        outline.is_whole()
     }
 }
 

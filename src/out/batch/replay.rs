@@ -70,16 +70,17 @@ impl Batch {
     pub fn replay(&mut self, reading: &mut BatchReading<'_>, to: &mut dyn Replay) {
         let (mut tables, mut ended) =
             (TablesByName::new(reading.tables), std::mem::take(&mut self.ended).into_iter().peekable());
-        let mut at = 0;
+        let (mut at, mut next_end) = (0, ended.peek().map(|(before, _)| *before));
         self.each_head(|batch, head| {
-            while let Some((_, over)) = ended.next_if(|(before, _)| *before <= at) {
-                to.stream_over(over);
+            while next_end.is_some_and(|before| before <= at) {
+                ended.next().into_iter().for_each(|(_, over)| to.stream_over(over));
+                next_end = ended.peek().map(|(before, _)| *before);
             }
             at += 1;
             let kept = head.fate == Fate::Chosen;
             if !batch.replay_outline(head, &mut tables, kept, to) {
                 batch.prepare(head, &mut tables, reading.reader, None);
-                batch.show(head, &mut tables, reading.reader, |record| to.record(record, kept));
+                batch.show(head, &mut tables, |record| to.record(record, kept));
             }
         });
         ended.for_each(|(_, over)| to.stream_over(over));

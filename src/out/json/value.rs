@@ -135,7 +135,7 @@ fn is_too_deep(open: &[OpenPart; 256], depth: u8, last: [OpenPart; 2]) -> bool {
 /// What is cached for `tables`; made when they are met first.
 #[inline(always)]
 pub(super) fn cache<'a>(caches: &'a mut TableCaches, tables: &Tables) -> &'a mut TableCache {
-    let meaning = |tables: &Tables, ty| tables.type_op(ty).symbols.map_or(0, |symbols| symbols.0 + 1);
+    let meaning = |tables: &Tables, ty| tables.type_op(ty).symbols().map_or(0, |symbols| symbols.0 + 1);
     caches.of(tables, key, meaning)
 }
 

@@ -466,7 +466,7 @@ fn is_integer(kind: Kind) -> bool {
 /// Whether the page says what an integer's value means.
 fn has_meaning(tables: &Tables, node: &Node) -> bool {
     let op = tables.type_op(node.ty);
-    is_integer(node.kind) && node.kind != Kind::Bool && (op.symbols.is_some() || op.shown)
+    is_integer(node.kind) && node.kind != Kind::Bool && (op.symbols().is_some() || op.shown)
 }
 
 /// Whether compressing these bytes would hardly make them smaller. Of 256 bytes among them, 162 different ones are expected if they are random, and far fewer

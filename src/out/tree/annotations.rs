@@ -4,6 +4,7 @@
 use super::annotation_store::{AnnotationRange, AnnotationStore, Annotations};
 use super::inferred::{InferenceMessage, NameInference};
 use crate::out::{Body, Outlined, Record, Zone};
+use crate::table::OutlineOf;
 
 /// A record's time in nanoseconds since 1970. Times beyond the year 2262 wrap around; only differences are used.
 fn nanoseconds<B>(record: &Record<'_, B>) -> i64 {
@@ -112,7 +113,7 @@ impl RecordAnnotator {
     pub fn learns_from(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
         let Outlined { id, tables, outline, .. } = record.body;
         let layout = tables.message(id).and_then(|def| def.layout);
-        self.annotator.names.learns_from(tables, layout, outline)
+        self.annotator.names.learns_from(tables, OutlineOf { layout, outline })
     }
 
     /// The annotations of the next record.

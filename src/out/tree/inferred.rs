@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use super::annotation_store::AnnotationStore;
 pub(super) use super::known_names::InferenceMessage;
 use super::known_names::{KnownNames, number_of, tables_id};
-use super::roles::{ENTERED, NAME, NUMBER, TeachingLayouts, role, roles, walk};
+use super::roles::{ENTERED, NAME, NUMBER, role, roles, teaches, walk};
 use super::stream_places::{StreamPlaces, is_entered, role_of_place};
-use crate::table::{LayoutId, PlaceRole, Tables};
-use crate::tree::{Kind, Node, Outline, Sym, TextKind, Tree, decode_text, mark};
+use crate::table::{OutlineOf, PlaceRole, Tables, TablesAnswers};
+use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
 /// How many names from requests wait for a reply, in all and of one request.
 const ASKED: usize = 2048;
@@ -32,7 +32,8 @@ pub(super) struct NameInference {
     /// Whether one of these numbers is a place that the client enters.
     enters: bool,
     text: String,
-    teaching: TeachingLayouts,
+    /// Which layouts may have a field that gives a name to a number.
+    teaching: TablesAnswers,
 }
 
 impl NameInference {
@@ -48,8 +49,8 @@ impl NameInference {
     }
 
     /// Whether something may be learned from a message of which only the outline was read. It answers nothing.
-    pub(super) fn learns_from(&mut self, tables: &Tables, layout: Option<LayoutId>, outline: &Outline) -> bool {
-        self.teaching.teaches(tables, layout, outline)
+    pub(super) fn learns_from(&mut self, tables: &Tables, read: OutlineOf<'_>) -> bool {
+        self.teaching.reaches(tables, read, &|_, ty| teaches(tables, ty))
     }
 
     /// Learns from a message, and adds the names of its numbers to `store`: those given by earlier messages or by the request it

@@ -3,7 +3,7 @@
 use super::super::json;
 use super::super::paint::Style;
 use super::super::problem::any_name;
-use super::super::scratch::{SCRATCH_BYTES, TextWriter};
+use super::super::scratch::{SCRATCH_BYTES, TextWriter, short_digits};
 use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::{ValueKey, ValueTexts};
 use super::TreeOptions;
@@ -76,7 +76,7 @@ fn label(name: &str, out: &mut Vec<u8>) -> bool {
 /// The number under which the texts of a type's values are cached; 0 if they have no texts.
 fn meaning_of(tables: &Tables, ty: TypeRef) -> u32 {
     let op = tables.type_op(ty);
-    if op.symbols.is_some() || op.shown { ty.0 + 1 } else { 0 }
+    if op.symbols().is_some() || op.shown { ty.0 + 1 } else { 0 }
 }
 
 /// Everything that writing the lines of one message needs.
@@ -280,7 +280,10 @@ impl Lines<'_> {
     #[inline(always)]
     fn number(&self, node: &Node, value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
         match self.meaning(node) {
-            0 => w.number(node.value),
+            0 => match w.spare::<8>().and_then(|room| short_digits(room, node.value)) {
+                Some(used) => w.advance(used),
+                None => w.long_number(node.value),
+            },
             meaning => self.explained(meaning, node, value_texts, w),
         }
     }

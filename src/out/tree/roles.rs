@@ -1,8 +1,8 @@
 //! Finds the fields of a message that name things or are their numbers, by their types. It knows tables and trees, and remembers nothing.
 
 use super::stream_places::{is_entered, role_of_place};
-use crate::table::{LayoutAnswers, LayoutId, ReadAs, Tables, TypeDef};
-use crate::tree::{Node, Outline, TypeRef, mark};
+use crate::table::{ReadAs, Tables, TypeDef};
+use crate::tree::{Node, TypeRef, mark};
 
 /// The roles of a type, as bits: its values identify things, or name them.
 pub(super) const NUMBER: u8 = 1;
@@ -21,40 +21,55 @@ pub(super) fn role(def: &TypeDef) -> u8 {
 
 /// The roles of each type of some tables.
 pub(super) fn roles(tables: &Tables) -> Vec<u8> {
-    let defs: Vec<&TypeDef> = (0..).map_while(|ty| tables.type_def(TypeRef(ty))).collect();
-    let mut roles: Vec<u8> = defs.iter().map(|def| role(def)).collect();
+    let types = || (0..tables.type_count()).map(TypeRef);
+    let own = |ty| if tables.is_telling(ty) { tables.type_def(ty).map_or(0, role) } else { 0 };
+    let mut roles: Vec<u8> = types().map(own).collect();
     // Nodes that code makes may have no type.
     roles.iter_mut().take(1).for_each(|role| *role |= WITHIN);
+    let mut open: Vec<(TypeRef, ReadAs)> = types().filter_map(|ty| Some((ty, tables.read_of(ty)?))).collect();
+    open.retain(|(_, read)| has_parts(read));
     // Each round finds the types one structure further out.
     loop {
-        let mut more = false;
-        for (ty, def) in (0..).zip(&defs) {
-            let known = roles.get(ty as usize).is_some_and(|role| role & WITHIN != 0);
-            if !known && has_within(tables, TypeRef(ty), def, &roles) {
-                roles.iter_mut().skip(ty as usize).take(1).for_each(|role| *role |= WITHIN);
-                more = true;
-            }
-        }
-        if !more {
+        let before = open.len();
+        open.retain(|(ty, read)| {
+            let found = has_within(tables, read, &roles);
+            roles.iter_mut().skip(ty.0 as usize).take(usize::from(found)).for_each(|role| *role |= WITHIN);
+            !found
+        });
+        if open.len() == before {
             return roles;
         }
     }
 }
 
-/// Whether names or numbers may lie within a type's values, as far as `roles` say so of the types in it.
-fn has_within(tables: &Tables, ty: TypeRef, def: &TypeDef, roles: &[u8]) -> bool {
+/// Whether anything else may lie within values that are read so.
+fn has_parts(read: &ReadAs) -> bool {
+    matches!(
+        read,
+        ReadAs::List { .. }
+            | ReadAs::NullOr { .. }
+            | ReadAs::Region(_)
+            | ReadAs::Layout { .. }
+            | ReadAs::Family(_)
+            | ReadAs::Value(_)
+            | ReadAs::Native { .. }
+    )
+}
+
+/// Whether names or numbers may lie within values that are read so, as far as `roles` say so of the types in them.
+fn has_within(tables: &Tables, read: &ReadAs, roles: &[u8]) -> bool {
     let any = |ty: TypeRef| roles.get(ty.0 as usize).is_some_and(|role| *role != 0);
-    match &def.read {
+    match read {
         ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => any(*of),
         ReadAs::Region(region) => region.inner.iter().any(|ty| any(*ty)),
-        ReadAs::Layout { .. } => tables.fields(ty).any(|(_, ty)| any(ty)),
+        ReadAs::Layout { layout, .. } => tables.layout_fields(*layout).any(|(_, ty)| any(ty)),
         ReadAs::Family(family) => tables.families().get(family.0 as usize).is_none_or(|family| {
             let layouts = family.members.iter().filter_map(|(_, layout)| tables.layout(*layout));
             any(family.of) || layouts.map(|layout| layout.ty).any(any)
         }),
         // Which types these have is known only when they are read.
         ReadAs::Value(_) => true,
-        ReadAs::Native { .. } => !tables.is_text(ty),
+        ReadAs::Native { .. } => !tables.reads_text(read),
         _ => false,
     }
 }
@@ -86,27 +101,8 @@ fn next_with_role<'a>(nodes: &'a [Node], mut from: u32, roles: &[u8]) -> Option<
     }
 }
 
-/// Which layouts may have a field that gives a name to a number, for each protocol's tables.
-#[derive(Default)]
-pub(super) struct TeachingLayouts {
-    known: Vec<(usize, LayoutAnswers)>,
-}
-
-impl TeachingLayouts {
-    /// Whether a message of which only the outline was read may have such a field.
-    pub(super) fn teaches(&mut self, tables: &Tables, layout: Option<LayoutId>, outline: &Outline) -> bool {
-        let id = std::ptr::from_ref(tables) as usize;
-        let at = self.known.iter().position(|(of, _)| *of == id).unwrap_or_else(|| {
-            self.known.push((id, LayoutAnswers::new(tables)));
-            self.known.len() - 1
-        });
-        let look = |layout| tables.may_reach(layout, &|_, ty| teaches(tables, ty));
-        self.known.get(at).is_none_or(|(_, answers)| answers.any(layout, outline, look))
-    }
-}
-
 /// Whether a name or a place may be learned from values of a type. What code makes may be anything.
-fn teaches(tables: &Tables, ty: TypeRef) -> bool {
+pub(super) fn teaches(tables: &Tables, ty: TypeRef) -> bool {
     tables.type_def(ty).is_some_and(|def| {
         let code = matches!(def.read, ReadAs::Native { .. }) && !tables.is_text(ty);
         code || !def.names.is_empty() || role_of_place(def).is_some()
@@ -119,50 +115,50 @@ mod tests {
 
     use super::*;
     use crate::proto::{PROTOCOLS, load_tables};
-    use crate::table::{Evaluator, ExampleOf, Sender, parse_hex};
+    use crate::table::{Evaluator, ExampleOf, MessageDef, Sender, parse_hex};
     use crate::tree::Tree;
+
+    /// Reads the message of each example of a protocol.
+    fn each_message(tables: &Tables, mut each: impl FnMut(&MessageDef, &Tree)) {
+        let (mut tree, mut evaluator) = (Tree::new(), Evaluator::default());
+        for example in tables.examples() {
+            let (ExampleOf::Message(id), Some(bytes)) = (example.of, parse_hex(&tables.example_bytes(example))) else {
+                continue;
+            };
+            let def = tables.message(id).unwrap();
+            let sender = usize::from(def.direction == Sender::Server);
+            evaluator.message(tables, def.service, sender, &bytes, &mut tree);
+            each(def, &tree);
+        }
+    }
 
     /// Else a filter that drops the message costs later records a name.
     #[test]
     fn a_message_that_names_something_or_tells_a_place_is_not_nameless() {
-        let (mut tree, mut evaluator, mut entered) = (Tree::new(), Evaluator::default(), 0);
+        let mut entered = 0;
         for protocol in PROTOCOLS {
             let tables = load_tables(*protocol, &[]).unwrap();
-            for example in tables.examples() {
-                let (ExampleOf::Message(id), Some(bytes)) = (example.of, parse_hex(&tables.example_bytes(example)))
-                else {
-                    continue;
-                };
-                let def = tables.message(id).unwrap();
-                let sender = usize::from(def.direction == Sender::Server);
-                evaluator.message(&tables, def.service, sender, &bytes, &mut tree);
+            each_message(&tables, |def, tree| {
                 let roles = tree.nodes().iter().filter_map(|node| tables.type_def(node.ty)).map(role);
                 let all = roles.fold(0, |all, role| all | role);
                 assert!(all & (NAME | ENTERED) == 0 || !tree.is_nameless(), "{}", tables.name(def.name));
                 entered += usize::from(all & ENTERED != 0);
-            }
+            });
         }
         assert!(entered > 0);
     }
 
     #[test]
     fn a_tree_lists_what_a_walk_through_it_finds() {
-        let (mut tree, mut evaluator, mut all) = (Tree::new(), Evaluator::default(), 0);
+        let mut all = 0;
         for protocol in PROTOCOLS {
             let tables = load_tables(*protocol, &[]).unwrap();
             let roles = roles(&tables);
             // A tree lists fields by the types of fields, not by those of the structures in them.
             let defs = tables.layouts().iter().filter_map(|layout| tables.type_def(layout.ty));
             assert!(defs.clone().all(|def| def.facts.is_none() && def.ids.is_empty() && def.names.is_empty()));
-            for example in tables.examples() {
-                let (ExampleOf::Message(id), Some(bytes)) = (example.of, parse_hex(&tables.example_bytes(example)))
-                else {
-                    continue;
-                };
-                let def = tables.message(id).unwrap();
-                let sender = usize::from(def.direction == Sender::Server);
-                evaluator.message(&tables, def.service, sender, &bytes, &mut tree);
-                let Some(fields) = tree.telling() else { continue };
+            each_message(&tables, |def, tree| {
+                let Some(fields) = tree.telling() else { return };
                 let listed: Vec<u32> = fields.map(|(index, _)| index).collect();
                 // A field and what it consists of may have the same facts: then the field alone is listed.
                 let facts = |node: &Node| tables.type_def(node.ty)?.facts.as_ref().map(|facts| format!("{facts:?}"));
@@ -181,7 +177,7 @@ mod tests {
                 of_walk.retain(|found| found.1 != 0);
                 all += of_walk.len();
                 assert_eq!(of_tree, of_walk, "{}", tables.name(def.name));
-            }
+            });
         }
         assert!(all > 50, "{all}");
     }

@@ -148,9 +148,9 @@ fn dump_bytes(all: &[u8], ties: &[(usize, bool)], paint: &Paint, out: &mut Vec<u
             let shown = if hidden { "**".to_string() } else { format!("{byte:02x}") };
             let _ = write!(out, " {}{shown}{}", colour.on, colour.off);
             let printable = !hidden && (0x20..0x7f).contains(byte);
-            text.push_str(&colour.on);
+            text.push_str(colour.on);
             text.push(if printable { char::from(*byte) } else { '.' });
-            text.push_str(&colour.off);
+            text.push_str(colour.off);
         }
         let _ = writeln!(out, "  {text}");
     }

@@ -4,7 +4,7 @@
 use super::super::{Context, Side};
 use crate::session::{Emit, SaidOnce};
 use crate::table::ServiceId;
-use crate::tree::{Outline, Problem};
+use crate::tree::Problem;
 
 /// The note of a text in Latin-1.
 pub(super) const LATIN_1: &str = "not UTF-8: read as Latin-1";
@@ -40,7 +40,8 @@ impl LatinTexts {
         if context.emit.defers() {
             let outline = context.outline.as_deref().filter(|_| read.outlined);
             let problems = outline.map_or(context.tree.problems(), |outline| outline.problems());
-            *read.from.of(&mut self.deferred) |= outline.is_some_and(Outline::is_deferred) || has_note(problems);
+            *read.from.of(&mut self.deferred) |=
+                outline.is_some_and(|outline| outline.deferred().is_some()) || has_note(problems);
             return read.outlined;
         }
         if read.outlined {

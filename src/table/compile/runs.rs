@@ -92,8 +92,8 @@ impl Building {
     fn done(self, next: u32) -> FixedRun {
         let Building { nodes, kept, bytes, checked, telling } = self;
         let marks = nodes.iter().fold(0, |all, node| all | node.node.marks);
-        let bools: Box<[u32]> =
-            nodes.iter().filter(|node| node.node.kind == Kind::Bool).map(|node| node.value.at).collect();
+        let bools: Box<[u32]> = nodes.iter().filter(|node| node.node.kind == Kind::Bool).map(|node| node.at).collect();
+        let signed = (0..).zip(&nodes).filter(|(_, node)| node.is_signed()).map(|(index, _)| index).collect();
         FixedRun {
             bytes,
             next,
@@ -102,6 +102,7 @@ impl Building {
             checked,
             nodes: nodes.into(),
             kept: kept.into(),
+            signed,
             bools,
             telling: telling.into(),
         }
@@ -113,7 +114,7 @@ impl Building {
         if op.telling {
             self.telling.push(self.nodes.len() as u32);
         }
-        self.add(value, Node { name, ty, bits, kind: op.scalar.kind, marks, ..Node::EMPTY });
+        self.add(Node { value: value.bits.mask, name, ty, bits, kind: op.scalar.kind, marks, ..Node::EMPTY });
         self.checked |= op.checked;
         self.bytes += u32::from(op.scalar.size);
         value
@@ -123,8 +124,7 @@ impl Building {
     fn structure(&mut self, p: &Program, name: Sym, marks: u8, layout: LayoutId, depth: usize) -> bool {
         let Some(layout) = p.layouts.get(layout.0 as usize) else { return false };
         let (index, bytes) = (self.nodes.len(), self.bytes);
-        let value = RunValue { bits: Bits::NONE, at: self.bytes };
-        self.add(value, Node { name, ty: layout.ty, marks, ..Node::EMPTY });
+        self.add(Node { name, ty: layout.ty, marks, ..Node::EMPTY });
         for op in p.steps.get(layout.start as usize..).unwrap_or(&[]) {
             if matches!(op, LayoutStep::End) {
                 let end = self.nodes.len() as u32;
@@ -145,8 +145,8 @@ impl Building {
     }
 
     /// Adds a node where the run's bytes end so far.
-    fn add(&mut self, value: RunValue, node: Node) {
+    fn add(&mut self, node: Node) {
         let (start, end) = (self.bytes * 8, self.nodes.len() as u32 + 1);
-        self.nodes.push(RunNode { node: Node { start, end, ..node }, value });
+        self.nodes.push(RunNode { node: Node { start, end, ..node }, at: self.bytes });
     }
 }

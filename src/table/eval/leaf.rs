@@ -4,7 +4,7 @@ use super::super::NativeType;
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::{Call, Field, Run, Slots, Stop, TreeSink};
-use crate::tree::{Kind, Node, Severity, Sym, TypeRef, mark};
+use crate::tree::{Kind, Node, Severity, Sym, TextKind, TypeRef, is_inverted_ascii, mark};
 
 impl<T: TreeSink> Run<'_, T> {
     /// Reads one field and adds its node. Returns the value that expressions see (0 for a field that is no number).
@@ -101,8 +101,8 @@ impl<T: TreeSink> Run<'_, T> {
 
     #[cold]
     fn check_run(&mut self, fixed: &FixedRun, bytes: &[u8], first: u32) {
-        for (index, RunNode { node, value }) in (first..).zip(&fixed.nodes) {
-            self.check(node.ty, index, value.of(bytes));
+        for (index, node) in (first..).zip(&fixed.nodes) {
+            self.check(node.node.ty, index, node.value(bytes));
         }
     }
 
@@ -187,7 +187,7 @@ impl<T: TreeSink> Run<'_, T> {
         frame: Slots,
     ) -> Result<u64, Stop> {
         let Field { name, ty, marks } = field;
-        let Some(NativeType { native: code, .. }) = self.tables.native(native) else {
+        let Some(NativeType { native: code, parts }) = self.tables.native(native) else {
             return Err(Stop::Unknown);
         };
         let Some(read) = T::native(code.read, code.outline) else {
@@ -199,6 +199,9 @@ impl<T: TreeSink> Run<'_, T> {
             // Its code may add any number of nodes.
             self.tree.set_telling(false);
         }
+        if code.ascii != 0 && self.ordinary_text(cursor, field, code.ascii, parts) {
+            return Ok(0);
+        }
         let call = Call { native, name, ty, marks, frame };
         let (start, node) = (cursor.pos(), self.tree.len());
         let result = read(self, cursor, &call);
@@ -208,6 +211,42 @@ impl<T: TreeSink> Run<'_, T> {
         }
         result
     }
+}
+
+impl<T: TreeSink> Run<'_, T> {
+    /// Reads a text with code at once, if it is [ordinary](super::super::Native::ascii) and has characters. Returns whether it is.
+    #[inline(always)]
+    fn ordinary_text(&mut self, cursor: &mut Cursor<'_>, field: Field, ascii: u16, parts: &[Option<TypeRef>]) -> bool {
+        #[cfg(test)]
+        if super::super::cursor::ONE_BY_ONE.get() {
+            return false;
+        }
+        let (bytes, start, index) = (cursor.rest(), cursor.pos(), self.tree.len());
+        let Some((count, length)) = ordinary_text(bytes, ascii).filter(|(_, length)| *length > 0) else { return false };
+        if !start.is_multiple_of(8) || cursor.skip(length + 2).is_err() {
+            return false;
+        }
+        let (value, bits, end) = (Node::place(start / 8 + 2, length), length as u32 * 8, index + 3);
+        let (start, buffer, kind) = (start as u32, cursor.buffer(), Kind::Text(TextKind::Inverted8));
+        let whole = Node { value, start, bits: bits + 16, end, buffer, kind, ..field.node() };
+        let text =
+            Node { name: self.tables.text_name(), start: start + 16, bits, marks: field.marks | mark::SPAN, ..whole };
+        let (name, ty) = (self.tables.count_name(), parts.first().copied().flatten().unwrap_or(field.ty));
+        let count =
+            Node { value: count.into(), name, ty, start, bits: 16, end: index + 2, kind: Kind::Unsigned, ..text };
+        self.tree.extend(text.marks, [whole, count, text]);
+        true
+    }
+}
+
+/// The count before an ordinary text at the start of some bytes ([`Native::ascii`](super::super::Native::ascii)), and the number of its characters.
+#[inline(always)]
+pub(super) fn ordinary_text(bytes: &[u8], ascii: u16) -> Option<(u16, usize)> {
+    let (count, rest) = bytes.split_first_chunk()?;
+    let count = u16::from_le_bytes(*count);
+    let length = usize::from(count & !ascii);
+    let text = rest.get(..length).filter(|_| count & ascii != 0)?;
+    is_inverted_ascii(text).then_some((count, length))
 }
 
 /// A number in one of the rarer byte orders, or the position of a UUID.

@@ -40,12 +40,12 @@ impl HeaderValues {
 impl<T: TreeSink> Run<'_, T> {
     /// Reads a message.
     pub(super) fn message(&mut self, message: MessageStart<'_>) -> Outcome {
-        let MessageStart { service, sender, bytes, behind } = message;
+        let MessageStart { service, sender, bytes, length, behind } = message;
         let tables = self.tables;
         let Some(service) = tables.service(service) else {
             return Outcome::Unknown(0, None);
         };
-        let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
+        let mut cursor = Cursor::region(bytes, Buffer::CAPTURED, 0, length);
         let root = self.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
         self.tree.set_telling(true);
         if service.framing.begins.is_some() || service.header.is_empty() {
@@ -83,7 +83,7 @@ impl<T: TreeSink> Run<'_, T> {
             return Outcome::NoLayout(id, whole);
         };
         self.tree.amend(root, |node| node.ty = layout.ty);
-        match whole.or(behind.map(|_| bytes.len())) {
+        match whole.or(behind.map(|_| length)) {
             None => self.stream_message(id, layout, root, &mut cursor),
             Some(whole) => self.ended_message(id, layout, whole, behind.unwrap_or(0), &mut cursor),
         }

@@ -34,7 +34,7 @@ pub use skip::SkippedText;
 use super::Tables;
 use super::cursor::{Cursor, Short};
 use super::program::*;
-use crate::tree::{Buffer, Kind, Node, Outline, Problem, Severity, SharedContext, Sym, Tree, TypeRef};
+use crate::tree::{Buffer, DeferredPart, Kind, Node, Outline, Problem, Severity, SharedContext, Sym, Tree, TypeRef};
 
 /// Why reading stopped before a layout's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +79,15 @@ pub struct WholeMessage<'a> {
     pub behind: usize,
 }
 
+/// The bytes of a message, and some bytes behind them, which are not part of it. Where eight bytes or more follow, the end of the message is read as quickly as its beginning.
+#[derive(Debug, Clone, Copy)]
+pub struct PaddedBytes<'a> {
+    /// Its bytes, and those behind.
+    pub bytes: &'a [u8],
+    /// How many bytes are its own.
+    pub length: usize,
+}
+
 /// The bytes that a message begins with, and what is known of it before it is read.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageStart<'a> {
@@ -86,6 +95,8 @@ pub struct MessageStart<'a> {
     /// 0 client, 1 server.
     sender: usize,
     bytes: &'a [u8],
+    /// How many of the bytes may be the message's.
+    length: usize,
     /// If the bytes are the whole message: how many at its end only mark it.
     behind: Option<usize>,
 }
@@ -270,7 +281,20 @@ impl Evaluator {
         bytes: &[u8],
         tree: &mut T,
     ) -> Outcome {
-        self.read(tables, MessageStart { service, sender, bytes, behind: None }, tree)
+        self.padded(tables, service, sender, PaddedBytes { bytes, length: bytes.len() }, tree)
+    }
+
+    /// As [`message`](Self::message), for bytes with others behind them.
+    pub fn padded<T: TreeSink>(
+        &mut self,
+        tables: &Tables,
+        service: ServiceId,
+        sender: usize,
+        padded: PaddedBytes<'_>,
+        tree: &mut T,
+    ) -> Outcome {
+        let PaddedBytes { bytes, length } = padded;
+        self.read(tables, MessageStart { service, sender, bytes, length, behind: None }, tree)
     }
 
     /// As [`message`](Self::message), for a message whose bytes are all known. Bytes that its layout does not use are
@@ -284,7 +308,7 @@ impl Evaluator {
         tree: &mut T,
     ) -> Outcome {
         let WholeMessage { bytes, behind } = whole;
-        self.read(tables, MessageStart { service, sender, bytes, behind: Some(behind) }, tree)
+        self.read(tables, MessageStart { service, sender, bytes, length: bytes.len(), behind: Some(behind) }, tree)
     }
 
     /// As [`message`](Self::message), into an outline with a [deferred](crate::tree::Deferring) part. `None` if nothing can be deferred.
@@ -299,8 +323,24 @@ impl Evaluator {
         outline.clear();
         self.begin();
         let mut run = Run { tables, tree: outline, state: self };
-        let outcome = Outline::skip(&mut run, MessageStart { service, sender, bytes, behind: None });
+        let start = MessageStart { service, sender, bytes, length: bytes.len(), behind: None };
+        let outcome = Outline::skip(&mut run, start);
         outcome.filter(|outcome| matches!(outcome, Outcome::Message(..)))
+    }
+
+    /// Reads a message of which an outline has everything but a [deferred part](DeferredPart) into a cleared outline. That takes less than to read it again, if there is nothing
+    /// unusual in it. Returns `false`, and leaves the outline empty, if there is.
+    pub fn deferred_part(
+        &mut self,
+        tables: &Tables,
+        id: MessageId,
+        part: DeferredPart,
+        padded: PaddedBytes<'_>,
+        outline: &mut Outline,
+    ) -> bool {
+        outline.clear();
+        self.begin();
+        Run { tables, tree: outline, state: self }.skip_deferred(id, part, padded).is_some()
     }
 
     fn read<T: TreeSink>(&mut self, tables: &Tables, message: MessageStart<'_>, tree: &mut T) -> Outcome {

@@ -7,10 +7,11 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::super::skip::{SkipOp, SkipProgram};
+use super::leaf::ordinary_text;
 use super::message::HeaderValues;
-use super::{Evaluator, MessageStart, Outcome, Run, Slots, TreeSink};
+use super::{Evaluator, MessageStart, Outcome, PaddedBytes, Run, Slots, TreeSink};
 use crate::table::Tables;
-use crate::tree::{Buffer, Deferring, Kind, Outline, Severity, TypeRef, is_inverted_ascii, mark};
+use crate::tree::{Buffer, DeferredPart, Deferring, Kind, Outline, Severity, TypeRef, mark};
 
 /// What a text with code consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,12 +41,26 @@ pub(super) type Skipped<T> = Result<T, Stopped>;
 impl Run<'_, Outline> {
     /// Reads a message. `None` if the evaluator has to read it. If this is no message, the outline and the state are as before.
     pub(super) fn skip_message(&mut self, message: MessageStart<'_>) -> Option<Outcome> {
-        let data = message.bytes.get(..Cursor::MAX_BYTES).unwrap_or(message.bytes);
-        let place = SkipPlace { pos: 0, end: data.len(), nodes: 0, noted: false, failed: false };
+        let MessageStart { bytes, length, .. } = message;
+        self.skip(PaddedBytes { bytes, length }, None, |skip| skip.message(message))
+    }
+
+    /// Passes over bytes: of a message, or of the part that an outline of it left out.
+    #[inline(always)]
+    pub(super) fn skip(
+        &mut self,
+        bytes: PaddedBytes<'_>,
+        part: Option<DeferredPart>,
+        pass: impl FnOnce(&mut Skip<'_, '_>) -> Skipped<Outcome>,
+    ) -> Option<Outcome> {
+        let data = bytes.bytes.get(..Cursor::MAX_BYTES).unwrap_or(bytes.bytes);
+        let end = data.len().min(bytes.length);
+        let (pos, nodes, marks) = part.map_or((0, 0, 0), |part| (end.min(part.at as usize), part.nodes, part.marks));
+        let place = SkipPlace { pos, end, nodes, noted: false, failed: false };
         let Run { tables, tree, state } = self;
         let (buffer, last_object, need) = (Buffer::CAPTURED, None, None);
-        let mut skip = Skip { tables, tree, state, data, buffer, place, marks: 0, last_object, need };
-        let outcome = match skip.message(message) {
+        let mut skip = Skip { tables, tree, state, data, buffer, place, marks, last_object, need };
+        let outcome = match pass(&mut skip) {
             Ok(outcome) => Some(outcome).filter(|_| !skip.place.noted),
             Err(_) => skip.need.map(Outcome::Need),
         };
@@ -219,7 +234,7 @@ impl<'d> Skip<'_, 'd> {
                 SkipOp::Text { ascii, marks, .. } => {
                     let rest = data.get(self.place.end - here.left..self.place.end).unwrap_or(&[]);
                     match ordinary_text(rest, ascii) {
-                        Some(length) => here.pass(2 + length, 2 + u32::from(length > 0), marks | mark::SPAN)?,
+                        Some((_, length)) => here.pass(2 + length, 2 + u32::from(length > 0), marks | mark::SPAN)?,
                         None => here = self.unusual_text(op, frame, here)?,
                     }
                 }
@@ -466,16 +481,6 @@ impl<'d> Skip<'_, 'd> {
         let at = (self.place.end - here.left).wrapping_sub(back as usize);
         self.data.get(at).copied().unwrap_or(0)
     }
-}
-
-/// The length of an ordinary text at the start of some bytes ([`Native::ascii`](super::Native::ascii)).
-#[inline(always)]
-fn ordinary_text(bytes: &[u8], ascii: u16) -> Option<usize> {
-    let (count, rest) = bytes.split_first_chunk()?;
-    let count = u16::from_le_bytes(*count);
-    let length = usize::from(count & !ascii);
-    let text = rest.get(..length).filter(|_| count & ascii != 0)?;
-    is_inverted_ascii(text).then_some(length)
 }
 
 /// Less than eight bytes, from a place to the end, as a number, the first one lowest.

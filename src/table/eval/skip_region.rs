@@ -2,16 +2,30 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::Slots;
 use super::extent::Count;
 use super::inflate::{Inflated, PackedSizes};
 use super::region::Choices;
 use super::skip::{Skip, SkipPlace, Skipped, Stopped};
-use crate::tree::{Checkpoint, TypeRef, mark};
+use super::{Outcome, PaddedBytes, Run, Slots};
+use crate::table::MessageId;
+use crate::tree::{Checkpoint, DeferredPart, Outline, TypeRef, mark};
+
+impl Run<'_, Outline> {
+    /// Reads the [deferred part](DeferredPart) of a message, of which an outline has the rest. `None` if the evaluator has to read the message.
+    pub(super) fn skip_deferred(
+        &mut self,
+        id: MessageId,
+        part: DeferredPart,
+        bytes: PaddedBytes<'_>,
+    ) -> Option<Outcome> {
+        let outcome = Outcome::Message(id, bytes.length);
+        self.skip(bytes, Some(part), |skip| skip.deferred(part).map(|()| outcome))
+    }
+}
 
 impl Skip<'_, '_> {
-    /// Passes over the region at the message's end without a look at its content, if that is a self-contained object. Returns `false`, and stays where it is, if it
-    /// is not.
+    /// Passes over the region at the message's end without a look at its content, if that is a self-contained object and there is nothing unusual before it. Returns `false`, and
+    /// stays where it is, if not.
     pub(super) fn defer(&mut self, marks: u8, ty: TypeRef, len: Len, frame: Slots) -> Skipped<bool> {
         let (tables, begins) = (self.tables, self.place);
         let content = self.region_length(len, frame)?;
@@ -20,14 +34,32 @@ impl Skip<'_, '_> {
         let number = tables.type_op(family.of);
         let fits = number.how == TypeOpKind::Little && content >= usize::from(number.scalar.size);
         let member = family.numbers.find(number.scalar.value(self.next_eight())).and_then(|at| family.members.get(at));
-        if self.state.defers_nothing || !fits || !member.is_some_and(|member| tables.is_self_contained(member.1)) {
+        if self.state.defers_nothing
+            || !fits
+            || !self.tree.is_plain()
+            || !member.is_some_and(|member| tables.is_self_contained(member.1))
+        {
             self.place = begins;
             return Ok(false);
         }
+        let SkipPlace { pos, nodes, .. } = self.place;
         self.count(marks, 1);
+        let (at, depth) = (pos as u32, u8::try_from(self.state.depth).map_err(|_| Stopped::Unclear)?);
         self.pass(content)?;
-        self.tree.defer(self.state.context.as_ref());
+        self.tree.defer(DeferredPart { region: ty, at, nodes, marks: self.marks, depth }, self.state.context.as_ref());
         Ok(true)
+    }
+
+    /// Passes over a deferred part. As [`region`](Skip::region) does, of which everything up to the content was passed over before.
+    pub(super) fn deferred(&mut self, part: DeferredPart) -> Skipped<()> {
+        let def = self.tables.type_def(part.region).ok_or(Stopped::Unclear)?;
+        let ReadAs::Region(region) = &def.read else { return Err(Stopped::Unclear) };
+        let content = self.place.end - self.place.pos;
+        self.state.regions = 1;
+        self.state.depth = u32::from(part.depth);
+        self.content(region, Slots::default())?;
+        self.check_max(def, part.nodes, content as u64);
+        Ok(())
     }
 
     /// How many bytes a region has, as its length says.

@@ -53,7 +53,8 @@ impl Bench {
         self.outline.clear();
         self.evaluator.begin();
         let mut run = Run { tables: &self.tables, tree: &mut self.outline, state: &mut self.evaluator };
-        let outcome = run.skip_message(MessageStart { service, sender: 0, bytes: &bytes, behind: None })?;
+        let (sender, length) = (0, bytes.len());
+        let outcome = run.skip_message(MessageStart { service, sender, bytes: &bytes, length, behind: None })?;
         assert_eq!(self.outline.len(), 0, "{hex}");
         assert_eq!(outcome, self.evaluator.message(&self.tables, service, 0, &bytes, &mut self.tree), "{hex}");
         Some(outcome)
@@ -66,7 +67,8 @@ impl Bench {
         self.outline.clear();
         self.evaluator.begin();
         let mut run = Run { tables: &self.tables, tree: &mut self.outline, state: &mut self.evaluator };
-        let Some(outcome) = run.skip_message(MessageStart { service, sender: 0, bytes: &bytes, behind: None }) else {
+        let start = MessageStart { service, sender: 0, bytes: &bytes, length: bytes.len(), behind: None };
+        let Some(outcome) = run.skip_message(start) else {
             assert_eq!(self.outline.len(), 0, "{hex}");
             return false;
         };

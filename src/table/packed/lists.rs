@@ -10,7 +10,6 @@ impl Packed for Program {
     fn pack(&self, out: &mut ProgramPacker) {
         let Program {
             names,
-            layouts,
             exprs,
             families,
             services,
@@ -28,7 +27,6 @@ impl Packed for Program {
             ..
         } = self;
         names.pack(out);
-        layouts.pack(out);
         exprs.pack(out);
         families.pack(out);
         services.pack(out);
@@ -47,7 +45,6 @@ impl Packed for Program {
     fn unpack(from: &mut ProgramUnpacker) -> Option<Self> {
         Some(Program {
             names: Packed::unpack(from)?,
-            layouts: Packed::unpack(from)?,
             exprs: Packed::unpack(from)?,
             families: Packed::unpack(from)?,
             services: Packed::unpack(from)?,

@@ -28,9 +28,10 @@ pub(in crate::table) fn pack(compiled: &Compiled) -> Vec<u8> {
     let mut out = ProgramPacker::default();
     compiled.natives.pack(&mut out);
     compiled.program.pack(&mut out);
-    let Program { types, type_ops, steps, runs, enums, infos, examples, declarations, .. } = &compiled.program;
+    let Program { types, type_ops, layouts, steps, runs, enums, infos, examples, declarations, .. } = &compiled.program;
     type_ops.len().pack(&mut out);
     out.bytes.extend(type_ops.iter().flat_map(parts::pack_op));
+    steps::pack_layouts(layouts, &mut out);
     steps::pack(steps, &mut out);
     out.list(types);
     out.list(runs);
@@ -73,6 +74,7 @@ pub(in crate::table) fn unpack(bytes: &'static [u8]) -> Option<UnpackedProgram> 
     for op in ops {
         program.type_ops.push(parts::unpack_op(*op)?);
     }
+    program.layouts = steps::unpack_layouts(&mut from)?;
     program.steps = steps::unpack(&mut from, &program.type_ops)?;
     let (types, runs, enums, infos) = (from.list()?, from.list()?, from.list()?, from.list()?);
     let (examples, declarations) = (from.list()?, from.list()?);

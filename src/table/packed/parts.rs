@@ -8,18 +8,17 @@ use crate::tree::{Buffer, Kind, Node, Severity, Sym, TextKind, TypeRef};
 packed_numbers! { Sym TypeRef Buffer }
 
 packed_structs! {
+    // `Tables::read_of` unpacks `read` alone, so it is the first.
     TypeDef { read, text, symbols, shown, ids, refers, names, marks, transaction, max, expect, facts, min_bits }
     RegionType { len, inner, dialects, zlib }
     Zlib { keep, size }
     Len { from, bytes }
-    Positions { count, required }
     FieldFacts {
         identity, own, place, leaves_unless, volatile, unordered, continues, local, person, chat, file, graph, refuses_unless,
     }
-    Layout { name, ty, start, slots, params, positions, min_bits, info }
     InfoLine { parts }
-    FixedRun { bytes, next, marks, unusual, checked, nodes, kept, bools, telling }
-    RunNode { node, value }
+    FixedRun { bytes, next, marks, unusual, checked, nodes, kept, signed, bools, telling }
+    RunNode { node, at }
     RunValue { bits, at }
     Bits { mask, sign }
     Node { value, name, ty, start, bits, end, buffer, kind, marks }
@@ -49,7 +48,7 @@ packed_enums! {
     LenFrom { Const(n), Expr(n), Inline(ty), Rest, Zero, To(unit), Until(place), Blanks }
     BinaryOp { Add, Sub, Mul, Div, Rem, BitAnd, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge, Has, And, Or }
     LayoutStep {
-        Field { name, ty, slot, marks, op, fixed },
+        Field { marks, slot, name, ty, fixed, op },
         Branch { test, otherwise },
         Word { name, slot },
         Jump(to),
@@ -132,12 +131,12 @@ const HOW: [TypeOpKind; 6] = [
 
 /// The short form of a type in 12 bytes. There is one for every type, and all are unpacked at a start: this takes a tenth of the instructions of the general form.
 pub(super) fn pack_op(op: &TypeOp) -> [u8; 12] {
-    let TypeOp { how, scalar: Scalar { size, signed, kind }, marks, checked, symbols, by, shown, telling } = *op;
+    let TypeOp { how, scalar: Scalar { size, signed, kind }, marks, checked, named, by, shown, telling } = *op;
     let place = |of: Option<usize>| of.unwrap_or(0) as u8;
     let how = place(HOW.iter().position(|known| *known == how));
     let kind = place(SCALARS.iter().position(|known| *known == kind));
     let flags = [signed, checked, shown, telling].iter().rev().fold(0, |flags, flag| flags << 1 | u8::from(*flag));
-    let [a, b, c, _] = symbols.map_or(0, |id| id.0 + 1).to_le_bytes();
+    let [a, b, c, _] = named.to_le_bytes();
     let [e, f, g, h] = by.to_le_bytes();
     [how, size, kind, marks, flags, a, b, c, e, f, g, h]
 }
@@ -147,7 +146,7 @@ pub(super) fn pack_op(op: &TypeOp) -> [u8; 12] {
 pub(super) fn unpack_op([how, size, kind, marks, flags, a, b, c, e, f, g, h]: [u8; 12]) -> Option<TypeOp> {
     let flag = |bit: u8| flags & 1 << bit != 0;
     let scalar = Scalar { size, signed: flag(0), kind: *SCALARS.get(usize::from(kind))? };
-    let symbols = u32::from_le_bytes([a, b, c, 0]).checked_sub(1).map(EnumId);
-    let (how, by) = (*HOW.get(usize::from(how))?, u32::from_le_bytes([e, f, g, h]));
-    Some(TypeOp { how, scalar, marks, checked: flag(1), symbols, by, shown: flag(2), telling: flag(3) })
+    let (named, by) = (u32::from_le_bytes([a, b, c, 0]), u32::from_le_bytes([e, f, g, h]));
+    let (how, checked, shown, telling) = (*HOW.get(usize::from(how))?, flag(1), flag(2), flag(3));
+    Some(TypeOp { how, scalar, marks, checked, named, by, shown, telling })
 }

@@ -1,46 +1,105 @@
-//! The steps of layouts. There are thousands and all are unpacked at a start, so those that read a field, which most do, have a form of fixed size.
+//! Layouts and their steps. There are thousands and all are unpacked at a start, so layouts have a form of fixed size, and so have most steps: those that read a field
+//! or end a layout.
 
-use super::super::program::{LayoutStep, TypeOp};
+use super::super::program::{InfoId, Layout, LayoutStep, Positions, TypeOp};
 use super::{Packed, ProgramPacker, ProgramUnpacker};
 use crate::tree::{Sym, TypeRef};
 
-/// A step in 16 bytes: 1 if it reads a field and otherwise 0, its marks, slot, name, type and run.
-type StepBytes = [u8; 16];
+/// Numbers of four bytes, least significant first.
+type Words<const N: usize> = [[u8; 4]; N];
 
-/// Appends all steps: first each in 16 bytes, then those that do not read a field in the general form.
+/// Appends all layouts.
+pub(super) fn pack_layouts(layouts: &[Layout], out: &mut ProgramPacker) {
+    layouts.len().pack(out);
+    out.bytes.extend(layouts.iter().flat_map(layout_words).flatten());
+}
+
+/// The opposite of [`pack_layouts`].
+pub(super) fn unpack_layouts(from: &mut ProgramUnpacker) -> Option<Vec<Layout>> {
+    Some(words(from)?.iter().map(layout).collect())
+}
+
+/// Appends all steps: first each in 16 bytes, then those that need more in the general form.
 pub(super) fn pack(steps: &[LayoutStep], out: &mut ProgramPacker) {
     steps.len().pack(out);
-    out.bytes.extend(steps.iter().flat_map(field_bytes));
-    steps.iter().filter(|step| !matches!(step, LayoutStep::Field { .. })).for_each(|step| step.pack(out));
+    out.bytes.extend(steps.iter().flat_map(step_words).flatten());
+    let rare = steps.iter().filter(|step| !matches!(step, LayoutStep::Field { .. } | LayoutStep::End));
+    rare.for_each(|step| step.pack(out));
 }
 
 /// The opposite of [`pack`]. The types in short are those of the steps' types.
 pub(super) fn unpack(from: &mut ProgramUnpacker, type_ops: &[TypeOp]) -> Option<Vec<LayoutStep>> {
-    let bytes = from.length()?.checked_mul(size_of::<StepBytes>())?;
-    let all: &[StepBytes] = from.rest.bytes(bytes)?.as_chunks().0;
-    let mut steps = Vec::with_capacity(all.len());
-    for bytes in all {
-        steps.push(match field(*bytes, type_ops) {
-            Some(step) => step,
-            None => LayoutStep::unpack(from)?,
-        });
+    let all = words(from)?;
+    let mut steps: Vec<LayoutStep> = all.iter().map(|words| step(words, type_ops)).collect();
+    for (step, [[sort, ..], ..]) in steps.iter_mut().zip(all) {
+        if *sort == RARE {
+            *step = LayoutStep::unpack(from)?;
+        }
     }
     Some(steps)
 }
 
-fn field_bytes(step: &LayoutStep) -> StepBytes {
-    let LayoutStep::Field { name: Sym(name), ty: TypeRef(ty), slot, marks, fixed, op: _ } = step else {
-        return [0; 16];
-    };
-    let ([a, b], [c, d, e, f]) = (slot.to_le_bytes(), name.to_le_bytes());
-    let ([g, h, i, j], [k, l, m, n]) = (ty.to_le_bytes(), fixed.to_le_bytes());
-    [1, *marks, a, b, c, d, e, f, g, h, i, j, k, l, m, n]
+/// The elements of a list, each of `N` numbers.
+fn words<const N: usize>(from: &mut ProgramUnpacker) -> Option<&'static [Words<N>]> {
+    let bytes = from.length()?.checked_mul(size_of::<Words<N>>())?;
+    Some(from.rest.bytes(bytes)?.as_chunks().0.as_chunks().0)
 }
 
+fn layout_words(layout: &Layout) -> Words<8> {
+    let Layout { name: Sym(name), ty: TypeRef(ty), start, slots, params, positions, min_bits, info } = layout;
+    let both = |low: u16, high: u16| u32::from(low) | u32::from(high) << 16;
+    let named = positions.map_or(0, |positions| both(positions.count, positions.required));
+    let (info, has_positions) = (info.map_or(0, |info| info.0 + 1), positions.is_some().into());
+    [*name, *ty, *start, both(*slots, *params), has_positions, named, *min_bits, info].map(u32::to_le_bytes)
+}
+
+fn layout(words: &Words<8>) -> Layout {
+    let [name, ty, start, kept, has_positions, named, min_bits, info] = *words;
+    let both = |[a, b, c, d]: [u8; 4]| (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+    let ((slots, params), (count, required)) = (both(kept), both(named));
+    Layout {
+        name: Sym(u32::from_le_bytes(name)),
+        ty: TypeRef(u32::from_le_bytes(ty)),
+        start: u32::from_le_bytes(start),
+        slots,
+        params,
+        positions: (has_positions != [0; 4]).then_some(Positions { count, required }),
+        min_bits: u32::from_le_bytes(min_bits),
+        info: u32::from_le_bytes(info).checked_sub(1).map(InfoId),
+    }
+}
+
+/// The first byte of a step's form of fixed size.
+const FIELD: u8 = 1;
+const END: u8 = 2;
+/// A step in the general form. The other bytes are zeros.
+const RARE: u8 = 0;
+
+/// What sort of step it is; and of a field the marks and the slot, the name, the type and the run.
+fn step_words(step: &LayoutStep) -> Words<4> {
+    match step {
+        LayoutStep::Field { name: Sym(name), ty: TypeRef(ty), slot, marks, fixed, op: _ } => {
+            let [low, high] = slot.to_le_bytes();
+            [[FIELD, *marks, low, high], name.to_le_bytes(), ty.to_le_bytes(), fixed.to_le_bytes()]
+        }
+        LayoutStep::End => [[END, 0, 0, 0], [0; 4], [0; 4], [0; 4]],
+        _ => [[RARE, 0, 0, 0], [0; 4], [0; 4], [0; 4]],
+    }
+}
+
+/// A field; or the end, also in the place of a rare step.
 #[inline]
-fn field([is_field, marks, a, b, c, d, e, f, g, h, i, j, k, l, m, n]: StepBytes, ops: &[TypeOp]) -> Option<LayoutStep> {
-    let (slot, name) = (u16::from_le_bytes([a, b]), Sym(u32::from_le_bytes([c, d, e, f])));
-    let (ty, fixed) = (u32::from_le_bytes([g, h, i, j]), u32::from_le_bytes([k, l, m, n]));
-    let op = ops.get(ty as usize).copied().unwrap_or(TypeOp::NONE);
-    (is_field == 1).then_some(LayoutStep::Field { name, ty: TypeRef(ty), slot, marks, op, fixed })
+fn step([[sort, marks, low, high], name, ty, fixed]: &Words<4>, ops: &[TypeOp]) -> LayoutStep {
+    if *sort != FIELD {
+        return LayoutStep::End;
+    }
+    let ty = u32::from_le_bytes(*ty);
+    LayoutStep::Field {
+        marks: *marks,
+        slot: u16::from_le_bytes([*low, *high]),
+        name: Sym(u32::from_le_bytes(*name)),
+        ty: TypeRef(ty),
+        fixed: u32::from_le_bytes(*fixed),
+        op: ops.get(ty as usize).copied().unwrap_or(TypeOp::NONE),
+    }
 }

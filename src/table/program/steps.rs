@@ -30,24 +30,25 @@ pub struct Layout {
 /// "No slot": no expression needs the value.
 pub const NO_SLOT: u16 = u16::MAX;
 
-/// One step of a layout. `repr(u8)` keeps the variant in a byte of its own: to find it among the unused values of a field takes longer.
+/// One step of a layout, in 32 bytes. `repr(u8)` keeps the variant in a byte of its own: to find it among the unused values of a field takes longer. The fields are
+/// in memory as they are written.
 #[derive(Debug, Clone)]
 #[repr(u8)]
 pub enum LayoutStep {
     /// Read a field.
     Field {
+        /// Marks for its node.
+        marks: u8,
+        /// Where its value is kept, or [`NO_SLOT`].
+        slot: u16,
         /// Its name.
         name: Sym,
         /// Its type.
         ty: TypeRef,
-        /// Where its value is kept, or [`NO_SLOT`].
-        slot: u16,
-        /// Marks for its node.
-        marks: u8,
-        /// Its type in short.
-        op: TypeOp,
         /// The run that begins here, by place and 1; or 0.
         fixed: u32,
+        /// Its type in short.
+        op: TypeOp,
     },
     /// Go on if the test holds, else jump.
     Branch {
@@ -131,6 +132,8 @@ pub enum LayoutStep {
     /// The layout's end.
     End,
 }
+
+const _: () = assert!(size_of::<LayoutStep>() == 32);
 
 /// How a checksum is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -68,6 +68,7 @@ impl Bits {
     }
 
     /// No number: 0 whatever the bytes are.
+    #[cfg(any(test, feature = "cli"))]
     pub(crate) const NONE: Bits = Bits { mask: 0, sign: 0 };
 
     /// The number in the lowest of eight bytes.
@@ -86,8 +87,8 @@ pub struct TypeOp {
     pub(crate) marks: u8,
     /// Whether its values are compared with `= N` or `max N`.
     pub(crate) checked: bool,
-    /// The enum or flag set that names its values.
-    pub symbols: Option<EnumId>,
+    /// The place of the enum or flag set that names its values, and 1; or 0.
+    pub(in crate::table) named: u32,
     /// The layout, or the type with code, that it is read by: a place in their list. Of a presence: the layout behind it, by place and 1, where it takes no more
     /// than a boolean and that layout to read it; else 0.
     pub(crate) by: u32,
@@ -105,11 +106,17 @@ impl TypeOp {
         scalar: Scalar::NONE,
         marks: 0,
         checked: false,
-        symbols: None,
+        named: 0,
         by: 0,
         shown: false,
         telling: false,
     };
+
+    /// The enum or flag set that names its values.
+    #[inline]
+    pub fn symbols(&self) -> Option<EnumId> {
+        self.named.checked_sub(1).map(EnumId)
+    }
 
     /// Whether it is a boolean of which tables say nothing that its reader would have to know.
     pub(in crate::table) fn is_plain_bool(&self) -> bool {
@@ -135,7 +142,7 @@ impl TypeOp {
             scalar: scalar.unwrap_or(Scalar::NONE),
             marks: def.marks,
             checked: def.expect.is_some() || def.max.is_some(),
-            symbols: def.symbols,
+            named: def.symbols.map_or(0, |id| id.0 + 1),
             by,
             shown: def.shown.is_some(),
             telling: !def.ids.is_empty() || !def.names.is_empty() || def.facts.is_some(),
