@@ -55,8 +55,9 @@ const BOUNDS: [(Session, &str, [usize; 3], usize); 6] = [
 ];
 
 /// What lists that grow by doubling may allocate beyond that, in all rounds that count together: the times of replies, of which statistics keep
-/// a list for each type of request, and the requests that wait for a reply. From the fourth round to the tenth a list doubles twice.
-const GROWTH: [usize; 3] = [90, 4, 4];
+/// a list for each type of request, and the requests that wait for a reply. From the fourth round to the tenth a list doubles twice. The cache of
+/// values' texts may begin anew with more slots: texts that are too long for a slot are allocated again then.
+const GROWTH: [usize; 3] = [90, 64, 64];
 
 /// Allocations so far, growing again included.
 fn allocations() -> usize {

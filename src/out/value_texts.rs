@@ -4,9 +4,11 @@
 use super::scratch::TextWriter;
 use crate::tree::{Kind, Node};
 
-/// The cache has 2^SLOT_BITS slots. A value may be in two of them: with one, two frequent values with the same hash would evict each other
+/// The cache has at most 2^MOST_BITS slots. A value may be in two of them: with one, two frequent values with the same hash would evict each other
 /// again and again. Game traffic has some hundred values; with 10 bits one lookup in eleven missed its first slot, with 11 one in fifteen.
-const SLOT_BITS: u32 = 11;
+const MOST_BITS: u32 = 11;
+/// It begins with 2^FIRST_BITS slots: few values occur in a small capture, and the whole cache has 256 KiB.
+const FIRST_BITS: u32 = 7;
 /// Most texts are at most this long: a text of this length fills one cache line, with its key and length.
 const HEAD: usize = 47;
 /// Nearly all other texts are at most this much longer.
@@ -32,12 +34,12 @@ impl ValueKey {
         ValueKey(node.value, u64::from(of) << 34 | u64::from(node.bits) << 2 | read)
     }
 
-    /// The first of the value's two slots; the second is its neighbour (`slot ^ 1`).
+    /// The first of the value's two slots in a cache of 2^`bits`; the second is its neighbour (`slot ^ 1`).
     #[inline(always)]
-    pub(super) fn place(self) -> usize {
+    pub(super) fn place(self, bits: u32) -> usize {
         // Classes differ in their low bits, flags in their high ones: a multiplication spreads both.
         let mixed = (self.0 ^ (self.1 >> 34) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> (64 - SLOT_BITS)) as usize
+        mixed.wrapping_shr(64 - bits) as usize
     }
 }
 
@@ -55,7 +57,11 @@ pub(super) struct CachedText {
 /// Texts of the values of one protocol's tables.
 #[derive(Clone, Default)]
 pub(super) struct ValueTexts {
+    /// None at first, then a power of two.
     texts: Vec<CachedText>,
+    bits: u32,
+    /// How many texts were kept since the cache has this size.
+    kept: usize,
     new: Vec<u8>,
 }
 
@@ -63,23 +69,18 @@ impl ValueTexts {
     /// The text of a key.
     #[inline(always)]
     pub(super) fn find(&self, key: ValueKey) -> Option<&CachedText> {
-        let (place, of) = (key.place(), |text: &&CachedText| text.key == key);
+        let (place, of) = (key.place(self.bits), |text: &&CachedText| text.key == key);
         self.texts.get(place).filter(of).or_else(|| self.texts.get(place ^ 1).filter(of))
     }
 
     /// Appends the text of a key that [`ValueTexts::find`] did not find, as `write` writes it, and keeps it.
     #[inline(never)]
     pub(super) fn append(&mut self, key: ValueKey, w: &mut TextWriter<'_>, write: impl FnOnce(&mut Vec<u8>)) {
-        let place = key.place();
         self.new.clear();
         write(&mut self.new);
         w.raw(&self.new);
-        if self.texts.is_empty() {
-            // A key that no value has: widths end far below u64::MAX.
-            let none =
-                CachedText { key: ValueKey(0, u64::MAX), head: [0; HEAD + 1], tail: [0; TAIL], long: Vec::new() };
-            self.texts.resize(1 << SLOT_BITS, none);
-        }
+        self.make_room();
+        let place = key.place(self.bits);
         // The text in the first slot moves to the second slot, whose text is dropped.
         self.texts.swap(place, place ^ 1);
         let Some(text) = self.texts.get_mut(place) else { return };
@@ -95,6 +96,20 @@ impl ValueTexts {
         if let Some((first, rest)) = self.new.split_first_chunk() {
             *head = *first;
             text.tail = rest.first_chunk().copied().unwrap_or(text.tail);
+        }
+    }
+
+    /// Makes room for another text. A cache that becomes full begins anew with four times as many slots.
+    fn make_room(&mut self) {
+        self.kept += 1;
+        if self.kept > self.texts.len() / 2 && self.bits < MOST_BITS {
+            self.bits = if self.texts.is_empty() { FIRST_BITS } else { self.bits + 2 };
+            self.kept = 0;
+            // A key that no value has: widths end far below u64::MAX.
+            let none =
+                CachedText { key: ValueKey(0, u64::MAX), head: [0; HEAD + 1], tail: [0; TAIL], long: Vec::new() };
+            self.texts.clear();
+            self.texts.resize(1 << self.bits, none);
         }
     }
 }

@@ -105,24 +105,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn how_a_type_is_read_is_the_same_before_and_after_all_of_it_is_unpacked() {
-        for protocol in PROTOCOLS {
-            let tables = load_tables(*protocol, &[]).unwrap();
-            for ty in (0..tables.type_count()).map(TypeRef) {
-                let alone = tables.read_of(ty);
-                let whole = tables.type_def(ty).map(|def| &def.read);
-                assert!(alone.is_none() || format!("{alone:?}") == format!("{whole:?}"), "{}", protocol.name());
-                assert_eq!(format!("{alone:?}"), format!("{:?}", tables.read_of(ty)));
-                let number = matches!(
-                    whole,
-                    Some(ReadAs::Int { .. } | ReadAs::Bool | ReadAs::Float { .. } | ReadAs::Ipv4 { .. })
-                );
-                assert!(alone.is_some() || number, "{whole:?}");
-            }
-        }
-    }
-
     /// All types and their short forms as texts, but those with code, whose numbers differ.
     fn types(tables: &Tables) -> Vec<String> {
         let all =

@@ -90,16 +90,11 @@ impl Tables {
 
     /// Whether all values of a type are texts whose bytes are in the message as they are, or inverted.
     pub fn is_text(&self, ty: TypeRef) -> bool {
-        self.type_def(ty).is_some_and(|def| self.reads_text(&def.read))
-    }
-
-    /// The same of how a type is read.
-    pub fn reads_text(&self, read: &ReadAs) -> bool {
-        match read {
+        self.type_def(ty).is_some_and(|def| match &def.read {
             ReadAs::Text { .. } => true,
             ReadAs::Native { native, .. } => self.native(*native).is_some_and(|native| !native.native.texts.is_empty()),
             _ => false,
-        }
+        })
     }
 }
 

@@ -74,14 +74,6 @@ impl<T: Packed> LateItems<T> {
         Some(self.items.get(at)?.get_or_init(|| made))
     }
 
-    /// The first part of an element. Of one that is not unpacked yet, nothing else is unpacked, and nothing is kept.
-    pub(super) fn first<P: Packed + Clone>(&self, at: usize, part: impl FnOnce(&T) -> &P) -> Option<P> {
-        match self.items.get(at)?.get() {
-            Some(item) => Some(part(item).clone()),
-            None => self.packed.item(at),
-        }
-    }
-
     /// All elements.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + Clone {
         (0..self.items.len()).filter_map(|at| self.get(at))

@@ -90,12 +90,6 @@ impl Tables {
         self.lists.types.get(ty.0 as usize)
     }
 
-    /// How a type is read; `None` for a number of fixed size. For whoever looks at every type: the rest of the type is not unpacked.
-    pub fn read_of(&self, ty: TypeRef) -> Option<ReadAs> {
-        let is_number = self.type_op(ty).how == TypeOpKind::Little;
-        if is_number { None } else { self.lists.types.first(ty.0 as usize, |def| &def.read) }
-    }
-
     /// Whether tables say more about a type than how to read it: its values are names or numbers of things, or it has facts.
     pub fn is_telling(&self, ty: TypeRef) -> bool {
         self.type_op(ty).telling
@@ -189,15 +183,9 @@ impl Tables {
     /// The fields of a structure, by its type: name and type of each, those of all branches in the order of the text.
     pub fn fields(&self, ty: TypeRef) -> impl Iterator<Item = (Sym, TypeRef)> + '_ {
         let layout = match self.type_def(ty).map(|def| &def.read) {
-            Some(ReadAs::Layout { layout, .. }) => Some(*layout),
+            Some(ReadAs::Layout { layout, .. }) => self.layout(*layout),
             _ => None,
         };
-        layout.into_iter().flat_map(|layout| self.layout_fields(layout))
-    }
-
-    /// The fields of a layout, as [`Tables::fields`].
-    pub fn layout_fields(&self, layout: LayoutId) -> impl Iterator<Item = (Sym, TypeRef)> + '_ {
-        let layout = self.layout(layout);
         let steps = layout.and_then(|layout| self.steps().get(layout.start as usize..)).unwrap_or(&[]).iter();
         steps.take_while(|step| !matches!(step, LayoutStep::End)).filter_map(|step| match step {
             LayoutStep::Field { name, ty, .. } => Some((*name, *ty)),

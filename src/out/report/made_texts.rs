@@ -4,8 +4,9 @@
 use super::super::value_texts::ValueKey;
 use crate::tree::{Node, TextKind};
 
-/// Entries of a cache.
-const CACHED: usize = 2048;
+/// Entries of a cache: 2^11.
+const CACHED_BITS: u32 = 11;
+const CACHED: usize = 1 << CACHED_BITS;
 
 /// What a text is made of.
 pub(super) trait TextSource: Copy + Default + PartialEq {
@@ -67,7 +68,7 @@ impl NumberKey {
 impl TextSource for NumberKey {
     #[inline(always)]
     fn place(self) -> usize {
-        self.value.place() % CACHED
+        self.value.place(CACHED_BITS)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::annotation_store::AnnotationStore;
 pub(super) use super::known_names::InferenceMessage;
 use super::known_names::{KnownNames, number_of, tables_id};
-use super::roles::{ENTERED, NAME, NUMBER, role, roles, teaches, walk};
+use super::roles::{ENTERED, NAME, NUMBER, role, teaches, walk};
 use super::stream_places::{StreamPlaces, is_entered, role_of_place};
 use crate::table::{OutlineOf, PlaceRole, Tables, TablesAnswers};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
@@ -24,8 +24,6 @@ pub(super) struct NameInference {
     places: StreamPlaces,
     /// Names in requests, the oldest first, as (record, kind, name). The number of the thing comes with the reply.
     asked: VecDeque<(u64, Sym, String)>,
-    /// The roles of all types, for each protocol's tables with a message whose tree does not list its fields.
-    roles: Vec<(usize, Vec<u8>)>,
     /// Nodes of the current message: numbers of things, and names.
     numbers: Vec<u32>,
     texts: Vec<u32>,
@@ -94,14 +92,7 @@ impl NameInference {
             Some(fields) => fields.for_each(|(index, node)| {
                 add(index, node, seen.tables.type_def(node.ty).map_or(0, role));
             }),
-            None => {
-                let tables_id = tables_id(seen.tables);
-                let at = self.roles.iter().position(|(of, _)| *of == tables_id).unwrap_or_else(|| {
-                    self.roles.push((tables_id, roles(seen.tables)));
-                    self.roles.len() - 1
-                });
-                walk(seen.tree.nodes(), self.roles.get(at).map_or(&[][..], |(_, roles)| roles), &mut add);
-            }
+            None => walk(seen.tree.nodes(), seen.tables, &mut add),
         }
     }
 

@@ -7,10 +7,8 @@ use crate::tree::{Node, TypeRef, mark};
 /// The roles of a type, as bits: its values identify things, or name them.
 pub(super) const NUMBER: u8 = 1;
 pub(super) const NAME: u8 = 2;
-/// There may be such values within its values.
-const WITHIN: u8 = 4;
 /// They are numbers of places that a client enters.
-pub(super) const ENTERED: u8 = 8;
+pub(super) const ENTERED: u8 = 4;
 
 /// The roles of a type's own values.
 pub(super) fn role(def: &TypeDef) -> u8 {
@@ -19,85 +17,10 @@ pub(super) fn role(def: &TypeDef) -> u8 {
     (number * NUMBER) | (name * NAME) | (entered * ENTERED)
 }
 
-/// The roles of each type of some tables.
-pub(super) fn roles(tables: &Tables) -> Vec<u8> {
-    let types = || (0..tables.type_count()).map(TypeRef);
-    let own = |ty| if tables.is_telling(ty) { tables.type_def(ty).map_or(0, role) } else { 0 };
-    let mut roles: Vec<u8> = types().map(own).collect();
-    // Nodes that code makes may have no type.
-    roles.iter_mut().take(1).for_each(|role| *role |= WITHIN);
-    let mut open: Vec<(TypeRef, ReadAs)> = types().filter_map(|ty| Some((ty, tables.read_of(ty)?))).collect();
-    open.retain(|(_, read)| has_parts(read));
-    // Each round finds the types one structure further out.
-    loop {
-        let before = open.len();
-        open.retain(|(ty, read)| {
-            let found = has_within(tables, read, &roles);
-            roles.iter_mut().skip(ty.0 as usize).take(usize::from(found)).for_each(|role| *role |= WITHIN);
-            !found
-        });
-        if open.len() == before {
-            return roles;
-        }
-    }
-}
-
-/// Whether anything else may lie within values that are read so.
-fn has_parts(read: &ReadAs) -> bool {
-    matches!(
-        read,
-        ReadAs::List { .. }
-            | ReadAs::NullOr { .. }
-            | ReadAs::Region(_)
-            | ReadAs::Layout { .. }
-            | ReadAs::Family(_)
-            | ReadAs::Value(_)
-            | ReadAs::Native { .. }
-    )
-}
-
-/// Whether names or numbers may lie within values that are read so, as far as `roles` say so of the types in them.
-fn has_within(tables: &Tables, read: &ReadAs, roles: &[u8]) -> bool {
-    let any = |ty: TypeRef| roles.get(ty.0 as usize).is_some_and(|role| *role != 0);
-    match read {
-        ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => any(*of),
-        ReadAs::Region(region) => region.inner.iter().any(|ty| any(*ty)),
-        ReadAs::Layout { layout, .. } => tables.layout_fields(*layout).any(|(_, ty)| any(ty)),
-        ReadAs::Family(family) => tables.families().get(family.0 as usize).is_none_or(|family| {
-            let layouts = family.members.iter().filter_map(|(_, layout)| tables.layout(*layout));
-            any(family.of) || layouts.map(|layout| layout.ty).any(any)
-        }),
-        // Which types these have is known only when they are read.
-        ReadAs::Value(_) => true,
-        ReadAs::Native { .. } => !tables.reads_text(read),
-        _ => false,
-    }
-}
-
-/// Hands over the nodes whose types have roles, where the tree does not list them.
-pub(super) fn walk(nodes: &[Node], roles: &[u8], add: &mut impl FnMut(u32, &Node, u8)) {
-    let mut from = 0;
-    while let Some((index, node, role)) = next_with_role(nodes, from, roles) {
-        // Code that frames messages makes regions of its own around their fields.
-        let inside = role & WITHIN != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER);
-        from = if inside { index + 1 } else { node.end.max(index + 1) };
-        if !node.has(mark::SPAN) {
-            add(index, node, role);
-        }
-    }
-}
-
-/// The first node from an index on whose type has a role or that is looked into in any case, with its index and the type's role. What lies
-/// in the nodes before it is skipped with them. A loop of its own, since most nodes of most messages pass through it and through nothing else.
-#[inline(never)]
-fn next_with_role<'a>(nodes: &'a [Node], mut from: u32, roles: &[u8]) -> Option<(u32, &'a Node, u8)> {
-    loop {
-        let node = nodes.get(from as usize)?;
-        let role = roles.get(node.ty.0 as usize).copied().unwrap_or(0);
-        if role != 0 || node.has(mark::SEE_THROUGH | mark::OWN_BUFFER) {
-            return Some((from, node, role));
-        }
-        from = node.end.max(from + 1);
+/// Hands over the nodes whose types have roles, where the tree does not list them. Few trees do not.
+pub(super) fn walk(nodes: &[Node], tables: &Tables, add: &mut impl FnMut(u32, &Node, u8)) {
+    for (index, node) in (0..).zip(nodes).filter(|(_, node)| tables.is_telling(node.ty) && !node.has(mark::SPAN)) {
+        add(index, node, tables.type_def(node.ty).map_or(0, role));
     }
 }
 
@@ -153,7 +76,6 @@ mod tests {
         let mut all = 0;
         for protocol in PROTOCOLS {
             let tables = load_tables(*protocol, &[]).unwrap();
-            let roles = roles(&tables);
             // A tree lists fields by the types of fields, not by those of the structures in them.
             let defs = tables.layouts().iter().filter_map(|layout| tables.type_def(layout.ty));
             assert!(defs.clone().all(|def| def.facts.is_none() && def.ids.is_empty() && def.names.is_empty()));
@@ -168,11 +90,11 @@ mod tests {
                     "{}",
                     tables.name(def.name)
                 );
-                let role_of = |node: &Node| roles[node.ty.0 as usize] & (NUMBER | NAME);
+                let role_of = |node: &Node| tables.type_def(node.ty).map_or(0, role) & (NUMBER | NAME);
                 let role_at = |index: u32| role_of(tree.get(index).unwrap());
                 let mut of_tree: Vec<(u32, u8)> = listed.iter().map(|index| (*index, role_at(*index))).collect();
                 let mut of_walk = Vec::new();
-                walk(tree.nodes(), &roles, &mut |index, node, _| of_walk.push((index, role_of(node))));
+                walk(tree.nodes(), &tables, &mut |index, node, _| of_walk.push((index, role_of(node))));
                 of_tree.retain(|found| found.1 != 0);
                 of_walk.retain(|found| found.1 != 0);
                 all += of_walk.len();

@@ -8,7 +8,6 @@ use crate::tree::{Buffer, Kind, Node, Severity, Sym, TextKind, TypeRef};
 packed_numbers! { Sym TypeRef Buffer }
 
 packed_structs! {
-    // `Tables::read_of` unpacks `read` alone, so it is the first.
     TypeDef { read, text, symbols, shown, ids, refers, names, marks, transaction, max, expect, facts, min_bits }
     RegionType { len, inner, dialects, zlib }
     Zlib { keep, size }
