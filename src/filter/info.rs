@@ -63,14 +63,14 @@ impl InfoTest {
         }
     }
 
-    /// Whether the line of a message with these bytes has none of the texts.
-    pub(super) fn lacks(&self, protocol: usize, tables: &Tables, read: OutlineOf<'_>, bytes: &[u8]) -> bool {
+    /// Whether the line of a message with these bytes, its own and those that were made of them, has none of the texts.
+    pub(super) fn lacks(&self, protocol: usize, tables: &Tables, read: OutlineOf<'_>, searched: [&[u8]; 2]) -> bool {
         let Some(known) = self.protocols.get(protocol) else { return false };
         let wanted = known.get_or_init(|| WantedBytes::new(&self.texts, tables));
         let written = |layout| tables.info_may_have(layout, &|part| self.texts.iter().any(|text| text.may_be_in(part)));
         !self.heard.load(Ordering::Relaxed)
             && !wanted.written.any(tables, read, &written)
-            && !wanted.needles.iter().any(|needle| needle.is_in(bytes))
+            && !wanted.needles.iter().any(|needle| searched.iter().any(|bytes| needle.is_in(bytes)))
     }
 }
 

@@ -44,7 +44,7 @@ impl Needle {
     /// Whether it is in some bytes.
     pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
         match self {
-            Needle::Exact(finder) => finder.find(bytes).is_some(),
+            Needle::Exact(finder) => finder.needle().len() <= bytes.len() && finder.find(bytes).is_some(),
             Needle::Either(either) => either.is_in(bytes),
         }
     }

@@ -72,11 +72,11 @@ impl SoughtValues {
         Some(SoughtValues { key: key.clone(), values, bytes })
     }
 
-    /// Whether the condition cannot hold for a message with these bytes.
-    pub(super) fn fails(&self, protocol: usize, tables: &Tables, bytes: &[u8]) -> bool {
+    /// Whether the condition cannot hold for a message with these bytes, its own and those that were made of them.
+    pub(super) fn fails(&self, protocol: usize, tables: &Tables, searched: [&[u8]; 2]) -> bool {
         let known =
             self.bytes.get(protocol).and_then(|known| known.get_or_init(|| self.find(protocol, tables)).as_ref());
-        known.is_some_and(|all| !all.iter().any(|sought| sought.is_in(bytes)))
+        known.is_some_and(|all| !all.iter().any(|sought| searched.iter().any(|bytes| sought.is_in(bytes))))
     }
 
     /// The bytes of all values in all forms that the tables of a protocol have.

@@ -76,8 +76,8 @@ impl Filter {
             record,
             protocol: index_of(record.protocol, &self.protocols),
             def: tables.message(id),
-            // What lies in compressed bytes, or across bytes, cannot be searched for.
-            searchable: outline.is_captured() && outline.is_aligned() && !self.redact,
+            // What lies across bytes cannot be searched for.
+            made: outline.made_bytes().filter(|_| outline.is_aligned() && !self.redact),
             placed: outline.is_aligned() && !self.redact && outline.problems().iter().all(is_note),
         })
     }
@@ -90,8 +90,8 @@ struct UnreadMessage<'s, 'a> {
     /// The index of its protocol among those the filter was compiled for.
     protocol: usize,
     def: Option<&'s MessageDef>,
-    /// Whether values can be searched for in its bytes.
-    searchable: bool,
+    /// The bytes that were made of compressed ones; `None` if values cannot be searched for in these and the message's own.
+    made: Option<&'s [u8]>,
     /// Whether fields can be found by their places.
     placed: bool,
 }
@@ -121,8 +121,9 @@ impl UnreadMessage<'_, '_> {
     fn decide(&self, path: &Path, check: &Check, shortcuts: &Shortcuts) -> Option<bool> {
         let Outlined { message, tables, outline, .. } = self.record.body;
         let (bytes, protocol) = (message.bytes, self.protocol);
-        let sought = shortcuts.sought.as_ref().filter(|_| self.searchable);
-        let in_bytes = || sought.is_none_or(|sought| !sought.fails(protocol, tables, bytes));
+        let searched = self.made.map(|made| [bytes, made]);
+        let sought = shortcuts.sought.as_ref().zip(searched);
+        let in_bytes = || sought.is_none_or(|(sought, searched)| !sought.fails(protocol, tables, searched));
         if let Some(names) = &shortcuts.names {
             let no_name = names.fails();
             let no_field = names.is_of_names_only() || {
@@ -134,7 +135,8 @@ impl UnreadMessage<'_, '_> {
         }
         if let Some(info) = &shortcuts.info {
             let read = OutlineOf { layout: self.def?.layout, outline };
-            return (self.searchable && info.lacks(protocol, tables, read, bytes)).then_some(info.without);
+            let lacks = searched.is_some_and(|searched| info.lacks(protocol, tables, read, searched));
+            return lacks.then_some(info.without);
         }
         let place = shortcuts.place.as_ref().filter(|_| self.placed).zip(self.def);
         let ask = || {

@@ -14,9 +14,11 @@ pub struct Outline {
     seen: u8,
     /// Whether something came up that only a tree can show.
     partial: bool,
-    /// How many buffers were made, and one to be used again.
+    /// How many buffers were made.
     made: u16,
+    /// The content of the buffer that was made last, and its number; 0 if it is not kept. The memory is used again.
     buffer: Vec<u8>,
+    kept: u16,
     classes: ClassSet,
     /// Whether a node begins or ends within a byte.
     unaligned: bool,
@@ -75,6 +77,7 @@ impl Outline {
         self.seen = 0;
         self.partial = false;
         self.made = 0;
+        self.kept = 0;
         self.classes = ClassSet::default();
         self.unaligned = false;
         self.deferred = None;
@@ -123,9 +126,14 @@ impl Outline {
         self.seen & (mark::NAME | mark::PARTIAL) == 0
     }
 
-    /// Whether all nodes would count in the captured bytes.
-    pub fn is_captured(&self) -> bool {
-        self.made == 0
+    /// The bytes that decoding made, besides which all nodes would be in the captured bytes; none if it made no buffer. `None` if they are not kept: there were several
+    /// buffers, or a very large one.
+    pub fn made_bytes(&self) -> Option<&[u8]> {
+        match (self.made, self.kept) {
+            (0, _) => Some(&[]),
+            (1, 1) => Some(&self.buffer),
+            _ => None,
+        }
     }
 
     /// Whether all nodes begin and end with whole bytes.
@@ -224,15 +232,17 @@ impl Outline {
     /// Opens the next buffer that decoding makes.
     pub fn open_buffer(&mut self) -> (Buffer, Vec<u8>) {
         self.made = self.made.saturating_add(1);
+        self.kept = 0;
         let mut bytes = std::mem::take(&mut self.buffer);
         bytes.clear();
         (Buffer(self.made), bytes)
     }
 
-    /// Takes a buffer back; its content is not kept.
-    pub fn put_buffer(&mut self, bytes: Vec<u8>) {
+    /// Takes back the buffer with the number that [`Outline::open_buffer`] gave.
+    pub fn put_buffer(&mut self, buffer: Buffer, bytes: Vec<u8>) {
         if bytes.capacity() <= Tree::KEEP_MADE {
             self.buffer = bytes;
+            self.kept = buffer.0;
         }
     }
 

@@ -8,7 +8,7 @@ use crate::material::{DIRTSAND, MOSS};
 use crate::plasma::unpacked;
 use moulsniff::proto::{PROTOCOLS, load_tables};
 use moulsniff::table::{Evaluator, Outcome, PaddedBytes, ServiceId, Tables, parse_hex};
-use moulsniff::tree::{Deferring, Kind, Outline, Tree, mark};
+use moulsniff::tree::{Buffer, Deferring, Kind, Outline, Tree, mark};
 use serde_json::Value;
 
 /// With every class of message, compressed regions, and states whose descriptors are known and not.
@@ -25,9 +25,11 @@ struct Bench {
     later: Evaluator,
     later_tree: Tree,
     rest: Outline,
-    /// Messages whose outlines had all there is to know: as they were sent, those of them with a compressed region, and changed ones.
+    /// Messages whose outlines had all there is to know: as they were sent, those of them with a compressed region, all with one whose bytes the outline kept, and
+    /// changed ones.
     whole: usize,
     regions: usize,
+    made: usize,
     changed: usize,
     deferred: usize,
     /// Deferred parts that were passed over by themselves.
@@ -43,13 +45,27 @@ impl Bench {
         let (tree, outline, later, later_tree) =
             (Tree::default(), Outline::default(), Evaluator::default(), Tree::default());
         let tables = load_tables(*moul, &[]).unwrap();
-        let (rest, whole, regions, changed, deferred, read_on) = (Outline::default(), 0, 0, 0, 0, 0);
-        Bench { tables, evaluator, tree, outline, later, later_tree, rest, whole, regions, changed, deferred, read_on }
+        let (rest, whole, regions, made, changed, deferred, read_on) = (Outline::default(), 0, 0, 0, 0, 0, 0);
+        Bench {
+            tables,
+            evaluator,
+            tree,
+            outline,
+            later,
+            later_tree,
+            rest,
+            whole,
+            regions,
+            made,
+            changed,
+            deferred,
+            read_on,
+        }
     }
 
     /// Reads a message into a tree and into an outline; whether the outline has all there is to know.
     fn read(&mut self, (service, sender): (ServiceId, usize), bytes: &[u8]) -> bool {
-        let Bench { tables, evaluator, tree, outline, .. } = self;
+        let Bench { tables, evaluator, tree, outline, made: kept, .. } = self;
         let said = evaluator.message(tables, service, sender, bytes, outline);
         if !outline.is_whole() {
             return false;
@@ -64,9 +80,12 @@ impl Bench {
                 |marks: u8, kind| kind != Kind::Undecoded && marks & (mark::OPAQUE | mark::UNEXPLAINED) == 0;
             assert!(tree.nodes().iter().all(|node| explained(node.marks, node.kind)), "{bytes:02x?}");
             let named = tree.nodes().iter().any(|node| node.marks & (mark::NAME | mark::PARTIAL) != 0);
-            let made = tree.nodes().iter().any(|node| node.has(mark::OWN_BUFFER));
             assert!(!(named && outline.is_nameless()), "{bytes:02x?}");
-            assert!(!(made && outline.is_captured()), "{bytes:02x?}");
+            if let Some(made) = outline.made_bytes() {
+                let mut buffers = tree.nodes().iter().filter(|node| node.buffer != Buffer::CAPTURED);
+                assert!(buffers.all(|node| made == tree.bytes(node.buffer, bytes)), "{bytes:02x?}");
+                *kept += usize::from(!made.is_empty());
+            }
         }
         true
     }
@@ -126,8 +145,9 @@ impl Bench {
 
 /// Everything that an outline says.
 fn all_facts(outline: &Outline) -> String {
-    let facts = [outline.is_whole(), outline.is_nameless(), outline.is_captured(), outline.is_aligned()];
-    format!("{} {facts:?} {:?} {:?}", outline.len(), outline.problems(), outline.classes())
+    let facts = [outline.is_whole(), outline.is_nameless(), outline.is_aligned()];
+    let (problems, classes, made) = (outline.problems(), outline.classes(), outline.made_bytes());
+    format!("{} {facts:?} {problems:?} {classes:?} {made:?}", outline.len())
 }
 
 #[test]
@@ -144,9 +164,13 @@ fn an_outline_and_a_tree_agree() {
             }
         }
     }
-    let Bench { whole, changed, regions, deferred, read_on, .. } = bench;
+    let Bench { whole, changed, regions, made, deferred, read_on, .. } = bench;
     // Else nothing was compared.
-    assert!(whole > 300 && changed > 5000 && regions > 10, "{whole} {changed} {regions} of {}", seen.len());
+    assert!(
+        whole > 300 && changed > 5000 && regions > 10 && made > 100,
+        "{whole} {changed} {regions} {made} of {}",
+        seen.len()
+    );
     assert!(deferred > 5000 && read_on > 5000, "{deferred} {read_on}");
 }
 

@@ -289,8 +289,8 @@ impl TreeSink for Outline {
         Outline::open_buffer(self)
     }
 
-    fn put_buffer(&mut self, _: Buffer, bytes: Vec<u8>) {
-        Outline::put_buffer(self, bytes);
+    fn put_buffer(&mut self, buffer: Buffer, bytes: Vec<u8>) {
+        Outline::put_buffer(self, buffer, bytes);
     }
 
     fn takes(&mut self, def: &MessageDef) -> bool {

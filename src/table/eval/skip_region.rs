@@ -193,7 +193,7 @@ impl Skip<'_, '_> {
         let Skip { place, marks, .. } = inside;
         self.place = SkipPlace { pos: self.place.end, end: self.place.end, ..place };
         self.marks = marks | mark::OWN_BUFFER;
-        self.tree.put_buffer(bytes);
+        self.tree.put_buffer(buffer, bytes);
         read
     }
 }
