@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::needle::Needle;
+use super::needle::{Needle, any_is_in};
 use super::path::{Path, PathStep};
 use super::sought::{PartOfText, SoughtValue, needle_of, values};
 use super::{Check, CompareOp};
@@ -70,7 +70,7 @@ impl InfoTest {
         let written = |layout| tables.info_may_have(layout, &|part| self.texts.iter().any(|text| text.may_be_in(part)));
         !self.heard.load(Ordering::Relaxed)
             && !wanted.written.any(tables, read, &written)
-            && !wanted.needles.iter().any(|needle| searched.iter().any(|bytes| needle.is_in(bytes)))
+            && !any_is_in(&wanted.needles, searched)
     }
 }
 

@@ -76,7 +76,7 @@ pub struct Filter {
     sessions: Option<Arc<SessionMap>>,
     /// Whether the condition asks for names that earlier records give, and whether it may ever be known not to hold without fields.
     wants_names: bool,
-    may_fail_unread: bool,
+    told_unread: [bool; 2],
     worth: Worth,
     /// The tree of a message that was not read: empty.
     no_tree: Tree,
@@ -154,7 +154,7 @@ impl Filter {
         let (condition, parse::Remarks { notes, doubts, used, .. }) = parse::expression(expression, &names)?;
         let (protocols, kept) = (protocols(tables), AtomicBool::new(false));
         let (sessions, worth, no_tree) = (None, Worth::default(), Tree::new());
-        let (wants_names, may_fail_unread) = (false, false);
+        let (wants_names, told_unread) = (false, [false; 2]);
         let filter = Filter {
             condition,
             protocols,
@@ -165,7 +165,7 @@ impl Filter {
             kept,
             sessions,
             wants_names,
-            may_fail_unread,
+            told_unread,
             worth,
             no_tree,
         };
@@ -176,7 +176,7 @@ impl Filter {
     fn completed(mut self) -> Filter {
         self.condition.order_by_cost();
         self.wants_names = self.condition.any_path(&Path::wants_names);
-        self.may_fail_unread = self.condition.may_fail_unread(self.redact);
+        self.told_unread = [false, true].map(|holds| self.condition.may_be_told_unread(holds, self.redact));
         self
     }
 
@@ -271,7 +271,7 @@ impl RecordFilter {
 
     /// Whether outlines of messages are enough, as far as the filter is concerned.
     pub fn wants_outlines(&self) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter.judges_outlines())
+        self.filter.as_ref().is_none_or(|filter| filter.judges_outlines(true))
     }
 
     /// Whether the tree of a message of which only the outline was read is needed to know whether the message is kept. If not, it is not
@@ -441,7 +441,9 @@ impl Check {
     fn holds<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
         match self {
             Check::Present => true,
-            Check::Compare(CompareOp::Eq, literal) if scope.is_other_text(value, literal) => false,
+            Check::Compare(op @ (CompareOp::Eq | CompareOp::Ne), literal) if scope.is_other_text(value, literal) => {
+                matches!(op, CompareOp::Ne)
+            }
             Check::Compare(comparison, literal) => comparison.holds(order(scope, value, literal)),
             Check::In(items) => items.iter().any(|item| item.contains(&|literal| order(scope, value, literal))),
             Check::Contains(literal) => compare::contains(&scope.leaf(value), literal),

@@ -59,6 +59,11 @@ impl Needle {
     }
 }
 
+/// Whether one of some needles is in one of two parts of a message.
+pub(super) fn any_is_in(needles: &[Needle], parts: [&[u8]; 2]) -> bool {
+    parts.iter().filter(|bytes| !bytes.is_empty()).any(|bytes| needles.iter().any(|needle| needle.is_in(bytes)))
+}
+
 impl EitherCase {
     fn is_in(&self, bytes: &[u8]) -> bool {
         let Some((one, other)) = self.pairs.get(self.rare) else { return true };

@@ -70,7 +70,7 @@ impl PathStart {
     }
 }
 
-/// A path to numbers in a message, as each protocol's tables have it.
+/// A path to numbers or texts in a message, as each protocol's tables have it.
 pub(super) struct FieldPlace {
     steps: Vec<PathStep>,
     /// Whether it leads straight to one field, so that finding it is cheaper than any search.
@@ -94,14 +94,14 @@ impl FieldPlace {
         fields.then(|| FieldPlace { steps: steps.to_vec(), is_direct, routes })
     }
 
-    /// Whether a number there passes a test, in a message that was read into an outline; `None` if only a tree can tell.
+    /// Whether a value there passes a test, in a message that was read into an outline (see [`FieldRoute::any`]); `None` if only a tree can tell.
     pub(super) fn any(
         &self,
         protocol: usize,
         tables: &Tables,
         message: &MessageDef,
-        bytes: &[u8],
-        test: &mut dyn FnMut(Node) -> bool,
+        bytes: [&[u8]; 2],
+        test: &mut dyn FnMut(Node, &[u8]) -> bool,
     ) -> Option<bool> {
         let step = |step: &PathStep| {
             Some(match step {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::keys::part_names;
 use super::literal::{Literal, NumberLiteral};
-use super::needle::Needle;
+use super::needle::{Needle, any_is_in};
 use super::path::{Path, PathKey, PathStep};
 #[cfg(feature = "regex")]
 use super::pattern::RequiredText;
@@ -76,7 +76,7 @@ impl SoughtValues {
     pub(super) fn fails(&self, protocol: usize, tables: &Tables, searched: [&[u8]; 2]) -> bool {
         let known =
             self.bytes.get(protocol).and_then(|known| known.get_or_init(|| self.find(protocol, tables)).as_ref());
-        known.is_some_and(|all| !all.iter().any(|sought| searched.iter().any(|bytes| sought.is_in(bytes))))
+        known.is_some_and(|all| !any_is_in(all, searched))
     }
 
     /// The bytes of all values in all forms that the tables of a protocol have.

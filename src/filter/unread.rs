@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::path::Path;
 use super::shortcuts::{PathStart, Shortcuts};
-use super::value::{RecordScope, RecordValue, found, index_of};
-use super::{BooleanExpr, Check, Filter};
+use super::value::{RecordScope, RecordValue, found, index_of, is_other_text};
+use super::{BooleanExpr, Check, CompareOp, Filter};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
 use crate::table::{MessageDef, OutlineOf, Refusal};
@@ -44,9 +44,11 @@ impl Worth {
 }
 
 impl Filter {
-    /// Whether it pays to ask whether it [drops](Filter::drops) messages of which only the outline was read.
-    pub fn judges_outlines(&self) -> bool {
-        self.may_fail_unread && self.worth.is_given()
+    /// Whether it pays to ask whether it [drops](Filter::drops) messages of which only the outline was read; with `or_keeps`, whether it pays to ask what it
+    /// [decides](Filter::decides) about them.
+    pub fn judges_outlines(&self, or_keeps: bool) -> bool {
+        let [fails, holds] = self.told_unread;
+        (fails || holds && or_keeps) && self.worth.is_given()
     }
 
     /// Whether a message of which only the outline was read is certainly not kept. Names that earlier records give are not tested.
@@ -141,7 +143,8 @@ impl UnreadMessage<'_, '_> {
         let place = shortcuts.place.as_ref().filter(|_| self.placed).zip(self.def);
         let ask = || {
             let (place, def) = place?;
-            place.any(protocol, tables, def, bytes, &mut |node| self.holds(check, node))
+            let bytes = [bytes, outline.made_bytes().unwrap_or_default()];
+            place.any(protocol, tables, def, bytes, &mut |node, bytes| self.holds(check, node, bytes))
         };
         if place.is_some_and(|(place, _)| place.is_direct) {
             return ask().or_else(|| (self.lacks(path) || !in_bytes()).then_some(false));
@@ -149,9 +152,16 @@ impl UnreadMessage<'_, '_> {
         if self.lacks(path) || !in_bytes() { Some(false) } else { ask() }
     }
 
-    /// Whether a condition holds for a number that was found.
-    fn holds(&self, check: &Check, node: Node) -> bool {
-        match found(self.record.body.tables, &node) {
+    /// Whether a condition holds for a value that was found, whose place is in these bytes.
+    fn holds(&self, check: &Check, node: Node, bytes: &[u8]) -> bool {
+        match check {
+            Check::Present => return true,
+            Check::Compare(op @ (CompareOp::Eq | CompareOp::Ne), literal) if is_other_text(&node, bytes, literal) => {
+                return matches!(op, CompareOp::Ne);
+            }
+            _ => {}
+        }
+        match found(self.record.body.tables, &node, bytes) {
             Some(leaf) => check.holds_for(&leaf),
             None => self.in_scope(|scope| check.holds(scope, RecordValue::Found(node))),
         }
@@ -208,26 +218,33 @@ impl BooleanExpr {
         }
     }
 
-    /// Whether that may ever be `Some(false)`.
-    pub(super) fn may_fail_unread(&self, redact: bool) -> bool {
+    /// Whether that may ever be `Some(holds)`.
+    pub(super) fn may_be_told_unread(&self, holds: bool, redact: bool) -> bool {
+        let may = |part: &BooleanExpr| part.may_be_told_unread(holds, redact);
         match self {
-            BooleanExpr::And(list) => list.iter().any(|part| part.may_fail_unread(redact)),
-            BooleanExpr::Or(list) => list.iter().all(|part| part.may_fail_unread(redact)),
-            BooleanExpr::Not(condition) => condition.is_known(),
+            BooleanExpr::And(list) => {
+                if holds {
+                    list.iter().all(may)
+                } else {
+                    list.iter().any(may)
+                }
+            }
+            BooleanExpr::Or(list) => {
+                if holds {
+                    list.iter().any(may)
+                } else {
+                    list.iter().all(may)
+                }
+            }
+            BooleanExpr::Not(condition) => condition.may_be_told_unread(!holds, redact),
+            BooleanExpr::Test(_, _, shortcuts) if shortcuts.start == PathStart::Known => true,
             BooleanExpr::Test(path, _, shortcuts) => {
                 let Shortcuts { start, sought, place, names, info } = &**shortcuts;
-                let in_bytes = !redact && (sought.is_some() || place.is_some() || info.is_some());
-                *start != PathStart::Unknown || path.field_names().next().is_some() || in_bytes || names.is_some()
+                let info = info.as_ref().filter(|_| !redact).is_some_and(|info| info.without == holds);
+                let in_bytes = !redact && (place.is_some() || sought.is_some() && !holds) || info;
+                let absent = *start != PathStart::Unknown || path.field_names().next().is_some() || names.is_some();
+                in_bytes || absent && !holds
             }
-        }
-    }
-
-    /// Whether all of it is known without fields.
-    fn is_known(&self) -> bool {
-        match self {
-            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().all(BooleanExpr::is_known),
-            BooleanExpr::Not(condition) => condition.is_known(),
-            BooleanExpr::Test(_, _, shortcuts) => shortcuts.start == PathStart::Known,
         }
     }
 }

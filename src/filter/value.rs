@@ -348,19 +348,7 @@ impl<'a> RecordScope<'a> {
     pub(super) fn is_other_text(&self, value: RecordValue<'a>, literal: &Literal) -> bool {
         let RecordValue::Node(index) = value else { return false };
         let (Some(view), Some(node)) = (self.message, self.node(index)) else { return false };
-        let flip = match node.kind {
-            Kind::Text(TextKind::Utf8) => 0,
-            Kind::Text(TextKind::Inverted8) => 0xff,
-            _ => return false,
-        };
-        let (start, length) = node.content();
-        let bytes = view.tree.bytes(node.buffer, view.bytes).get(start..start.saturating_add(length));
-        let same = |bytes: &[u8]| {
-            bytes.len() == literal.raw.len()
-                && bytes.iter().zip(literal.raw.bytes()).all(|(b, wanted)| b ^ flip == wanted)
-        };
-        // Bytes that are no valid text become U+FFFD.
-        !self.hides(node) && !literal.raw.contains('\u{fffd}') && bytes.is_some_and(|bytes| !same(bytes))
+        !self.hides(node) && is_other_text(node, view.tree.bytes(node.buffer, view.bytes), literal)
     }
 
     fn content(&self, node: &Node) -> Cow<'a, [u8]> {
@@ -382,8 +370,28 @@ pub(super) fn index_of(protocol: &str, protocols: &[&'static str]) -> usize {
     same.or_else(|| protocols.iter().position(|known| *known == protocol)).unwrap_or(usize::MAX)
 }
 
-/// A number that was found in a message's bytes, in the form in which it is compared; `None` if it may be a time.
-pub(super) fn found<'a>(tables: &'a Tables, node: &Node) -> Option<Leaf<'a>> {
+/// Whether a text whose place is in `bytes` is certainly another one than the literal.
+pub(super) fn is_other_text(node: &Node, bytes: &[u8], literal: &Literal) -> bool {
+    let flip = match node.kind {
+        Kind::Text(TextKind::Utf8) => 0,
+        Kind::Text(TextKind::Inverted8) => 0xff,
+        _ => return false,
+    };
+    let same = |bytes: &[u8]| {
+        bytes.len() == literal.raw.len() && bytes.iter().zip(literal.raw.bytes()).all(|(b, wanted)| b ^ flip == wanted)
+    };
+    let (start, length) = node.content();
+    let bytes = bytes.get(start..start.saturating_add(length));
+    // Bytes that are no valid text become U+FFFD.
+    !literal.raw.contains('\u{fffd}') && bytes.is_some_and(|bytes| !same(bytes))
+}
+
+/// A value that was found in a message, in the form in which it is compared; `None` if it may be a time. The place of a text is in `bytes`.
+pub(super) fn found<'a>(tables: &'a Tables, node: &Node, bytes: &'a [u8]) -> Option<Leaf<'a>> {
+    if let Kind::Text(kind) = node.kind {
+        let (start, length) = node.content();
+        return Some(Leaf::Text(text(kind, Cow::Borrowed(bytes.get(start..start + length)?))));
+    }
     let number = || tables.symbols(node.ty).map_or_else(|| plain_number(node), |symbols| symbol(symbols, node));
     (!tables.type_op(node.ty).shown).then(number)
 }

@@ -108,15 +108,14 @@ impl LayoutAnswers {
             return *self.any_class.get_or_init(|| all.any(look));
         }
         // Most of these words are 0, so four are looked at together first.
-        let (classes, answers) = (classes.as_chunks::<4>().0, self.classes.as_chunks::<4>().0);
-        for (four, (wanted, known)) in classes.iter().zip(answers).enumerate() {
+        for (four, wanted) in (0..).zip(classes.as_chunks::<4>().0) {
             let [a, b, c, d] = wanted;
             if a | b | c | d == 0 {
                 continue;
             }
-            for (word, (wanted, known)) in wanted.iter().zip(known).enumerate() {
-                let first = (four * 4 + word) as u32 * 64;
-                if *wanted != 0 && known.any(*wanted, first, &|layout| self.one(layout, look)) {
+            for (word, wanted) in (four * 4..).zip(wanted).filter(|(_, wanted)| **wanted != 0) {
+                let Some(answers) = self.classes.get(word) else { return true };
+                if answers.any(*wanted, word as u32 * 64, &|layout| self.one(layout, look)) {
                     return true;
                 }
             }

@@ -1,4 +1,4 @@
-//! Finds the numbers at a path in a message, without a tree: goes through the steps that come before them and no further.
+//! Finds the numbers and texts at a path in a message, without a tree: goes through the steps that come before them and no further.
 //!
 //! The message has to be one that was read into an outline, so that everything in it is as its table says. What is not simple to pass over is left to the
 //! evaluator: it is then not known what is there. `tests/it/filters_outlines.rs` and a fuzz target compare what is found with trees.
@@ -10,7 +10,7 @@ use super::forms::ValueForm;
 use super::program::*;
 use super::reach::LayoutAnswers;
 use super::way::{MAX_SLOTS, WantedFields, WayStep, size_of_value, way};
-use crate::tree::{Buffer, Node, Sym, TextKind, TypeRef};
+use crate::tree::{Buffer, Kind, Node, Sym, TextKind, TypeRef};
 
 /// A step of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum RouteStep {
     Element(Option<usize>),
 }
 
-/// A path to numbers.
+/// A path to numbers or texts.
 #[derive(Debug)]
 pub struct FieldRoute {
     steps: Box<[RouteStep]>,
@@ -45,14 +45,16 @@ type Walked<T> = Result<T, Unclear>;
 const MAX_DEPTH: u32 = 12;
 
 impl FieldRoute {
-    /// The route along a path; `None` where fields of its names may come from elsewhere than layouts, or what is searched for may be no numbers.
+    /// The route along a path; `None` where fields of its names may come from elsewhere than layouts, or what is searched for may be neither numbers nor texts.
     pub fn new(tables: &Tables, steps: Vec<RouteStep>) -> Option<FieldRoute> {
         let may_go = |step: &RouteStep| match step {
             RouteStep::Name(name) => !tables.names_elsewhere(*name),
             RouteStep::Anywhere(name) => {
                 let forms = tables.forms_of(*name);
                 !tables.names_elsewhere(*name)
-                    && forms.is_some_and(|forms| forms.iter().all(|form| matches!(form, ValueForm::Int(_))))
+                    && forms.is_some_and(|forms| {
+                        forms.iter().all(|form| matches!(form, ValueForm::Int(_) | ValueForm::Text(_)))
+                    })
             }
             RouteStep::Element(_) => true,
         };
@@ -64,16 +66,17 @@ impl FieldRoute {
         Some(FieldRoute { ways: (0..=steps.len()).map(layouts).collect(), leading, steps: steps.into() })
     }
 
-    /// Whether a number at the end of the path passes a test, in a message of which `bytes` are all bytes; `None` if only a tree can tell. Nodes have no marks.
+    /// Whether a value at the end of the path passes a test; `None` if only a tree can tell. The bytes are those of the message, and those that were made of
+    /// compressed ones. The test gets a node without marks, and the bytes in which its place is.
     pub fn any(
         &self,
         tables: &Tables,
         message: &MessageDef,
-        bytes: &[u8],
-        test: &mut dyn FnMut(Node) -> bool,
+        [data, made]: [&[u8]; 2],
+        test: &mut dyn FnMut(Node, &[u8]) -> bool,
     ) -> Option<bool> {
-        let (pos, end, depth) = (0, bytes.len(), 0);
-        FieldSearch { tables, route: self, data: bytes, pos, end, depth, test }.message(message).ok()
+        let (pos, end, depth) = (0, data.len(), 0);
+        FieldSearch { tables, route: self, data, made, pos, end, depth, test }.message(message).ok()
     }
 
     /// The way through a layout for a step of the path, or through all of it.
@@ -115,11 +118,13 @@ struct FieldSearch<'a> {
     tables: &'a Tables,
     route: &'a FieldRoute,
     data: &'a [u8],
+    /// The content of the compressed region, if there is one; none within it.
+    made: &'a [u8],
     /// The next byte, and the end of the region around it.
     pos: usize,
     end: usize,
     depth: u32,
-    test: &'a mut dyn FnMut(Node) -> bool,
+    test: &'a mut dyn FnMut(Node, &[u8]) -> bool,
 }
 
 /// The values that a layout keeps for its conditions.
@@ -143,7 +148,7 @@ impl KeptValues {
     }
 }
 
-/// Methods that go along the path return whether a number passes the test.
+/// Methods that go along the path return whether a value passes the test.
 impl FieldSearch<'_> {
     fn message(&mut self, message: &MessageDef) -> Walked<bool> {
         let service = self.tables.service(message.service).ok_or(Unclear)?;
@@ -171,7 +176,7 @@ impl FieldSearch<'_> {
                 }
                 WayStep::Keep { scalar, slot } => kept.keep(slot, self.scalar(scalar)?),
                 WayStep::Pass { ty, slot } => {
-                    let value = self.pass(ty)?;
+                    let value = self.pass(ty, &kept)?;
                     if slot != NO_SLOT {
                         kept.keep(slot, value.ok_or(Unclear)?);
                     }
@@ -182,9 +187,9 @@ impl FieldSearch<'_> {
                     }
                 }
                 WayStep::Jump(to) => steps = way.get(to as usize..).ok_or(Unclear)?,
-                WayStep::One { ty, name } => return self.field(ty, name, at),
+                WayStep::One { ty, name } => return self.field(ty, name, at, &kept),
                 WayStep::Each { ty, name, slot } => {
-                    let (found, value) = self.each(ty, name, at)?;
+                    let (found, value) = self.each(ty, name, at, &kept)?;
                     if found {
                         return Ok(true);
                     }
@@ -193,7 +198,7 @@ impl FieldSearch<'_> {
                     }
                 }
                 WayStep::Within(ty) => {
-                    if self.within(ty, at, false)? {
+                    if self.within(ty, at, false, &kept)? {
                         return Ok(true);
                     }
                 }
@@ -218,41 +223,61 @@ impl FieldSearch<'_> {
     }
 
     /// The value to which the step of the path at a place leads, which need not be passed over.
-    fn field(&mut self, ty: TypeRef, name: Sym, at: usize) -> Walked<bool> {
+    fn field(&mut self, ty: TypeRef, name: Sym, at: usize, kept: &KeptValues) -> Walked<bool> {
         match self.route.steps.get(at + 1) {
             None => self.found(ty, name).map(|(found, _)| found),
-            Some(RouteStep::Element(place)) => self.elements(ty, *place, at + 1),
-            Some(_) => self.object(ty, at + 1),
+            Some(RouteStep::Element(place)) => self.elements(ty, *place, at + 1, kept),
+            Some(_) => self.object(ty, at + 1, kept),
         }
     }
 
-    /// A number at the end of the path: whether it passes, and its value.
+    /// A value at the end of the path: whether it passes, and the number that conditions see.
     fn found(&mut self, ty: TypeRef, name: Sym) -> Walked<(bool, u64)> {
-        let (start, value) = (self.pos, self.number(ty)?);
+        let (start, op) = (self.pos, self.tables.type_op(ty));
+        let (value, kind, seen) = match op.how {
+            TypeOpKind::Little => {
+                let value = self.scalar(op.scalar)?;
+                (value, op.scalar.kind, value)
+            }
+            _ => {
+                let (place, kind) = self.text(ty)?;
+                (place, Kind::Text(kind), 0)
+            }
+        };
         let (start, bits, buffer) = ((start * 8) as u32, ((self.pos - start) * 8) as u32, Buffer::CAPTURED);
-        let kind = self.tables.type_op(ty).scalar.kind;
-        Ok(((self.test)(Node { value, name, ty, start, bits, end: 0, buffer, kind, marks: 0 }), value))
+        let node = Node { value, name, ty, start, bits, end: 0, buffer, kind, marks: 0 };
+        Ok(((self.test)(node, self.data), seen))
+    }
+
+    /// A text with code: the place of its bytes, and their encoding.
+    fn text(&mut self, ty: TypeRef) -> Walked<(u64, TextKind)> {
+        let ReadAs::Native { native, .. } = self.tables.type_def(ty).ok_or(Unclear)?.read else { return Err(Unclear) };
+        let skip = self.tables.native(native).and_then(|code| code.native.skip).ok_or(Unclear)?;
+        let found = skip(self.data.get(self.pos..self.end).unwrap_or(&[])).ok_or(Unclear)?;
+        let place = Node::place(self.pos + found.before, found.text);
+        self.advance(found.before + found.text)?;
+        Ok((place, found.kind))
     }
 
     /// One of several values to which a step leads, which is passed over. Also returns what conditions see of it.
-    fn each(&mut self, ty: TypeRef, name: Sym, at: usize) -> Walked<(bool, Option<u64>)> {
+    fn each(&mut self, ty: TypeRef, name: Sym, at: usize, kept: &KeptValues) -> Walked<(bool, Option<u64>)> {
         if at + 1 == self.route.steps.len() {
             return self.found(ty, name).map(|(found, value)| (found, Some(value)));
         }
-        let (pos, end, depth) = (self.pos, self.end, self.depth);
-        let found = self.field(ty, name, at)?;
-        (self.pos, self.end, self.depth) = (pos, end, depth);
-        Ok((found, if found { None } else { self.pass(ty)? }))
+        let (data, made, pos, end, depth) = (self.data, self.made, self.pos, self.end, self.depth);
+        let found = self.field(ty, name, at, kept)?;
+        (self.data, self.made, self.pos, self.end, self.depth) = (data, made, pos, end, depth);
+        Ok((found, if found { None } else { self.pass(ty, kept)? }))
     }
 
     /// The elements of a list, or the one at a place.
-    fn elements(&mut self, ty: TypeRef, place: Option<usize>, at: usize) -> Walked<bool> {
+    fn elements(&mut self, ty: TypeRef, place: Option<usize>, at: usize, kept: &KeptValues) -> Walked<bool> {
         let ReadAs::List { of, len } = self.tables.type_def(ty).ok_or(Unclear)?.read else { return Err(Unclear) };
-        for element in 0..self.elements_of(len)? {
+        for element in 0..self.elements_of(len, kept)? {
             match place {
-                Some(place) if place != element => drop(self.pass(of)?),
-                Some(_) => return self.field(of, Sym::ELEMENT, at),
-                None if self.each(of, Sym::ELEMENT, at)?.0 => return Ok(true),
+                Some(place) if place != element => drop(self.pass(of, kept)?),
+                Some(_) => return self.field(of, Sym::ELEMENT, at, kept),
+                None if self.each(of, Sym::ELEMENT, at, kept)?.0 => return Ok(true),
                 None => {}
             }
         }
@@ -260,14 +285,13 @@ impl FieldSearch<'_> {
     }
 
     /// Goes on in an object, which need not be passed over.
-    fn object(&mut self, ty: TypeRef, at: usize) -> Walked<bool> {
+    fn object(&mut self, ty: TypeRef, at: usize, kept: &KeptValues) -> Walked<bool> {
         let tables = self.tables;
         match &tables.type_def(ty).ok_or(Unclear)?.read {
             ReadAs::Layout { layout, args } if args.is_empty() => self.layout(*layout, at, true),
-            ReadAs::Region(RegionType { len, inner, zlib: None, .. }) => {
-                let [inner] = inner.as_slice() else { return Err(Unclear) };
-                self.end = self.region(*len)?;
-                self.object(*inner, at)
+            ReadAs::Region(region) => {
+                let inner = self.enter(region, kept)?;
+                self.object(inner, at, kept)
             }
             ReadAs::Family(family) => match self.class(tables.family(*family).ok_or(Unclear)?, at)? {
                 Some(layout) if self.route.leads(tables, layout, at) => self.layout(layout, at, true),
@@ -275,23 +299,24 @@ impl FieldSearch<'_> {
             },
             ReadAs::NullOr { present, of } => match self.number(*present)? {
                 0 => Ok(false),
-                _ => self.object(*of, at),
+                _ => self.object(*of, at, kept),
             },
             _ => Err(Unclear),
         }
     }
 
     /// Searches a value for all fields of the name at a place of the path, and passes over it, unless it is the `last` thing that counts.
-    fn within(&mut self, ty: TypeRef, at: usize, last: bool) -> Walked<bool> {
+    fn within(&mut self, ty: TypeRef, at: usize, last: bool, kept: &KeptValues) -> Walked<bool> {
         let tables = self.tables;
         match &tables.type_def(ty).ok_or(Unclear)?.read {
             ReadAs::Layout { layout, args } if args.is_empty() => self.layout(*layout, at, last),
-            ReadAs::Region(RegionType { len, inner, zlib: None, .. }) => {
-                let [inner] = inner.as_slice() else { return Err(Unclear) };
-                let (end, outer) = (self.region(*len)?, self.end);
-                self.end = end;
-                let found = self.within(*inner, at, true)?;
-                (self.pos, self.end) = (end, outer);
+            ReadAs::Region(region) => {
+                let (data, made, pos, end) = (self.data, self.made, self.pos, self.end);
+                let inner = self.enter(region, kept)?;
+                let found = self.within(inner, at, true, kept)?;
+                (self.data, self.made, self.pos, self.end) = (data, made, pos, end);
+                let bytes = self.length(region.len, 1, kept)?;
+                self.advance(bytes)?;
                 Ok(found)
             }
             ReadAs::Family(family) => match self.class(tables.family(*family).ok_or(Unclear)?, at)? {
@@ -301,12 +326,12 @@ impl FieldSearch<'_> {
             },
             ReadAs::NullOr { present, of } => match self.number(*present)? {
                 0 => Ok(false),
-                _ => self.within(*of, at, last),
+                _ => self.within(*of, at, last, kept),
             },
             ReadAs::List { of, len } => {
-                for _ in 0..self.elements_of(*len)? {
+                for _ in 0..self.elements_of(*len, kept)? {
                     let before = self.pos;
-                    if self.within(*of, at, false)? {
+                    if self.within(*of, at, false, kept)? {
                         return Ok(true);
                     }
                     if self.pos == before {
@@ -315,20 +340,26 @@ impl FieldSearch<'_> {
                 }
                 Ok(false)
             }
-            ReadAs::Region(_) | ReadAs::Layout { .. } => Err(Unclear),
-            _ => self.pass(ty).map(|_| false),
+            ReadAs::Layout { .. } => Err(Unclear),
+            _ => self.pass(ty, kept).map(|_| false),
         }
     }
 
-    /// Where a region ends that begins here with its length.
-    fn region(&mut self, len: Len) -> Walked<usize> {
-        let bytes = self.length(len, 1)?;
-        self.pos.checked_add(bytes).filter(|end| *end <= self.end).ok_or(Unclear)
+    /// Enters a region that begins here, or its content. Returns the type of that.
+    fn enter(&mut self, region: &RegionType, kept: &KeptValues) -> Walked<TypeRef> {
+        let [inner] = region.inner.as_slice() else { return Err(Unclear) };
+        let bytes = self.length(region.len, 1, kept)?;
+        self.end = self.pos.checked_add(bytes).filter(|end| *end <= self.end).ok_or(Unclear)?;
+        if region.zlib.is_some() {
+            self.data = std::mem::take(&mut self.made);
+            (self.pos, self.end) = (0, self.data.len());
+        }
+        if self.data.is_empty() { Err(Unclear) } else { Ok(*inner) }
     }
 
     /// How many elements a list has.
-    fn elements_of(&mut self, len: Len) -> Walked<usize> {
-        if len.bytes { Err(Unclear) } else { self.length(len, 1) }
+    fn elements_of(&mut self, len: Len, kept: &KeptValues) -> Walked<usize> {
+        if len.bytes || matches!(len.from, LenFrom::Rest) { Err(Unclear) } else { self.length(len, 1, kept) }
     }
 
     /// The layout of an object's class; `None` for no object.
@@ -347,7 +378,7 @@ impl FieldSearch<'_> {
     }
 
     /// Passes over a value. Returns what conditions see of it, where that is known.
-    fn pass(&mut self, ty: TypeRef) -> Walked<Option<u64>> {
+    fn pass(&mut self, ty: TypeRef, kept: &KeptValues) -> Walked<Option<u64>> {
         let (tables, through) = (self.tables, self.route.steps.len());
         if let Some(bytes) = size_of_value(tables, ty) {
             let little = tables.type_op(ty).how == TypeOpKind::Little;
@@ -358,7 +389,7 @@ impl FieldSearch<'_> {
             ReadAs::NullOr { present, of } => {
                 let present = self.number(*present)? != 0;
                 if present {
-                    self.pass(*of)?;
+                    self.pass(*of, kept)?;
                 }
                 return Ok(Some(present.into()));
             }
@@ -367,24 +398,20 @@ impl FieldSearch<'_> {
                     self.layout(layout, through, false)?;
                 }
             }
-            ReadAs::Native { native, .. } => {
-                let skip = tables.native(*native).and_then(|code| code.native.skip).ok_or(Unclear)?;
-                let text = skip(self.data.get(self.pos..self.end).unwrap_or(&[])).ok_or(Unclear)?;
-                self.advance(text.before + text.text)?;
-            }
+            ReadAs::Native { .. } => drop(self.text(ty)?),
             ReadAs::Bytes(len) | ReadAs::Region(RegionType { len, .. }) => {
-                let bytes = self.length(*len, 1)?;
+                let bytes = self.length(*len, 1, kept)?;
                 self.advance(bytes)?;
             }
             ReadAs::Text { kind, len, .. } => {
-                let bytes =
-                    self.length(*len, if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 })?;
+                let wide = matches!(kind, TextKind::Utf16 | TextKind::Inverted16);
+                let bytes = self.length(*len, if wide { 2 } else { 1 }, kept)?;
                 self.advance(bytes)?;
             }
             ReadAs::List { of, len } => {
-                for _ in 0..self.elements_of(*len)? {
+                for _ in 0..self.elements_of(*len, kept)? {
                     let before = self.pos;
-                    self.pass(*of)?;
+                    self.pass(*of, kept)?;
                     if self.pos == before {
                         return Err(Unclear);
                     }
@@ -396,10 +423,15 @@ impl FieldSearch<'_> {
     }
 
     /// The length of a value whose units have `unit` bytes, in bytes.
-    fn length(&mut self, len: Len, unit: usize) -> Walked<usize> {
+    fn length(&mut self, len: Len, unit: usize, kept: &KeptValues) -> Walked<usize> {
         let units = match len.from {
             LenFrom::Inline(ty) => self.number(ty)?,
             LenFrom::Const(units) => units.into(),
+            LenFrom::Expr(id) => match self.tables.ex(id) {
+                Some(Ex::Slot { slot, signed: false }) => kept.get(*slot).ok_or(Unclear)?,
+                _ => return Err(Unclear),
+            },
+            LenFrom::Rest => return Ok(self.end - self.pos),
             _ => return Err(Unclear),
         };
         let units = usize::try_from(units).ok().filter(|units| *units <= self.data.len()).ok_or(Unclear)?;

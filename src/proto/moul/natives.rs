@@ -64,9 +64,9 @@ fn skip_safe_string(bytes: &[u8]) -> Option<SkippedText> {
     let count = u16::from_le_bytes(*count);
     let len = usize::from(count & 0x0fff);
     let text = rest.get(..len)?;
-    let note = if is_inverted_ascii(text) { None } else { form_of(text).1 };
+    let (kind, note) = if is_inverted_ascii(text) { (TextKind::Inverted8, None) } else { form_of(text) };
     let nodes = if len > 0 { 3 } else { 2 };
-    (count & 0xf000 != 0).then_some(SkippedText { before: 2, text: len, nodes, note })
+    (count & 0xf000 != 0).then_some(SkippedText { before: 2, text: len, kind, nodes, note })
 }
 
 /// Adds a note to a text's node, about the `len` bytes at `at`.

@@ -11,15 +11,16 @@ use super::leaf::ordinary_text;
 use super::message::HeaderValues;
 use super::{Evaluator, MessageStart, Outcome, PaddedBytes, Run, Slots, TreeSink};
 use crate::table::Tables;
-use crate::tree::{Buffer, DeferredPart, Deferring, Kind, Outline, Severity, TypeRef, mark};
+use crate::tree::{Buffer, DeferredPart, Deferring, Kind, Outline, Severity, TextKind, TypeRef, mark};
 
 /// What a text with code consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkippedText {
     /// How many bytes come before the text itself.
     pub before: usize,
-    /// How many bytes the text has.
+    /// How many bytes the text has, and how they are encoded.
     pub text: usize,
+    pub kind: TextKind,
     /// How many nodes its code would add.
     pub nodes: u32,
     /// The note that it would add to its node.

@@ -174,7 +174,7 @@ impl Skip<'_, '_> {
     pub(super) fn text(&mut self, native: u32, ty: TypeRef, marks: u8, frame: Slots) -> Skipped<()> {
         let skip = self.tables.native(native).and_then(|code| code.native.skip);
         let rest = self.data.get(self.place.pos..self.place.end).unwrap_or(&[]);
-        let Some(SkippedText { before, text, nodes, note }) = skip.and_then(|skip| skip(rest)) else {
+        let Some(SkippedText { before, text, nodes, note, .. }) = skip.and_then(|skip| skip(rest)) else {
             let field = Field { name: Sym::ELEMENT, ty, marks };
             return self.read(|run, cursor| run.native(cursor, field, native, frame).ok()).map(|_| ());
         };
