@@ -299,35 +299,59 @@ fn text(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+#[inline(always)]
 fn plain(b: u8) -> bool {
     (0x20..0x7f).contains(&b)
 }
 
 /// Sixteen bytes a line: offset in the direction, hex, text.
 fn dump(offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
+    let (whole, rest) = bytes.as_chunks::<16>();
     let mut at = offset;
-    for line in bytes.chunks(16) {
-        let place = at.to_be_bytes().map(hex_pair);
-        let zeros = (at.leading_zeros() / 4).min(8) as usize;
-        out.extend_from_slice(place.as_flattened().get(zeros..).unwrap_or_default());
-        let mut whole = [0; 16];
-        whole.iter_mut().zip(line).for_each(|(to, byte)| *to = *byte);
-        // A blank, two groups of eight with a blank between them, each byte behind another one, and two blanks.
-        let mut cells = [b' '; 52];
-        let (first, second) = cells.split_at_mut(26);
-        let places = first.get_mut(1..).unwrap_or_default().chunks_exact_mut(3).chain(second.chunks_exact_mut(3));
-        for ((cell, pair), _) in places.zip(hex_block(&whole)).zip(line) {
-            if let [_, high, low] = cell {
-                [*high, *low] = pair;
-            }
-        }
-        out.extend_from_slice(&cells);
-        out.push(b'|');
-        let shown = whole.map(|byte| if plain(byte) { byte } else { b'.' });
-        out.extend_from_slice(shown.get(..line.len()).unwrap_or_default());
-        out.extend_from_slice(b"|\n");
-        at = at.saturating_add(line.len() as u64);
+    for line in whole {
+        dump_line(at, line, 16, out);
+        at = at.saturating_add(16);
     }
+    if !rest.is_empty() {
+        let mut line = [0; 16];
+        line.iter_mut().zip(rest).for_each(|(to, byte)| *to = *byte);
+        dump_line(at, &line, rest.len(), out);
+    }
+}
+
+/// The line of a dump behind the offset: a blank, two groups of eight cells with a blank between them, each cell a blank and a byte, two blanks, and the text.
+const LINE: [u8; 71] = {
+    let mut line = [b' '; 71];
+    (line[52], line[69], line[70]) = (b'|', b'|', b'\n');
+    line
+};
+
+/// The line of the first `count` bytes, from 1 to 16. Every index is below the array's length, so the compiler leaves out all bounds checks.
+#[allow(clippy::indexing_slicing)]
+fn dump_line(at: u64, bytes: &[u8; 16], count: usize, out: &mut Vec<u8>) {
+    let mut place = [0; 16];
+    for (n, byte) in (0..8).zip(at.to_be_bytes()) {
+        [place[2 * n], place[2 * n + 1]] = hex_pair(byte);
+    }
+    let zeros = (at.leading_zeros() / 4).min(8) as usize;
+    out.extend_from_slice(place.get(zeros..).unwrap_or_default());
+    // One loop for each part: the compiler does many bytes at once.
+    let (digits, mut text, mut line) = (hex_block(bytes), [0; 16], LINE);
+    for n in 0..16 {
+        text[n] = if plain(bytes[n]) { bytes[n] } else { b'.' };
+    }
+    for n in 0..16 {
+        let cell = 2 + 3 * n + n / 8;
+        [line[cell], line[cell + 1]] = digits[n];
+    }
+    line[53..69].copy_from_slice(&text);
+    if count == 16 {
+        return out.extend_from_slice(&line);
+    }
+    // Blanks from the end of the last byte on, up to the text.
+    line[1 + 3 * count + count / 9..52].fill(b' ');
+    out.extend_from_slice(&line[..53 + count]);
+    out.extend_from_slice(b"|\n");
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ const SHARE: u64 = 16;
 const MOST: usize = 128 << 10;
 /// As many bytes are made before others may look at what is there.
 const PIECE: usize = 4 << 10;
+static ZEROS: [u8; PIECE] = [0; PIECE];
 
 /// Decrypts one direction, from the next byte on.
 pub struct Decrypter {
@@ -68,7 +69,7 @@ impl Preparation for Behind {
                 return;
             }
             made.reserve_exact(*wanted + PIECE - made.len());
-            cipher.apply_into(&[0; PIECE], made);
+            cipher.apply_into(&ZEROS, made);
         }
     }
 }
