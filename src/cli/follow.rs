@@ -11,16 +11,16 @@ use super::error::{CliError, Status};
 use super::files;
 use super::plan::{Plan, marks};
 use crate::filter::RecordFilter;
-use crate::out::follow::{Follow, FollowFormat};
+use crate::out::follow::{Follow, FollowFormat, FollowPieces, PieceWriter};
 use crate::out::{Outlined, Record};
 use crate::output_file::{Access, Inputs, OutputFile, sync_folder};
 use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::proto::{Side, Transport};
-use crate::run::{self, Beside, CaptureRun};
+use crate::run::{self, Beside, CaptureRun, FormatBatch, FormatQueue};
 
-/// Bytes gathered before they are written.
+/// Bytes of pieces gathered before they are written.
 const GATHER: usize = 64 << 10;
-/// Bytes gathered for all files together.
+/// Bytes of text gathered for all files together.
 const GATHER_ALL: usize = 8 << 20;
 /// Files that are completed between two looks at signals.
 const AT_ONCE: usize = 64;
@@ -83,23 +83,16 @@ fn no_stream(text: &str) -> CliError {
 fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
     let run = CaptureRun::new(&reading, setup)?;
-    let mut one = One {
-        to: run.stdout(),
-        key,
-        follow: Follow::new(form, side, filter.is_some())
-            .redacted(redact)
-            .marked(marks(io::IsTerminal::is_terminal(&io::stdout()))),
-        filter: RecordFilter::new(filter),
-        side,
-        buffer: Vec::new(),
-        error: None,
-        found: None,
-        over: false,
-    };
+    let follow = Follow::new(form, side, filter.is_some())
+        .redacted(redact)
+        .marked(marks(io::IsTerminal::is_terminal(&io::stdout())));
+    let queue = run.format_queue(follow.writer(), run.stdout());
+    let (pieces, filter) = (FollowPieces::default(), RecordFilter::new(filter));
+    let mut one = One { queue, key, follow, filter, side, pieces, found: None, over: false };
     let mut outcome = run.into_output(&mut one);
-    one.follow.finish(&mut one.buffer);
+    one.follow.finish(&mut one.pieces);
     one.flush();
-    if let Some(error) = one.error.take() {
+    if let Some(error) = one.queue.take_error() {
         return Err(CliError::writing(error));
     }
     if let Some(error) = outcome.error.take() {
@@ -128,13 +121,12 @@ fn say_left_out(name: &str, lost: u64, closed: u64) {
 
 /// One stream onto standard output.
 struct One {
-    to: Beside<io::Stdout>,
+    queue: FormatQueue<PieceWriter, Beside<io::Stdout>>,
     key: StreamKey,
     follow: Follow,
     filter: RecordFilter,
     side: Option<Side>,
-    buffer: Vec<u8>,
-    error: Option<io::Error>,
+    pieces: FollowPieces,
     /// How many of the stream's bytes stay encrypted; `None` until the stream is found.
     found: Option<u64>,
     over: bool,
@@ -146,18 +138,26 @@ impl One {
         record.transport == self.key.transport && record.stream == self.key.number
     }
 
+    /// Writes everything.
     fn flush(&mut self) {
-        if let Err(error) = self.to.write_all(&self.buffer).and_then(|()| self.to.flush()) {
-            self.error.get_or_insert(error);
-        }
-        self.buffer.clear();
+        self.queue.add(&mut self.pieces);
+        self.queue.flush();
+    }
+}
+
+impl FormatBatch for PieceWriter {
+    type Batch = FollowPieces;
+
+    fn format(&self, pieces: &mut FollowPieces, text: &mut Vec<u8>) {
+        self.write(pieces, text);
+        pieces.clear();
     }
 }
 
 impl Output for One {
     fn record(&mut self, record: &Record<'_>) {
         if self.filter.keeps(record) && self.is_own(record) {
-            self.follow.record(record, &mut self.buffer);
+            self.follow.record(record, &mut self.pieces);
         }
     }
 
@@ -175,15 +175,15 @@ impl Output for One {
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         if self.is_own(record) && self.filter.keeps_outline(record) {
-            self.follow.outline(record, &mut self.buffer);
+            self.follow.outline(record, &mut self.pieces);
         }
     }
 
     fn plaintext(&mut self, stream: &StreamKey, from: Side, offset: u64, bytes: &[u8]) {
-        if *stream == self.key && self.error.is_none() {
-            self.follow.plaintext(from, offset, bytes, &mut self.buffer);
-            if self.buffer.len() >= GATHER {
-                self.flush();
+        if *stream == self.key && !self.queue.has_failed() {
+            self.follow.plaintext(from, offset, bytes, &mut self.pieces);
+            if self.pieces.size() >= GATHER {
+                self.queue.add(&mut self.pieces);
             }
         }
     }
@@ -201,7 +201,7 @@ impl Output for One {
         if may_block {
             self.flush();
         }
-        !self.over && self.error.is_none()
+        !self.over && !self.queue.has_failed()
     }
 }
 
@@ -274,9 +274,17 @@ fn refuse_inputs_among_streams(
 /// A direction on its way into its file.
 struct FollowedDirection {
     follow: Follow,
+    pieces: FollowPieces,
     buffer: Vec<u8>,
     /// Made with the first bytes.
     file: Option<OutputFile>,
+}
+
+impl FollowedDirection {
+    /// Makes the text of what was added.
+    fn format(&mut self) {
+        self.follow.writer().format(&mut self.pieces, &mut self.buffer);
+    }
 }
 
 /// All streams into files, one a direction.
@@ -297,7 +305,7 @@ struct All {
 }
 
 impl All {
-    fn with(&mut self, key: StreamKey, side: Side, act: impl FnOnce(&mut Follow, &mut Vec<u8>)) {
+    fn with(&mut self, key: StreamKey, side: Side, act: impl FnOnce(&mut Follow, &mut FollowPieces)) {
         if self.side.is_some_and(|s| s != side) || self.error.is_some() {
             return;
         }
@@ -306,11 +314,13 @@ impl All {
             follow: Follow::new(form, Some(side), filtered)
                 .redacted(redact)
                 .marked(marks(io::IsTerminal::is_terminal(&io::stdout()))),
+            pieces: FollowPieces::default(),
             buffer: Vec::new(),
             file: None,
         });
         let before = direction.buffer.len();
-        act(&mut direction.follow, &mut direction.buffer);
+        act(&mut direction.follow, &mut direction.pieces);
+        direction.format();
         self.held += direction.buffer.len() - before;
         if self.held > GATHER_ALL {
             self.flush();
@@ -435,7 +445,8 @@ impl Output for All {
     fn stream_over(&mut self, over: &StreamOver<'_>) {
         for side in [Side::Client, Side::Server] {
             if let Some(direction) = self.open.get_mut(&(over.key, side)) {
-                direction.follow.finish(&mut direction.buffer);
+                direction.follow.finish(&mut direction.pieces);
+                direction.format();
                 self.write(over.key, side);
                 let file = self.open.remove(&(over.key, side)).and_then(|direction| direction.file);
                 self.done.extend(file.map(|file| (self.path(over.key, side), file)));

@@ -11,6 +11,7 @@ mod batch_sink;
 mod choice;
 mod columns;
 mod error;
+mod format_queue;
 mod formatter;
 mod frame_source;
 mod interrupt;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 
 pub use columns::Columns;
 pub use error::RunError;
+pub use format_queue::{FormatBatch, FormatQueue};
 pub use formatter::Formatter;
 pub use frame_source::{FrameInput, list_interfaces};
 pub use interrupt::{end_is_requested, exit_on_signal, unless_interrupted, watch_signals};
@@ -45,6 +47,7 @@ use crate::filter::Filter;
 use crate::out::Replay;
 use crate::output_file::Inputs;
 use crate::pipeline::{Output, Pipeline, Setup};
+use crate::session::Preparations;
 use batch_sink::BatchSink;
 use printer::Mode;
 use read_loop::ReadLoop;
@@ -91,6 +94,8 @@ pub struct CaptureRun {
     read_loop: ReadLoop,
     pipeline: Pipeline,
     threads: usize,
+    /// What a thread does ahead while another one decodes into an [`Output`].
+    preparations: Option<Arc<Preparations>>,
     quiet: bool,
 }
 
@@ -101,7 +106,9 @@ impl CaptureRun {
     /// If an interface or a file to write cannot be opened. Captures are opened later, one after another.
     pub fn new(reading: &Reading, setup: Setup) -> Result<CaptureRun, RunError> {
         let read_loop = ReadLoop::new(reading)?;
-        Ok(CaptureRun { read_loop, pipeline: Pipeline::new(setup), threads: reading.threads, quiet: reading.quiet })
+        let Reading { threads, quiet, .. } = *reading;
+        let preparations = (threads > 1).then(ahead::preparations_of_a_thread);
+        Ok(CaptureRun { read_loop, pipeline: Pipeline::new(setup), threads, preparations, quiet })
     }
 
     /// Standard output, which may share a terminal with the progress line of this run.
@@ -109,9 +116,14 @@ impl CaptureRun {
         self.read_loop.progress().beside(io::stdout())
     }
 
+    /// Formats batches for an [`Output`] that this run reads into. If the reading asks for several threads, another one does part of it.
+    pub fn format_queue<F: FormatBatch, W: Write + Send + 'static>(&self, format: F, to: W) -> FormatQueue<F, W> {
+        FormatQueue::new(format, to, self.preparations.clone())
+    }
+
     /// Reads everything into `out`, on this thread. If the reading asks for several threads, another one does ahead what sessions ask for.
     pub fn into_output(mut self, out: &mut dyn Output) -> RunOutcome {
-        let preparations = (self.threads > 1).then(ahead::preparations_of_a_thread);
+        let preparations = self.preparations.take();
         self.pipeline.set_preparations(preparations.clone());
         self.read_loop.run(&mut self.pipeline, out);
         self.pipeline.finish(out);

@@ -88,6 +88,14 @@ impl<W: Write> OrderedWriter<W> {
         }
     }
 
+    /// Blocks until all texts with smaller numbers are written, or writing failed.
+    pub(super) fn wait_until(&self, number: u64) {
+        let mut state = self.lock();
+        while (state.first < number || state.to.is_none()) && !self.has_failed() {
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// Writes the beginning of the next text.
     fn write_part(&self, mut state: MutexGuard<'_, OrderedState<W>>, text: &Text) {
         let to = state.to.take();

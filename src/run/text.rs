@@ -79,6 +79,11 @@ impl Text {
         }
     }
 
+    /// Lets something append bytes that are no records.
+    pub(super) fn extend(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
+        append(&mut self.bytes);
+    }
+
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
