@@ -9,7 +9,7 @@ use super::info::InfoTest;
 use super::keys::SYMBOL_KEYS;
 use super::path::{Path, PathKey, PathStep};
 use super::sought::SoughtValues;
-use crate::table::{FieldRoute, MessageDef, RouteStep, Tables};
+use crate::table::{FieldRoute, RouteStep, SearchedMessage, Tables};
 use crate::tree::Node;
 
 /// The ways to decide one condition.
@@ -99,8 +99,7 @@ impl FieldPlace {
         &self,
         protocol: usize,
         tables: &Tables,
-        message: &MessageDef,
-        bytes: [&[u8]; 2],
+        message: SearchedMessage<'_>,
         test: &mut dyn FnMut(Node, &[u8]) -> bool,
     ) -> Option<bool> {
         let step = |step: &PathStep| {
@@ -112,7 +111,7 @@ impl FieldPlace {
             })
         };
         let new = || FieldRoute::new(tables, self.steps.iter().map(step).collect::<Option<_>>()?);
-        self.routes.get(protocol)?.get_or_init(new).as_ref()?.any(tables, message, bytes, test)
+        self.routes.get(protocol)?.get_or_init(new).as_ref()?.any(tables, message, test)
     }
 }
 

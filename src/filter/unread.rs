@@ -11,7 +11,7 @@ use super::value::{RecordScope, RecordValue, found, index_of, is_other_text};
 use super::{BooleanExpr, Check, CompareOp, Filter};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
-use crate::table::{MessageDef, OutlineOf, Refusal};
+use crate::table::{MessageDef, OutlineOf, Refusal, SearchedMessage};
 use crate::tree::{Node, Problem, Severity};
 
 /// A message that an outline does not decide is read twice. A counter grows by 2 for each such message, and shrinks by 1 for each decided one. When it
@@ -143,8 +143,9 @@ impl UnreadMessage<'_, '_> {
         let place = shortcuts.place.as_ref().filter(|_| self.placed).zip(self.def);
         let ask = || {
             let (place, def) = place?;
-            let bytes = [bytes, outline.made_bytes().unwrap_or_default()];
-            place.any(protocol, tables, def, bytes, &mut |node, bytes| self.holds(check, node, bytes))
+            let (made, in_dialects) = (outline.made_bytes().unwrap_or_default(), !outline.problems().is_empty());
+            let searched = SearchedMessage { def, bytes, made, in_dialects };
+            place.any(protocol, tables, searched, &mut |node, bytes| self.holds(check, node, bytes))
         };
         if place.is_some_and(|(place, _)| place.is_direct) {
             return ask().or_else(|| (self.lacks(path) || !in_bytes()).then_some(false));

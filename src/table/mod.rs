@@ -38,7 +38,7 @@ pub use hex::parse_hex;
 pub use info_texts::InfoText;
 pub use program::*;
 pub use reach::{LayoutAnswers, OutlineOf, TablesAnswers};
-pub use route::{FieldRoute, RouteStep};
+pub use route::{FieldRoute, RouteStep, SearchedMessage};
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
 use std::sync::OnceLock;

@@ -33,6 +33,19 @@ pub struct FieldRoute {
     leading: Box<[LayoutAnswers]>,
 }
 
+/// A message that was read into an outline.
+#[derive(Clone, Copy)]
+pub struct SearchedMessage<'a> {
+    /// What it is.
+    pub def: &'a MessageDef,
+    /// All its bytes.
+    pub bytes: &'a [u8],
+    /// What was made of compressed bytes among them; none if that is not known.
+    pub made: &'a [u8],
+    /// Whether a part of it may be in a dialect.
+    pub in_dialects: bool,
+}
+
 /// The steps of a structure; `None` if only the evaluator can go this way.
 type Way = Option<Box<[WayStep]>>;
 
@@ -66,17 +79,16 @@ impl FieldRoute {
         Some(FieldRoute { ways: (0..=steps.len()).map(layouts).collect(), leading, steps: steps.into() })
     }
 
-    /// Whether a value at the end of the path passes a test; `None` if only a tree can tell. The bytes are those of the message, and those that were made of
-    /// compressed ones. The test gets a node without marks, and the bytes in which its place is.
+    /// Whether a value at the end of the path passes a test; `None` if only a tree can tell. The test gets a node without marks, and the bytes in which its place is.
     pub fn any(
         &self,
         tables: &Tables,
-        message: &MessageDef,
-        [data, made]: [&[u8]; 2],
+        message: SearchedMessage<'_>,
         test: &mut dyn FnMut(Node, &[u8]) -> bool,
     ) -> Option<bool> {
+        let SearchedMessage { def, bytes: data, made, in_dialects } = message;
         let (pos, end, depth) = (0, data.len(), 0);
-        FieldSearch { tables, route: self, data, made, pos, end, depth, test }.message(message).ok()
+        FieldSearch { tables, route: self, data, made, in_dialects, pos, end, depth, test }.message(def).ok()
     }
 
     /// The way through a layout for a step of the path, or through all of it.
@@ -120,6 +132,7 @@ struct FieldSearch<'a> {
     data: &'a [u8],
     /// The content of the compressed region, if there is one; none within it.
     made: &'a [u8],
+    in_dialects: bool,
     /// The next byte, and the end of the region around it.
     pos: usize,
     end: usize,
@@ -197,10 +210,12 @@ impl FieldSearch<'_> {
                         kept.keep(slot, value.ok_or(Unclear)?);
                     }
                 }
-                WayStep::Within(ty) => {
+                WayStep::Within { ty, slot } => {
+                    let seen = if slot == NO_SLOT { None } else { Some(self.seen(ty)?) };
                     if self.within(ty, at, false, &kept)? {
                         return Ok(true);
                     }
+                    seen.into_iter().for_each(|value| kept.keep(slot, value));
                 }
                 WayStep::Rest if last => break,
                 WayStep::Rest => {}
@@ -218,6 +233,7 @@ impl FieldSearch<'_> {
             Test::Differs(slot, number) => kept.get(slot).is_some_and(|value| value != number),
             Test::Above(slot, number) => kept.get(slot).is_some_and(|value| value > number),
             Test::More => self.pos < self.end,
+            Test::Dialect(_, spoken) if !self.in_dialects => !spoken,
             Test::Dialect(..) | Test::General(_) => return Err(Unclear),
         })
     }
@@ -375,6 +391,18 @@ impl FieldSearch<'_> {
         }
         let member = family.numbers.find(number).and_then(|at| family.members.get(at));
         member.map(|member| Some(member.1)).ok_or(Unclear)
+    }
+
+    /// What conditions see of an object that begins here, or of none.
+    fn seen(&mut self, ty: TypeRef) -> Walked<u64> {
+        let (tables, begins) = (self.tables, self.pos);
+        let value = match &tables.type_def(ty).ok_or(Unclear)?.read {
+            ReadAs::Family(family) => self.number(tables.family(*family).ok_or(Unclear)?.of)?,
+            ReadAs::NullOr { present, .. } => u64::from(self.number(*present)? != 0),
+            _ => return Err(Unclear),
+        };
+        self.pos = begins;
+        Ok(value)
     }
 
     /// Passes over a value. Returns what conditions see of it, where that is known.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::Tables;
 use super::program::*;
-use crate::tree::{Sym, TypeRef};
+use crate::tree::{Severity, Sym, TypeRef};
 
 /// Values that a layout may keep. Bits of a word tell which are there.
 pub(super) const MAX_SLOTS: usize = 24;
@@ -32,7 +32,7 @@ pub(super) enum WayStep {
     /// A field that is wanted, among others.
     Each { ty: TypeRef, name: Sym, slot: u16 },
     /// A value in which there may be wanted ones.
-    Within(TypeRef),
+    Within { ty: TypeRef, slot: u16 },
     /// Nothing that is wanted comes behind this.
     Rest,
     /// Only the evaluator can go on.
@@ -56,9 +56,7 @@ impl WantedFields<'_> {
         match self {
             WantedFields::One(wanted) if name == wanted => Some(WayStep::One { ty, name }),
             WantedFields::All(wanted, _) if name == wanted => Some(WayStep::Each { ty, name, slot }),
-            WantedFields::All(_, leads) if leads(ty) => {
-                Some(if slot == NO_SLOT { WayStep::Within(ty) } else { WayStep::Unclear })
-            }
+            WantedFields::All(_, leads) if leads(ty) => Some(WayStep::Within { ty, slot }),
             _ => None,
         }
     }
@@ -84,7 +82,7 @@ pub(super) fn way(tables: &Tables, id: LayoutId, wanted: WantedFields<'_>) -> Op
     let plain = layout.params == 0 && usize::from(layout.slots) <= MAX_SLOTS && layout.positions.is_none();
     let steps = tables.steps().get(layout.start as usize..)?;
     let steps = steps.get(..steps.iter().position(|step| matches!(step, LayoutStep::End))?)?;
-    let targets: HashSet<u32> = steps.iter().filter_map(target).collect();
+    let targets: HashSet<u32> = steps.iter().flat_map(targets_of).collect();
     let last = steps.iter().rposition(|step| wanted.step_of(step).is_some());
     let nothing = last.is_none() && !matches!(wanted, WantedFields::None);
     let mut way = if nothing { vec![WayStep::Rest] } else { Vec::new() };
@@ -123,12 +121,13 @@ pub(super) fn way(tables: &Tables, id: LayoutId, wanted: WantedFields<'_>) -> Op
 }
 
 /// Where a step may go on besides the next one.
-fn target(step: &LayoutStep) -> Option<u32> {
-    match step {
-        LayoutStep::Branch { otherwise, .. } => Some(*otherwise),
-        LayoutStep::Jump(to) => Some(*to),
-        _ => None,
-    }
+fn targets_of(step: &LayoutStep) -> impl Iterator<Item = u32> {
+    let (one, several) = match step {
+        LayoutStep::Branch { otherwise: to, .. } | LayoutStep::Jump(to) => (Some(*to), &[][..]),
+        LayoutStep::Switch { targets, otherwise, .. } => (Some(*otherwise), &**targets),
+        _ => (None, &[][..]),
+    };
+    one.into_iter().chain(several.iter().map(|target| target.1))
 }
 
 /// A branch may go on at a step, and that step comes now. If nothing but bytes of fixed size are between them, to which nothing leads but the branch, the branch and
@@ -160,10 +159,24 @@ fn add(tables: &Tables, step: &LayoutStep, joins: bool, way: &mut Vec<WayStep>) 
         },
         LayoutStep::Branch { test, otherwise } => WayStep::Branch { test: *test, otherwise: *otherwise },
         LayoutStep::Jump(to) => WayStep::Jump(*to),
-        LayoutStep::Partial => return,
+        LayoutStep::Switch { on, targets, otherwise } => match tables.ex(*on) {
+            Some(Ex::Slot { slot, signed: false }) => return add_switch(*slot, targets, *otherwise, way),
+            _ => WayStep::Unclear,
+        },
+        LayoutStep::Partial | LayoutStep::Say { severity: Severity::Note, .. } => return,
         _ => WayStep::Unclear,
     };
     way.push(step);
+}
+
+/// Adds a jump by a value: a branch for each target.
+fn add_switch(slot: u16, targets: &[(i128, u32)], otherwise: u32, way: &mut Vec<WayStep>) {
+    // Without the value none of the branches is taken.
+    way.push(WayStep::Branch { test: Test::Has(slot, 0), otherwise });
+    for (value, to) in targets.iter().filter_map(|(value, to)| Some((u64::try_from(*value).ok()?, *to))) {
+        way.push(WayStep::Branch { test: Test::Differs(slot, value), otherwise: to });
+    }
+    way.push(WayStep::Jump(otherwise));
 }
 
 /// As [`size_of_value`], also for structures without conditions.
