@@ -1,7 +1,13 @@
 //! Live capture: on the loopback device, of real programs' traffic, said again by a small client and server of the tests' own.
 //!
 //! What needs a right to capture is run where there is one, and says when not.
+//!
+//! A test binary of its own: with the feature `live` only this one is built again.
 #![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+#[path = "it/common.rs"]
+mod common;
 
 use std::process::Output;
 
