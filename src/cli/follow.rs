@@ -20,6 +20,8 @@ use crate::run::{self, Beside, CaptureRun, FormatBatch, FormatQueue};
 
 /// Bytes of pieces gathered before they are written.
 const GATHER: usize = 64 << 10;
+/// Bytes that each part of the pieces keeps allocated.
+const KEEP: usize = 256 << 10;
 /// Bytes of text gathered for all files together.
 const GATHER_ALL: usize = 8 << 20;
 /// Files that are completed between two looks at signals.
@@ -148,9 +150,13 @@ impl One {
 impl FormatBatch for PieceWriter {
     type Batch = FollowPieces;
 
+    fn size(pieces: &FollowPieces) -> usize {
+        pieces.size()
+    }
+
     fn format(&self, pieces: &mut FollowPieces, text: &mut Vec<u8>) {
         self.write(pieces, text);
-        pieces.clear();
+        pieces.clear(KEEP);
     }
 }
 
@@ -218,6 +224,7 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
         redact,
         filter: RecordFilter::new(filter),
         open: HashMap::new(),
+        pieces: FollowPieces::default(),
         done: Vec::new(),
         held: 0,
         files: 0,
@@ -274,16 +281,15 @@ fn refuse_inputs_among_streams(
 /// A direction on its way into its file.
 struct FollowedDirection {
     follow: Follow,
-    pieces: FollowPieces,
     buffer: Vec<u8>,
     /// Made with the first bytes.
     file: Option<OutputFile>,
 }
 
 impl FollowedDirection {
-    /// Makes the text of what was added.
-    fn format(&mut self) {
-        self.follow.writer().format(&mut self.pieces, &mut self.buffer);
+    /// Makes the text of its pieces, and forgets these.
+    fn format(&mut self, pieces: &mut FollowPieces) {
+        self.follow.writer().format(pieces, &mut self.buffer);
     }
 }
 
@@ -297,6 +303,8 @@ struct All {
     redact: bool,
     filter: RecordFilter,
     open: HashMap<(StreamKey, Side), FollowedDirection>,
+    /// Those of the direction that was told something last.
+    pieces: FollowPieces,
     /// Files whose streams are over, to be completed.
     done: Vec<(PathBuf, OutputFile)>,
     held: usize,
@@ -314,13 +322,12 @@ impl All {
             follow: Follow::new(form, Some(side), filtered)
                 .redacted(redact)
                 .marked(marks(io::IsTerminal::is_terminal(&io::stdout()))),
-            pieces: FollowPieces::default(),
             buffer: Vec::new(),
             file: None,
         });
         let before = direction.buffer.len();
-        act(&mut direction.follow, &mut direction.pieces);
-        direction.format();
+        act(&mut direction.follow, &mut self.pieces);
+        direction.format(&mut self.pieces);
         self.held += direction.buffer.len() - before;
         if self.held > GATHER_ALL {
             self.flush();
@@ -445,8 +452,8 @@ impl Output for All {
     fn stream_over(&mut self, over: &StreamOver<'_>) {
         for side in [Side::Client, Side::Server] {
             if let Some(direction) = self.open.get_mut(&(over.key, side)) {
-                direction.follow.finish(&mut direction.pieces);
-                direction.format();
+                direction.follow.finish(&mut self.pieces);
+                direction.format(&mut self.pieces);
                 self.write(over.key, side);
                 let file = self.open.remove(&(over.key, side)).and_then(|direction| direction.file);
                 self.done.extend(file.map(|file| (self.path(over.key, side), file)));

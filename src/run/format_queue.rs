@@ -14,11 +14,16 @@ use crate::session::{Preparation, Preparations};
 
 /// So many batches may wait for a thread with time.
 const WAITING: usize = 2;
+/// A larger batch is formatted alone, so that there is one such text at a time.
+const LARGE: usize = 1 << 20;
 
 /// What becomes of batches.
 pub trait FormatBatch: Send + Sync + 'static {
     /// A batch. An empty one is used again.
     type Batch: Default + Send;
+
+    /// How many bytes a batch has.
+    fn size(batch: &Self::Batch) -> usize;
 
     /// Appends the text of a batch, and empties the batch.
     fn format(&self, batch: &mut Self::Batch, text: &mut Vec<u8>);
@@ -37,8 +42,13 @@ pub struct FormatQueue<F: FormatBatch, W: Write> {
 struct FormatState<F: FormatBatch, W> {
     format: F,
     ordered: OrderedWriter<W>,
-    /// Texts and batches to be used again.
-    spare: Mutex<(Vec<Text>, Vec<F::Batch>)>,
+    spare: Mutex<SpareParts<F::Batch>>,
+}
+
+/// What is empty, and used again.
+struct SpareParts<B> {
+    texts: Vec<Text>,
+    batches: Vec<B>,
 }
 
 /// A batch and its number.
@@ -53,17 +63,22 @@ impl<F: FormatBatch, W: Write + Send + 'static> FormatQueue<F, W> {
     /// Writes to `to`. Without `preparations`, each batch is written when it is added.
     pub(super) fn new(format: F, to: W, preparations: Option<Arc<Preparations>>) -> Self {
         let ordered = OrderedWriter::new(Meter::new(None), to);
-        let shared = Arc::new(FormatState { format, ordered, spare: Mutex::default() });
+        let spare = Mutex::new(SpareParts { texts: Vec::new(), batches: Vec::new() });
+        let shared = Arc::new(FormatState { format, ordered, spare });
         FormatQueue { shared, preparations, waiting: VecDeque::new(), next: 0 }
     }
 
     /// Adds a batch, and leaves an empty one in its place.
     pub fn add(&mut self, batch: &mut F::Batch) {
-        let another = self.shared.spare().1.pop().unwrap_or_default();
+        let is_large = F::size(batch) > LARGE;
+        if is_large {
+            self.flush();
+        }
+        let another = self.shared.spare().batches.pop().unwrap_or_default();
         let batch = Mutex::new(Some(std::mem::replace(batch, another)));
         let job = Arc::new(Job { number: self.next, batch, shared: Arc::clone(&self.shared) });
         self.next += 1;
-        let Some(preparations) = &self.preparations else { return job.prepare() };
+        let Some(preparations) = self.preparations.as_ref().filter(|_| !is_large) else { return job.prepare() };
         preparations.add(Arc::clone(&job) as Arc<dyn Preparation>);
         self.waiting.push_back(job);
         while self.waiting.len() > WAITING {
@@ -100,17 +115,17 @@ impl<F: FormatBatch, W: Write + Send> Preparation for Job<F, W> {
         let batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut batch) = batch else { return };
         let _release = FailOnPanic(&self.shared.ordered);
-        let mut text = self.shared.spare().0.pop().unwrap_or_default();
+        let mut text = self.shared.spare().texts.pop().unwrap_or_default();
         text.extend(|text| self.shared.format.format(&mut batch, text));
         let another = self.shared.ordered.put(self.number, text);
         let mut spare = self.shared.spare();
-        spare.0.push(another);
-        spare.1.push(batch);
+        spare.texts.push(another);
+        spare.batches.push(batch);
     }
 }
 
 impl<F: FormatBatch, W> FormatState<F, W> {
-    fn spare(&self) -> MutexGuard<'_, (Vec<Text>, Vec<F::Batch>)> {
+    fn spare(&self) -> MutexGuard<'_, SpareParts<F::Batch>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -154,6 +169,11 @@ mod tests {
 
     impl FormatBatch for Decimal {
         type Batch = Vec<u32>;
+
+        fn size(batch: &Vec<u32>) -> usize {
+            // Some are large.
+            if batch.len() % 10 == 7 { LARGE + 1 } else { batch.len() }
+        }
 
         fn format(&self, batch: &mut Vec<u32>, text: &mut Vec<u8>) {
             batch.drain(..).for_each(|number| writeln!(text, "{number}").unwrap());

@@ -52,6 +52,8 @@ struct Pending {
 
 /// More plaintext than this does not wait: a message that long is named after its bytes.
 const MAX_PENDING: usize = 16 << 20;
+/// Bytes that remain allocated for the next plaintext.
+const KEEP_PENDING: usize = 4 << 10;
 
 /// Divides a stream's plaintext into pieces.
 #[derive(Default)]
@@ -197,6 +199,8 @@ impl Follow {
             out.push(PieceHead { offset, ..head }, pending.bytes.get(..count).unwrap_or_default(), name);
         }
         pending.bytes.drain(..count);
+        // Thousands of directions may be open.
+        pending.bytes.shrink_to(KEEP_PENDING);
         pending.offset = offset.saturating_add(count as u64);
     }
 

@@ -57,11 +57,14 @@ impl FollowPieces {
         self.bytes.len() + self.text.len() + size_of_val(self.heads.as_slice())
     }
 
-    /// Forgets all of them.
-    pub fn clear(&mut self) {
+    /// Forgets all of them. Each part keeps at most `keep` bytes of its allocation.
+    pub fn clear(&mut self, keep: usize) {
         self.heads.clear();
+        self.heads.shrink_to(keep / size_of::<(PieceHead, usize, usize)>());
         self.bytes.clear();
+        self.bytes.shrink_to(keep);
         self.text.clear();
+        self.text.shrink_to(keep);
     }
 }
 
