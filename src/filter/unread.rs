@@ -143,8 +143,8 @@ impl UnreadMessage<'_, '_> {
         let place = shortcuts.place.as_ref().filter(|_| self.placed).zip(self.def);
         let ask = || {
             let (place, def) = place?;
-            let (made, in_dialects) = (outline.made_bytes().unwrap_or_default(), !outline.problems().is_empty());
-            let searched = SearchedMessage { def, bytes, made, in_dialects };
+            let (made, dialects) = (outline.made_bytes().unwrap_or_default(), outline.dialects());
+            let searched = SearchedMessage { def, bytes, made, dialects };
             place.any(protocol, tables, searched, &mut |node, bytes| self.holds(check, node, bytes))
         };
         if place.is_some_and(|(place, _)| place.is_direct) {

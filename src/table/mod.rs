@@ -21,6 +21,7 @@ mod program;
 mod reach;
 mod remarks;
 mod route;
+mod search_place;
 mod skip;
 mod text;
 mod way;
@@ -38,7 +39,8 @@ pub use hex::parse_hex;
 pub use info_texts::InfoText;
 pub use program::*;
 pub use reach::{LayoutAnswers, OutlineOf, TablesAnswers};
-pub use route::{FieldRoute, RouteStep, SearchedMessage};
+pub use route::{FieldRoute, RouteStep};
+pub use search_place::SearchedMessage;
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
 use std::sync::OnceLock;

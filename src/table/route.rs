@@ -9,7 +9,8 @@ use super::Tables;
 use super::forms::ValueForm;
 use super::program::*;
 use super::reach::LayoutAnswers;
-use super::way::{MAX_SLOTS, WantedFields, WayStep, size_of_value, way};
+use super::search_place::{KeptValues, SearchPlace, SearchedMessage, Unclear, Walked};
+use super::way::{WantedFields, WayStep, size_of_value, way};
 use crate::tree::{Buffer, Kind, Node, Sym, TextKind, TypeRef};
 
 /// A step of a path.
@@ -33,26 +34,8 @@ pub struct FieldRoute {
     leading: Box<[LayoutAnswers]>,
 }
 
-/// A message that was read into an outline.
-#[derive(Clone, Copy)]
-pub struct SearchedMessage<'a> {
-    /// What it is.
-    pub def: &'a MessageDef,
-    /// All its bytes.
-    pub bytes: &'a [u8],
-    /// What was made of compressed bytes among them; none if that is not known.
-    pub made: &'a [u8],
-    /// Whether a part of it may be in a dialect.
-    pub in_dialects: bool,
-}
-
 /// The steps of a structure; `None` if only the evaluator can go this way.
 type Way = Option<Box<[WayStep]>>;
-
-/// Only the evaluator can go on.
-struct Unclear;
-
-type Walked<T> = Result<T, Unclear>;
 
 /// Objects within each other that are gone through.
 const MAX_DEPTH: u32 = 12;
@@ -86,9 +69,8 @@ impl FieldRoute {
         message: SearchedMessage<'_>,
         test: &mut dyn FnMut(Node, &[u8]) -> bool,
     ) -> Option<bool> {
-        let SearchedMessage { def, bytes: data, made, in_dialects } = message;
-        let (pos, end, depth) = (0, data.len(), 0);
-        FieldSearch { tables, route: self, data, made, in_dialects, pos, end, depth, test }.message(def).ok()
+        let place = SearchPlace::new(tables, message);
+        FieldSearch { tables, route: self, place, depth: 0, test }.message(message.def).ok()
     }
 
     /// The way through a layout for a step of the path, or through all of it.
@@ -129,36 +111,9 @@ impl FieldRoute {
 struct FieldSearch<'a> {
     tables: &'a Tables,
     route: &'a FieldRoute,
-    data: &'a [u8],
-    /// The content of the compressed region, if there is one; none within it.
-    made: &'a [u8],
-    in_dialects: bool,
-    /// The next byte, and the end of the region around it.
-    pos: usize,
-    end: usize,
+    place: SearchPlace<'a>,
     depth: u32,
     test: &'a mut dyn FnMut(Node, &[u8]) -> bool,
-}
-
-/// The values that a layout keeps for its conditions.
-struct KeptValues {
-    values: [u64; MAX_SLOTS],
-    present: u64,
-}
-
-impl KeptValues {
-    #[inline]
-    fn keep(&mut self, slot: u16, value: u64) {
-        if let Some(kept) = self.values.get_mut(usize::from(slot)) {
-            *kept = value;
-            self.present |= 1 << slot;
-        }
-    }
-
-    #[inline]
-    fn get(&self, slot: u16) -> Option<u64> {
-        self.values.get(usize::from(slot)).copied().filter(|_| self.present & 1 << slot != 0)
-    }
 }
 
 /// Methods that go along the path return whether a value passes the test.
@@ -167,7 +122,7 @@ impl FieldSearch<'_> {
         let service = self.tables.service(message.service).ok_or(Unclear)?;
         let layout = message.layout.filter(|_| service.framing.begins.is_none()).ok_or(Unclear)?;
         for (_, _, ty) in &service.header {
-            self.number(*ty)?;
+            self.place.number(*ty)?;
         }
         self.layout(layout, 0, true)
     }
@@ -177,17 +132,17 @@ impl FieldSearch<'_> {
         let (tables, route) = (self.tables, self.route);
         let way = route.way(tables, id, at).filter(|_| self.depth < MAX_DEPTH).ok_or(Unclear)?;
         self.depth += 1;
-        let (mut kept, mut steps) = (KeptValues { values: [0; MAX_SLOTS], present: 0 }, way);
+        let (mut kept, mut steps) = (KeptValues::new(), way);
         while let Some((step, behind)) = steps.split_first() {
             steps = behind;
             match *step {
-                WayStep::Skip(bytes) => self.advance(bytes as usize)?,
+                WayStep::Skip(bytes) => self.place.advance(bytes as usize)?,
                 WayStep::SkipIf { slot, mask, bytes } => {
                     if kept.get(slot).is_some_and(|value| value & mask == mask) {
-                        self.advance(bytes as usize)?;
+                        self.place.advance(bytes as usize)?;
                     }
                 }
-                WayStep::Keep { scalar, slot } => kept.keep(slot, self.scalar(scalar)?),
+                WayStep::Keep { scalar, slot } => kept.keep(slot, self.place.scalar(scalar)?),
                 WayStep::Pass { ty, slot } => {
                     let value = self.pass(ty, &kept)?;
                     if slot != NO_SLOT {
@@ -195,7 +150,7 @@ impl FieldSearch<'_> {
                     }
                 }
                 WayStep::Branch { test, otherwise } => {
-                    if !self.holds(test, &kept)? {
+                    if !self.place.holds(test, &kept)? {
                         steps = way.get(otherwise as usize..).ok_or(Unclear)?;
                     }
                 }
@@ -211,7 +166,7 @@ impl FieldSearch<'_> {
                     }
                 }
                 WayStep::Within { ty, slot } => {
-                    let seen = if slot == NO_SLOT { None } else { Some(self.seen(ty)?) };
+                    let seen = if slot == NO_SLOT { None } else { Some(self.place.seen(ty)?) };
                     if self.within(ty, at, false, &kept)? {
                         return Ok(true);
                     }
@@ -226,18 +181,6 @@ impl FieldSearch<'_> {
         Ok(false)
     }
 
-    fn holds(&self, test: Test, kept: &KeptValues) -> Walked<bool> {
-        Ok(match test {
-            Test::Has(slot, mask) => kept.get(slot).is_some_and(|value| value & mask == mask),
-            Test::Equals(slot, number) => kept.get(slot) == Some(number),
-            Test::Differs(slot, number) => kept.get(slot).is_some_and(|value| value != number),
-            Test::Above(slot, number) => kept.get(slot).is_some_and(|value| value > number),
-            Test::More => self.pos < self.end,
-            Test::Dialect(_, spoken) if !self.in_dialects => !spoken,
-            Test::Dialect(..) | Test::General(_) => return Err(Unclear),
-        })
-    }
-
     /// The value to which the step of the path at a place leads, which need not be passed over.
     fn field(&mut self, ty: TypeRef, name: Sym, at: usize, kept: &KeptValues) -> Walked<bool> {
         match self.route.steps.get(at + 1) {
@@ -249,30 +192,20 @@ impl FieldSearch<'_> {
 
     /// A value at the end of the path: whether it passes, and the number that conditions see.
     fn found(&mut self, ty: TypeRef, name: Sym) -> Walked<(bool, u64)> {
-        let (start, op) = (self.pos, self.tables.type_op(ty));
+        let (start, op) = (self.place.pos, self.tables.type_op(ty));
         let (value, kind, seen) = match op.how {
             TypeOpKind::Little => {
-                let value = self.scalar(op.scalar)?;
+                let value = self.place.scalar(op.scalar)?;
                 (value, op.scalar.kind, value)
             }
             _ => {
-                let (place, kind) = self.text(ty)?;
+                let (place, kind) = self.place.text(ty)?;
                 (place, Kind::Text(kind), 0)
             }
         };
-        let (start, bits, buffer) = ((start * 8) as u32, ((self.pos - start) * 8) as u32, Buffer::CAPTURED);
+        let (start, bits, buffer) = ((start * 8) as u32, ((self.place.pos - start) * 8) as u32, Buffer::CAPTURED);
         let node = Node { value, name, ty, start, bits, end: 0, buffer, kind, marks: 0 };
-        Ok(((self.test)(node, self.data), seen))
-    }
-
-    /// A text with code: the place of its bytes, and their encoding.
-    fn text(&mut self, ty: TypeRef) -> Walked<(u64, TextKind)> {
-        let ReadAs::Native { native, .. } = self.tables.type_def(ty).ok_or(Unclear)?.read else { return Err(Unclear) };
-        let skip = self.tables.native(native).and_then(|code| code.native.skip).ok_or(Unclear)?;
-        let found = skip(self.data.get(self.pos..self.end).unwrap_or(&[])).ok_or(Unclear)?;
-        let place = Node::place(self.pos + found.before, found.text);
-        self.advance(found.before + found.text)?;
-        Ok((place, found.kind))
+        Ok(((self.test)(node, self.place.data), seen))
     }
 
     /// One of several values to which a step leads, which is passed over. Also returns what conditions see of it.
@@ -280,16 +213,16 @@ impl FieldSearch<'_> {
         if at + 1 == self.route.steps.len() {
             return self.found(ty, name).map(|(found, value)| (found, Some(value)));
         }
-        let (data, made, pos, end, depth) = (self.data, self.made, self.pos, self.end, self.depth);
+        let (begins, depth) = (self.place, self.depth);
         let found = self.field(ty, name, at, kept)?;
-        (self.data, self.made, self.pos, self.end, self.depth) = (data, made, pos, end, depth);
+        (self.place, self.depth) = (begins, depth);
         Ok((found, if found { None } else { self.pass(ty, kept)? }))
     }
 
     /// The elements of a list, or the one at a place.
     fn elements(&mut self, ty: TypeRef, place: Option<usize>, at: usize, kept: &KeptValues) -> Walked<bool> {
         let ReadAs::List { of, len } = self.tables.type_def(ty).ok_or(Unclear)?.read else { return Err(Unclear) };
-        for element in 0..self.elements_of(len, kept)? {
+        for element in 0..self.place.elements_of(len, kept)? {
             match place {
                 Some(place) if place != element => drop(self.pass(of, kept)?),
                 Some(_) => return self.field(of, Sym::ELEMENT, at, kept),
@@ -306,14 +239,14 @@ impl FieldSearch<'_> {
         match &tables.type_def(ty).ok_or(Unclear)?.read {
             ReadAs::Layout { layout, args } if args.is_empty() => self.layout(*layout, at, true),
             ReadAs::Region(region) => {
-                let inner = self.enter(region, kept)?;
+                let inner = self.place.enter(region, kept)?;
                 self.object(inner, at, kept)
             }
             ReadAs::Family(family) => match self.class(tables.family(*family).ok_or(Unclear)?, at)? {
                 Some(layout) if self.route.leads(tables, layout, at) => self.layout(layout, at, true),
                 _ => Ok(false),
             },
-            ReadAs::NullOr { present, of } => match self.number(*present)? {
+            ReadAs::NullOr { present, of } => match self.place.number(*present)? {
                 0 => Ok(false),
                 _ => self.object(*of, at, kept),
             },
@@ -327,12 +260,12 @@ impl FieldSearch<'_> {
         match &tables.type_def(ty).ok_or(Unclear)?.read {
             ReadAs::Layout { layout, args } if args.is_empty() => self.layout(*layout, at, last),
             ReadAs::Region(region) => {
-                let (data, made, pos, end) = (self.data, self.made, self.pos, self.end);
-                let inner = self.enter(region, kept)?;
+                let begins = self.place;
+                let inner = self.place.enter(region, kept)?;
                 let found = self.within(inner, at, true, kept)?;
-                (self.data, self.made, self.pos, self.end) = (data, made, pos, end);
-                let bytes = self.length(region.len, 1, kept)?;
-                self.advance(bytes)?;
+                self.place = begins;
+                let bytes = self.place.length(region.len, 1, kept)?;
+                self.place.advance(bytes)?;
                 Ok(found)
             }
             ReadAs::Family(family) => match self.class(tables.family(*family).ok_or(Unclear)?, at)? {
@@ -340,17 +273,17 @@ impl FieldSearch<'_> {
                 Some(layout) if !last => self.layout(layout, self.route.steps.len(), false),
                 _ => Ok(false),
             },
-            ReadAs::NullOr { present, of } => match self.number(*present)? {
+            ReadAs::NullOr { present, of } => match self.place.number(*present)? {
                 0 => Ok(false),
                 _ => self.within(*of, at, last, kept),
             },
             ReadAs::List { of, len } => {
-                for _ in 0..self.elements_of(*len, kept)? {
-                    let before = self.pos;
+                for _ in 0..self.place.elements_of(*len, kept)? {
+                    let before = self.place.pos;
                     if self.within(*of, at, false, kept)? {
                         return Ok(true);
                     }
-                    if self.pos == before {
+                    if self.place.pos == before {
                         return Err(Unclear);
                     }
                 }
@@ -361,23 +294,6 @@ impl FieldSearch<'_> {
         }
     }
 
-    /// Enters a region that begins here, or its content. Returns the type of that.
-    fn enter(&mut self, region: &RegionType, kept: &KeptValues) -> Walked<TypeRef> {
-        let [inner] = region.inner.as_slice() else { return Err(Unclear) };
-        let bytes = self.length(region.len, 1, kept)?;
-        self.end = self.pos.checked_add(bytes).filter(|end| *end <= self.end).ok_or(Unclear)?;
-        if region.zlib.is_some() {
-            self.data = std::mem::take(&mut self.made);
-            (self.pos, self.end) = (0, self.data.len());
-        }
-        if self.data.is_empty() { Err(Unclear) } else { Ok(*inner) }
-    }
-
-    /// How many elements a list has.
-    fn elements_of(&mut self, len: Len, kept: &KeptValues) -> Walked<usize> {
-        if len.bytes || matches!(len.from, LenFrom::Rest) { Err(Unclear) } else { self.length(len, 1, kept) }
-    }
-
     /// The layout of an object's class; `None` for no object.
     fn class(&mut self, family: &Family, at: usize) -> Walked<Option<LayoutId>> {
         if let Some(RouteStep::Name(name) | RouteStep::Anywhere(name)) = self.route.steps.get(at)
@@ -385,7 +301,7 @@ impl FieldSearch<'_> {
         {
             return Err(Unclear);
         }
-        let number = self.number(family.of)?;
+        let number = self.place.number(family.of)?;
         if family.null == Some(number) {
             return Ok(None);
         }
@@ -393,29 +309,21 @@ impl FieldSearch<'_> {
         member.map(|member| Some(member.1)).ok_or(Unclear)
     }
 
-    /// What conditions see of an object that begins here, or of none.
-    fn seen(&mut self, ty: TypeRef) -> Walked<u64> {
-        let (tables, begins) = (self.tables, self.pos);
-        let value = match &tables.type_def(ty).ok_or(Unclear)?.read {
-            ReadAs::Family(family) => self.number(tables.family(*family).ok_or(Unclear)?.of)?,
-            ReadAs::NullOr { present, .. } => u64::from(self.number(*present)? != 0),
-            _ => return Err(Unclear),
-        };
-        self.pos = begins;
-        Ok(value)
-    }
-
     /// Passes over a value. Returns what conditions see of it, where that is known.
     fn pass(&mut self, ty: TypeRef, kept: &KeptValues) -> Walked<Option<u64>> {
         let (tables, through) = (self.tables, self.route.steps.len());
         if let Some(bytes) = size_of_value(tables, ty) {
             let little = tables.type_op(ty).how == TypeOpKind::Little;
-            return if little { self.number(ty).map(Some) } else { self.advance(bytes as usize).map(|()| None) };
+            return if little {
+                self.place.number(ty).map(Some)
+            } else {
+                self.place.advance(bytes as usize).map(|()| None)
+            };
         }
         match &tables.type_def(ty).ok_or(Unclear)?.read {
             ReadAs::Layout { layout, args } if args.is_empty() => drop(self.layout(*layout, through, false)?),
             ReadAs::NullOr { present, of } => {
-                let present = self.number(*present)? != 0;
+                let present = self.place.number(*present)? != 0;
                 if present {
                     self.pass(*of, kept)?;
                 }
@@ -426,21 +334,21 @@ impl FieldSearch<'_> {
                     self.layout(layout, through, false)?;
                 }
             }
-            ReadAs::Native { .. } => drop(self.text(ty)?),
+            ReadAs::Native { .. } => drop(self.place.text(ty)?),
             ReadAs::Bytes(len) | ReadAs::Region(RegionType { len, .. }) => {
-                let bytes = self.length(*len, 1, kept)?;
-                self.advance(bytes)?;
+                let bytes = self.place.length(*len, 1, kept)?;
+                self.place.advance(bytes)?;
             }
             ReadAs::Text { kind, len, .. } => {
                 let wide = matches!(kind, TextKind::Utf16 | TextKind::Inverted16);
-                let bytes = self.length(*len, if wide { 2 } else { 1 }, kept)?;
-                self.advance(bytes)?;
+                let bytes = self.place.length(*len, if wide { 2 } else { 1 }, kept)?;
+                self.place.advance(bytes)?;
             }
             ReadAs::List { of, len } => {
-                for _ in 0..self.elements_of(*len, kept)? {
-                    let before = self.pos;
+                for _ in 0..self.place.elements_of(*len, kept)? {
+                    let before = self.place.pos;
                     self.pass(*of, kept)?;
-                    if self.pos == before {
+                    if self.place.pos == before {
                         return Err(Unclear);
                     }
                 }
@@ -448,47 +356,5 @@ impl FieldSearch<'_> {
             _ => return Err(Unclear),
         }
         Ok(None)
-    }
-
-    /// The length of a value whose units have `unit` bytes, in bytes.
-    fn length(&mut self, len: Len, unit: usize, kept: &KeptValues) -> Walked<usize> {
-        let units = match len.from {
-            LenFrom::Inline(ty) => self.number(ty)?,
-            LenFrom::Const(units) => units.into(),
-            LenFrom::Expr(id) => match self.tables.ex(id) {
-                Some(Ex::Slot { slot, signed: false }) => kept.get(*slot).ok_or(Unclear)?,
-                _ => return Err(Unclear),
-            },
-            LenFrom::Rest => return Ok(self.end - self.pos),
-            _ => return Err(Unclear),
-        };
-        let units = usize::try_from(units).ok().filter(|units| *units <= self.data.len()).ok_or(Unclear)?;
-        Ok(if len.bytes { units } else { units * unit })
-    }
-
-    /// Reads a number of up to eight bytes.
-    fn number(&mut self, ty: TypeRef) -> Walked<u64> {
-        let op = self.tables.type_op(ty);
-        if op.how != TypeOpKind::Little {
-            return Err(Unclear);
-        }
-        self.scalar(op.scalar)
-    }
-
-    #[inline]
-    fn scalar(&mut self, scalar: Scalar) -> Walked<u64> {
-        let rest = self.data.get(self.pos..).unwrap_or(&[]);
-        self.advance(scalar.size.into())?;
-        let raw = match rest.first_chunk() {
-            Some(eight) => u64::from_le_bytes(*eight),
-            None => rest.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)),
-        };
-        Ok(scalar.value(raw))
-    }
-
-    #[inline]
-    fn advance(&mut self, bytes: usize) -> Walked<()> {
-        self.pos = self.pos.checked_add(bytes).filter(|pos| *pos <= self.end).ok_or(Unclear)?;
-        Ok(())
     }
 }

@@ -19,7 +19,7 @@ use std::fmt;
 pub use link::{LinkKind, RecordLink};
 pub use nodes::Node;
 use nodes::Nodes;
-pub use outline::{DeferredPart, Deferring, Outline, SharedContext};
+pub use outline::{ChosenDialects, DeferredPart, Deferring, DialectChoice, Outline, SharedContext};
 pub use parts::TreeParts;
 pub use problem::{Problem, ProblemCounts, ProblemText, Severity};
 use telling::TellingFields;

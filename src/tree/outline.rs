@@ -20,6 +20,7 @@ pub struct Outline {
     buffer: Vec<u8>,
     kept: u16,
     classes: ClassSet,
+    dialects: DialectChoice,
     /// Whether a node begins or ends within a byte.
     unaligned: bool,
     /// Whether a part of messages may be deferred, and whether a part of this one was.
@@ -31,6 +32,29 @@ pub struct Outline {
 
 /// What an evaluator knows besides the tables and the message, as one or several threads may use it.
 pub type SharedContext = Arc<dyn Any + Send + Sync>;
+
+/// A region whose content fits only in dialects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChosenDialects {
+    /// Where its first byte is.
+    pub buffer: Buffer,
+    /// The place of that byte.
+    pub at: u32,
+    /// The dialects, as the bits of their numbers.
+    pub dialects: u32,
+}
+
+/// Which regions of a message are in dialects, as far as an outline knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DialectChoice {
+    /// None is.
+    #[default]
+    Nowhere,
+    /// This one, and everything in it.
+    In(ChosenDialects),
+    /// Perhaps several.
+    Unknown,
+}
 
 /// The object at a message's end that an outline leaves out, and what the outline knows of everything before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +103,7 @@ impl Outline {
         self.made = 0;
         self.kept = 0;
         self.classes = ClassSet::default();
+        self.dialects = DialectChoice::Nowhere;
         self.unaligned = false;
         self.deferred = None;
     }
@@ -157,6 +182,19 @@ impl Outline {
 
     /// How many words the [classes](Outline::classes) are.
     pub const CLASS_WORDS: usize = 16;
+
+    /// A region was found to be in dialects.
+    pub fn choose_dialects(&mut self, chosen: ChosenDialects) {
+        self.dialects = match self.dialects {
+            DialectChoice::Nowhere => DialectChoice::In(chosen),
+            _ => DialectChoice::Unknown,
+        };
+    }
+
+    /// Which regions are in dialects.
+    pub fn dialects(&self) -> DialectChoice {
+        self.dialects
+    }
 
     /// Whether something came up that only a tree can tell.
     pub fn is_partial(&self) -> bool {

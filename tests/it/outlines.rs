@@ -147,7 +147,7 @@ impl Bench {
 fn all_facts(outline: &Outline) -> String {
     let facts = [outline.is_whole(), outline.is_nameless(), outline.is_aligned()];
     let (problems, classes, made) = (outline.problems(), outline.classes(), outline.made_bytes());
-    format!("{} {facts:?} {problems:?} {classes:?} {made:?}", outline.len())
+    format!("{} {facts:?} {problems:?} {classes:?} {made:?} {:?}", outline.len(), outline.dialects())
 }
 
 #[test]

@@ -5,7 +5,9 @@ use super::super::program::*;
 use super::extent::FoundEnd;
 use super::inflate::{Inflated, PackedSizes};
 use super::{Evaluator, Field, Run, Slots, Stop, TreeSink};
-use crate::tree::{Buffer, BufferOrigin, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark};
+use crate::tree::{
+    Buffer, BufferOrigin, ChosenDialects, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark,
+};
 
 /// The note of a region that was not read as the first of its types.
 pub const OTHER_FORM: &str = "read in its form number {a}, which fits the bytes";
@@ -103,7 +105,8 @@ impl<T: TreeSink> Run<'_, T> {
                 self.state.consulted |= outer_asked;
                 self.state.dialects = spoken;
                 if fits {
-                    self.say_dialects(before_node(before), choice);
+                    let (buffer, at) = (start.buffer(), (start.pos() / 8) as u32);
+                    self.in_dialects(before_node(before), ChosenDialects { buffer, at, dialects: choice });
                     return cursor.pos();
                 }
                 self.tree.back_to(before);
@@ -197,9 +200,11 @@ impl<T: TreeSink> Run<'_, T> {
         });
     }
 
-    pub(super) fn say_dialects(&mut self, node: u32, chosen: u32) {
+    /// A region is in dialects.
+    pub(super) fn in_dialects(&mut self, node: u32, chosen: ChosenDialects) {
         let tables = self.tables;
-        for i in (0..32).filter(|i| chosen & (1 << i) != 0) {
+        self.tree.choose_dialects(chosen);
+        for i in (0..32).filter(|i| chosen.dialects & (1 << i) != 0) {
             if let Some(text) = tables.dialect(i) {
                 let text = ProblemText::Table(text);
                 self.tree.problem(Problem { severity: Severity::Note, node, text, a: 0, b: 0, bytes: None });

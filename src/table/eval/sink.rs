@@ -6,7 +6,7 @@
 use super::super::cursor::Cursor;
 use super::super::program::{FixedRun, MessageDef, Refusal};
 use super::{Call, MessageStart, Outcome, Run, Stop};
-use crate::tree::{Buffer, BufferOrigin, Checkpoint, Node, Outline, Problem, Tree};
+use crate::tree::{Buffer, BufferOrigin, Checkpoint, ChosenDialects, Node, Outline, Problem, Tree};
 
 /// Making skip programs costs as much as reading dozens of messages. So the first messages are evaluated: most captures are small.
 const SKIP_FROM: u32 = 64;
@@ -67,6 +67,9 @@ pub trait TreeSink: Sized {
 
     /// Keeps a text that decoding made. Returns the value for a node of the kind `Owned`.
     fn own_text(&mut self, text: &str) -> u64;
+
+    /// A region was found to be in dialects. A note says so.
+    fn choose_dialects(&mut self, _chosen: ChosenDialects) {}
 
     /// Opens the next buffer for decoded bytes. Returns its number, and an empty vector to fill.
     fn open_buffer(&mut self, made: BufferOrigin) -> (Buffer, Vec<u8>);
@@ -283,6 +286,10 @@ impl TreeSink for Outline {
 
     fn own_text(&mut self, _: &str) -> u64 {
         0
+    }
+
+    fn choose_dialects(&mut self, chosen: ChosenDialects) {
+        Outline::choose_dialects(self, chosen);
     }
 
     fn open_buffer(&mut self, _: BufferOrigin) -> (Buffer, Vec<u8>) {

@@ -8,7 +8,7 @@ use super::region::Choices;
 use super::skip::{Skip, SkipPlace, Skipped, Stopped};
 use super::{Outcome, PaddedBytes, Run, Slots};
 use crate::table::MessageId;
-use crate::tree::{Checkpoint, DeferredPart, Outline, TypeRef, mark};
+use crate::tree::{Checkpoint, ChosenDialects, DeferredPart, Outline, TypeRef, mark};
 
 impl Run<'_, Outline> {
     /// Reads the [deferred part](DeferredPart) of a message, of which an outline has the rest. `None` if the evaluator has to read the message.
@@ -141,7 +141,8 @@ impl Skip<'_, '_> {
             self.state.consulted |= outer_asked;
             self.state.dialects = spoken;
             if fits {
-                self.run().say_dialects(begins.place.nodes, choice);
+                let (buffer, at) = (self.buffer, begins.place.pos as u32);
+                self.run().in_dialects(begins.place.nodes, ChosenDialects { buffer, at, dialects: choice });
                 return Ok(());
             }
         }
