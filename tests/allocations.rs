@@ -56,8 +56,8 @@ const BOUNDS: [(Session, &str, [usize; 3], usize); 6] = [
 
 /// What lists that grow by doubling may allocate beyond that, in all rounds that count together: the times of replies, of which statistics keep
 /// a list for each type of request, and the requests that wait for a reply. From the fourth round to the tenth a list doubles twice. The cache of
-/// values' texts may begin anew with more slots: texts that are too long for a slot are allocated again then.
-const GROWTH: [usize; 3] = [90, 64, 64];
+/// values' texts may get more slots: a long text that comes into one of these first is allocated.
+const GROWTH: [usize; 3] = [90, 12, 12];
 
 /// Allocations so far, growing again included.
 fn allocations() -> usize {

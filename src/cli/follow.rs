@@ -142,7 +142,9 @@ impl One {
 
     /// Writes everything.
     fn flush(&mut self) {
-        self.queue.add(&mut self.pieces);
+        if self.pieces.size() > 0 {
+            self.queue.add(&mut self.pieces);
+        }
         self.queue.flush();
     }
 }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::CompareOp;
 use super::literal::{Literal, NumberLiteral};
 use super::value::{Leaf, RecordScope};
+use super::{Check, CompareOp};
 
 impl CompareOp {
     /// Whether the comparison holds for an order; `None` is that of values of different kinds.
@@ -18,6 +18,19 @@ impl CompareOp {
             CompareOp::Le => order.is_some_and(|o| o.is_le()),
             CompareOp::Gt => order.is_some_and(|o| o.is_gt()),
             CompareOp::Ge => order.is_some_and(|o| o.is_ge()),
+        }
+    }
+}
+
+impl Check {
+    /// Whether it holds for a value, if that is known before the value is decoded. `is_other` tells whether the value is certainly another text than a literal.
+    pub(super) fn tells_at_once(&self, is_other: impl Fn(&Literal) -> bool) -> Option<bool> {
+        match self {
+            Check::Present => Some(true),
+            Check::Compare(op @ (CompareOp::Eq | CompareOp::Ne), literal) if is_other(literal) => {
+                Some(matches!(op, CompareOp::Ne))
+            }
+            _ => None,
         }
     }
 }

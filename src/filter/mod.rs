@@ -74,8 +74,9 @@ pub struct Filter {
     used: BTreeMap<String, String>,
     kept: AtomicBool,
     sessions: Option<Arc<SessionMap>>,
-    /// Whether the condition asks for names that earlier records give, and whether it may ever be known not to hold without fields.
+    /// Whether the condition asks for names that earlier records give.
     wants_names: bool,
+    /// Whether it may ever be known without fields that the condition does not hold, and that it holds.
     told_unread: [bool; 2],
     worth: Worth,
     /// The tree of a message that was not read: empty.
@@ -439,11 +440,11 @@ impl Check {
     }
 
     fn holds<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
+        if let Some(holds) = self.tells_at_once(|literal| scope.is_other_text(value, literal)) {
+            return holds;
+        }
         match self {
             Check::Present => true,
-            Check::Compare(op @ (CompareOp::Eq | CompareOp::Ne), literal) if scope.is_other_text(value, literal) => {
-                matches!(op, CompareOp::Ne)
-            }
             Check::Compare(comparison, literal) => comparison.holds(order(scope, value, literal)),
             Check::In(items) => items.iter().any(|item| item.contains(&|literal| order(scope, value, literal))),
             Check::Contains(literal) => compare::contains(&scope.leaf(value), literal),

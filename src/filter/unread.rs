@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use super::path::Path;
 use super::shortcuts::{PathStart, Shortcuts};
 use super::value::{RecordScope, RecordValue, found, index_of, is_other_text};
-use super::{BooleanExpr, Check, CompareOp, Filter};
+use super::{BooleanExpr, Check, Filter};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
 use crate::table::{MessageDef, OutlineOf, Refusal, SearchedMessage};
@@ -143,7 +143,7 @@ impl UnreadMessage<'_, '_> {
         let place = shortcuts.place.as_ref().filter(|_| self.placed).zip(self.def);
         let ask = || {
             let (place, def) = place?;
-            let (made, dialects) = (outline.made_bytes().unwrap_or_default(), outline.dialects());
+            let (made, dialects) = (self.made.unwrap_or_default(), outline.dialects());
             let searched = SearchedMessage { def, bytes, made, dialects };
             place.any(protocol, tables, searched, &mut |node, bytes| self.holds(check, node, bytes))
         };
@@ -155,12 +155,8 @@ impl UnreadMessage<'_, '_> {
 
     /// Whether a condition holds for a value that was found, whose place is in these bytes.
     fn holds(&self, check: &Check, node: Node, bytes: &[u8]) -> bool {
-        match check {
-            Check::Present => return true,
-            Check::Compare(op @ (CompareOp::Eq | CompareOp::Ne), literal) if is_other_text(&node, bytes, literal) => {
-                return matches!(op, CompareOp::Ne);
-            }
-            _ => {}
+        if let Some(holds) = check.tells_at_once(|literal| is_other_text(&node, bytes, literal)) {
+            return holds;
         }
         match found(self.record.body.tables, &node, bytes) {
             Some(leaf) => check.holds_for(&leaf),

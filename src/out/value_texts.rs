@@ -20,6 +20,9 @@ pub(super) const MOST_CACHED: usize = HEAD + 1 + TAIL;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ValueKey(u64, u64);
 
+/// A key that no value has: widths end far below `u64::MAX`.
+const NO_KEY: ValueKey = ValueKey(0, u64::MAX);
+
 impl ValueKey {
     /// The key of an integer's text. `of` identifies its enum or type, as in `TableCache::meanings`.
     #[inline(always)]
@@ -99,17 +102,21 @@ impl ValueTexts {
         }
     }
 
-    /// Makes room for another text. A cache that becomes full begins anew with four times as many slots.
+    /// Makes room for another text. A cache that becomes full gets four times as many slots; a text whose two slots are taken replaces one.
     fn make_room(&mut self) {
         self.kept += 1;
         if self.kept > self.texts.len() / 2 && self.bits < MOST_BITS {
             self.bits = if self.texts.is_empty() { FIRST_BITS } else { self.bits + 2 };
             self.kept = 0;
-            // A key that no value has: widths end far below u64::MAX.
-            let none =
-                CachedText { key: ValueKey(0, u64::MAX), head: [0; HEAD + 1], tail: [0; TAIL], long: Vec::new() };
-            self.texts.clear();
-            self.texts.resize(1 << self.bits, none);
+            let none = CachedText { key: NO_KEY, head: [0; HEAD + 1], tail: [0; TAIL], long: Vec::new() };
+            let before = std::mem::replace(&mut self.texts, vec![none; 1 << self.bits]);
+            for text in before.into_iter().filter(|text| text.key != NO_KEY) {
+                let first = text.key.place(self.bits);
+                let taken = self.texts.get(first).is_some_and(|slot| slot.key != NO_KEY);
+                if let Some(slot) = self.texts.get_mut(first ^ usize::from(taken)) {
+                    *slot = text;
+                }
+            }
         }
     }
 }

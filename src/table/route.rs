@@ -70,7 +70,7 @@ impl FieldRoute {
         test: &mut dyn FnMut(Node, &[u8]) -> bool,
     ) -> Option<bool> {
         let place = SearchPlace::new(tables, message);
-        FieldSearch { tables, route: self, place, depth: 0, test }.message(message.def).ok()
+        FieldSearch { route: self, place, depth: 0, test }.message(message.def).ok()
     }
 
     /// The way through a layout for a step of the path, or through all of it.
@@ -109,7 +109,6 @@ impl FieldRoute {
 
 /// On its way through a message.
 struct FieldSearch<'a> {
-    tables: &'a Tables,
     route: &'a FieldRoute,
     place: SearchPlace<'a>,
     depth: u32,
@@ -119,7 +118,7 @@ struct FieldSearch<'a> {
 /// Methods that go along the path return whether a value passes the test.
 impl FieldSearch<'_> {
     fn message(&mut self, message: &MessageDef) -> Walked<bool> {
-        let service = self.tables.service(message.service).ok_or(Unclear)?;
+        let service = self.place.tables.service(message.service).ok_or(Unclear)?;
         let layout = message.layout.filter(|_| service.framing.begins.is_none()).ok_or(Unclear)?;
         for (_, _, ty) in &service.header {
             self.place.number(*ty)?;
@@ -129,7 +128,7 @@ impl FieldSearch<'_> {
 
     /// Goes through the fields of a structure, for the step of the path at a place. If it is the `last` thing that counts, not to its end.
     fn layout(&mut self, id: LayoutId, at: usize, last: bool) -> Walked<bool> {
-        let (tables, route) = (self.tables, self.route);
+        let (tables, route) = (self.place.tables, self.route);
         let way = route.way(tables, id, at).filter(|_| self.depth < MAX_DEPTH).ok_or(Unclear)?;
         self.depth += 1;
         let (mut kept, mut steps) = (KeptValues::new(), way);
@@ -192,7 +191,7 @@ impl FieldSearch<'_> {
 
     /// A value at the end of the path: whether it passes, and the number that conditions see.
     fn found(&mut self, ty: TypeRef, name: Sym) -> Walked<(bool, u64)> {
-        let (start, op) = (self.place.pos, self.tables.type_op(ty));
+        let (start, op) = (self.place.pos, self.place.tables.type_op(ty));
         let (value, kind, seen) = match op.how {
             TypeOpKind::Little => {
                 let value = self.place.scalar(op.scalar)?;
@@ -221,7 +220,7 @@ impl FieldSearch<'_> {
 
     /// The elements of a list, or the one at a place.
     fn elements(&mut self, ty: TypeRef, place: Option<usize>, at: usize, kept: &KeptValues) -> Walked<bool> {
-        let ReadAs::List { of, len } = self.tables.type_def(ty).ok_or(Unclear)?.read else { return Err(Unclear) };
+        let ReadAs::List { of, len } = self.place.tables.type_def(ty).ok_or(Unclear)?.read else { return Err(Unclear) };
         for element in 0..self.place.elements_of(len, kept)? {
             match place {
                 Some(place) if place != element => drop(self.pass(of, kept)?),
@@ -235,11 +234,11 @@ impl FieldSearch<'_> {
 
     /// Goes on in an object, which need not be passed over.
     fn object(&mut self, ty: TypeRef, at: usize, kept: &KeptValues) -> Walked<bool> {
-        let tables = self.tables;
+        let tables = self.place.tables;
         match &tables.type_def(ty).ok_or(Unclear)?.read {
             ReadAs::Layout { layout, args } if args.is_empty() => self.layout(*layout, at, true),
             ReadAs::Region(region) => {
-                let inner = self.place.enter(region, kept)?;
+                let (inner, _) = self.place.enter(region, kept)?;
                 self.object(inner, at, kept)
             }
             ReadAs::Family(family) => match self.class(tables.family(*family).ok_or(Unclear)?, at)? {
@@ -256,16 +255,13 @@ impl FieldSearch<'_> {
 
     /// Searches a value for all fields of the name at a place of the path, and passes over it, unless it is the `last` thing that counts.
     fn within(&mut self, ty: TypeRef, at: usize, last: bool, kept: &KeptValues) -> Walked<bool> {
-        let tables = self.tables;
+        let tables = self.place.tables;
         match &tables.type_def(ty).ok_or(Unclear)?.read {
             ReadAs::Layout { layout, args } if args.is_empty() => self.layout(*layout, at, last),
             ReadAs::Region(region) => {
-                let begins = self.place;
-                let inner = self.place.enter(region, kept)?;
+                let (inner, behind) = self.place.enter(region, kept)?;
                 let found = self.within(inner, at, true, kept)?;
-                self.place = begins;
-                let bytes = self.place.length(region.len, 1, kept)?;
-                self.place.advance(bytes)?;
+                self.place = behind;
                 Ok(found)
             }
             ReadAs::Family(family) => match self.class(tables.family(*family).ok_or(Unclear)?, at)? {
@@ -311,7 +307,7 @@ impl FieldSearch<'_> {
 
     /// Passes over a value. Returns what conditions see of it, where that is known.
     fn pass(&mut self, ty: TypeRef, kept: &KeptValues) -> Walked<Option<u64>> {
-        let (tables, through) = (self.tables, self.route.steps.len());
+        let (tables, through) = (self.place.tables, self.route.steps.len());
         if let Some(bytes) = size_of_value(tables, ty) {
             let little = tables.type_op(ty).how == TypeOpKind::Little;
             return if little {

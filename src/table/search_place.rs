@@ -143,11 +143,13 @@ impl<'a> SearchPlace<'a> {
         Ok(value)
     }
 
-    /// Enters a region that begins here, or its content. Returns the type of that.
-    pub(super) fn enter(&mut self, region: &RegionType, kept: &KeptValues) -> Walked<TypeRef> {
+    /// Enters a region that begins here, or its content. Returns the type of that, and the place behind the region.
+    pub(super) fn enter(&mut self, region: &RegionType, kept: &KeptValues) -> Walked<(TypeRef, SearchPlace<'a>)> {
         let [inner] = region.inner.as_slice() else { return Err(Unclear) };
         let bytes = self.length(region.len, 1, kept)?;
-        self.end = self.pos.checked_add(bytes).filter(|end| *end <= self.end).ok_or(Unclear)?;
+        let mut behind = *self;
+        behind.advance(bytes)?;
+        self.end = behind.pos;
         if region.zlib.is_some() {
             self.data = std::mem::take(&mut self.made);
             (self.pos, self.end) = (0, self.data.len());
@@ -159,7 +161,7 @@ impl<'a> SearchPlace<'a> {
         {
             self.spoken |= dialects;
         }
-        if self.data.is_empty() { Err(Unclear) } else { Ok(*inner) }
+        if self.data.is_empty() { Err(Unclear) } else { Ok((*inner, behind)) }
     }
 
     /// Whether a condition holds here.

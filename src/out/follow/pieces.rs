@@ -1,4 +1,4 @@
-//! FollowPieces of plaintext, and their text.
+//! Pieces of plaintext, and their text.
 
 use std::io::Write;
 
@@ -36,7 +36,7 @@ pub(super) enum PieceKind {
     Event { record: u64, word: &'static str, place: Option<(u64, u64)> },
 }
 
-/// FollowPieces of a stream, in order.
+/// Pieces of a stream, in order.
 #[derive(Debug, Default)]
 pub struct FollowPieces {
     /// Each with the places behind its last byte and its text.

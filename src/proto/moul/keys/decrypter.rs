@@ -15,6 +15,7 @@ const SHARE: u64 = 16;
 const MOST: usize = 128 << 10;
 /// As many bytes are made before others may look at what is there.
 const PIECE: usize = 4 << 10;
+/// What keystream is applied to where it is wanted itself.
 static ZEROS: [u8; PIECE] = [0; PIECE];
 
 /// Decrypts one direction, from the next byte on.
