@@ -30,7 +30,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Rounds until everything has grown to its size, and rounds that count.
-const WARM: usize = 4;
+const WARM: usize = 8;
 const COUNTING: usize = 6;
 
 /// The RC4 key of the connections.
@@ -55,7 +55,7 @@ const BOUNDS: [(Session, &str, [usize; 3], usize); 6] = [
 ];
 
 /// What lists that grow by doubling may allocate beyond that, in all rounds that count together: the times of replies, of which statistics keep
-/// a list for each type of request, and the requests that wait for a reply. From the fourth round to the tenth a list doubles twice. The cache of
+/// a list for each type of request, and the requests that wait for a reply. From the eighth round to the fourteenth a list doubles once or twice. The cache of
 /// values' texts may get more slots: a long text that comes into one of these first is allocated.
 const GROWTH: [usize; 3] = [90, 12, 12];
 

@@ -41,6 +41,12 @@ pub fn evaluator(mut data: &[u8]) {
         }
         if let Outcome::Message(_, length) = outcome {
             checks::message(tables, &tree, &data[..length]);
+            evaluator.memory.frozen = true;
+            for _ in 0..3 {
+                let mut again = Tree::new();
+                evaluator.message(tables, service, sender, data, &mut again);
+                checks::same(tables, &tree, &again, &data[..length]);
+            }
         }
         return;
     }
@@ -50,6 +56,12 @@ pub fn evaluator(mut data: &[u8]) {
     let end = evaluator.value(tables, layout.ty, Sym::ELEMENT, data, bit, &mut tree);
     assert!(end <= data.len() * 8);
     checks::message(tables, &tree, data);
+    evaluator.memory.frozen = true;
+    for _ in 0..3 {
+        let mut again = Tree::new();
+        evaluator.value(tables, layout.ty, Sym::ELEMENT, data, bit, &mut again);
+        checks::same(tables, &tree, &again, data);
+    }
 }
 
 /// A key, and a descriptor file.

@@ -4,6 +4,7 @@ mod batch;
 #[cfg(feature = "cli")]
 pub mod chat;
 mod clock;
+mod copied_texts;
 #[cfg(feature = "cli")]
 mod csv;
 #[cfg(feature = "cli")]

@@ -42,6 +42,13 @@ pub(super) struct TextWriter<'a> {
     out: &'a mut Vec<u8>,
 }
 
+/// A place in what a writer writes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TextMark {
+    flushed: usize,
+    at: usize,
+}
+
 impl<'a> TextWriter<'a> {
     /// A writer that goes on at position `at` of a scratch buffer, before which lies what belongs behind `out`.
     #[inline(always)]
@@ -63,6 +70,17 @@ impl TextWriter<'_> {
         self.vec();
     }
 
+    /// Where the next byte goes.
+    #[inline(always)]
+    pub(super) fn mark(&self) -> TextMark {
+        TextMark { flushed: self.out.len(), at: self.at }
+    }
+
+    /// What was written since a mark, if it is still in the scratch buffer.
+    pub(super) fn since(&self, mark: TextMark) -> Option<&[u8]> {
+        self.scratch.get(mark.at..self.at).filter(|_| self.out.len() == mark.flushed)
+    }
+
     /// The vector, which then has everything that was written so far. For text that is long or rare: the caller appends to the vector.
     #[inline(always)]
     pub(super) fn vec(&mut self) -> &mut Vec<u8> {
@@ -78,10 +96,11 @@ impl TextWriter<'_> {
 
     /// Calls `write` with a copy of this writer, so that the address of this one does not escape (see [`TextWriter`]).
     #[inline(always)]
-    pub(super) fn by_copy(&mut self, write: impl FnOnce(&mut TextWriter<'_>)) {
+    pub(super) fn by_copy<R>(&mut self, write: impl FnOnce(&mut TextWriter<'_>) -> R) -> R {
         let mut other = TextWriter { scratch: self.scratch, at: self.at, out: self.out };
-        write(&mut other);
+        let result = write(&mut other);
         self.at = other.at;
+        result
     }
 
     /// The next `N` bytes of the scratch buffer. The caller fills them and then calls [`TextWriter::advance`] with the number that count.

@@ -69,7 +69,8 @@ impl Label {
 /// Derived from one protocol's tables.
 #[derive(Clone, Default)]
 pub(super) struct TableCache {
-    which: Which,
+    /// The tables' number and 1; 0 for none.
+    which: u64,
     /// The names, by number.
     pub(super) labels: Vec<Label>,
     /// For each type (by its number) the key under which `value_texts` has the texts of its values; 0 for types whose numbers mean nothing more.
@@ -77,9 +78,6 @@ pub(super) struct TableCache {
     /// Texts of numbers that have names.
     pub(super) value_texts: ValueTexts,
 }
-
-/// Identifies tables by their addresses, which do not change during a run.
-type Which = [usize; 3];
 
 /// How many tables are cached at once; the oldest are dropped.
 const MOST: usize = 8;
@@ -101,8 +99,7 @@ impl TableCaches {
         label: fn(&str, &mut Vec<u8>) -> bool,
         meaning: fn(&Tables, TypeRef) -> u32,
     ) -> &mut TableCache {
-        let names = tables.names();
-        let which = [std::ptr::from_ref(tables).addr(), names.as_ptr().addr(), names.len()];
+        let which = u64::from(tables.id()) + 1;
         if self.last.which != which {
             self.switch(which, tables, label, meaning);
         }
@@ -113,7 +110,7 @@ impl TableCaches {
     #[inline(never)]
     fn switch(
         &mut self,
-        which: Which,
+        which: u64,
         tables: &Tables,
         label: fn(&str, &mut Vec<u8>) -> bool,
         meaning: fn(&Tables, TypeRef) -> u32,

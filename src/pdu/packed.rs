@@ -72,11 +72,6 @@ pub(super) fn is_owned(kind: Kind) -> bool {
     matches!(kind, Kind::Text(TextKind::Owned) | Kind::Number)
 }
 
-/// Whether the value of a node of this kind is a place in its buffer.
-pub(super) fn is_place(kind: Kind) -> bool {
-    matches!(kind, Kind::Text(_) | Kind::Bytes | Kind::Undecoded | Kind::Uuid | Kind::UuidBe)
-}
-
 /// Packs trees. What it allocates is used again.
 #[derive(Default)]
 pub(super) struct Packer {
@@ -155,7 +150,7 @@ impl Packer {
         put(to, node.end.saturating_sub(next).into());
         if is_owned(node.kind) {
             put_text(to, tree.owned(node.value).raw());
-        } else if is_place(node.kind) {
+        } else if node.kind.is_place() {
             put(to, node.value >> 32);
             put(to, node.value & 0xffff_ffff);
         } else {

@@ -2,7 +2,6 @@
 
 use super::packed::{
     FROM_SERVER, HAS_NUMBER, HAS_REPLY, KINDS, LINKS, MAGIC, NO_REPLY, ORIGINS, OVER_UDP, SEVERITIES, is_owned,
-    is_place,
 };
 use crate::leb128::{Leb128Reader, unzigzag};
 use crate::session::{Reply, Side, Transport};
@@ -148,7 +147,7 @@ impl<'a> Unpacked<'a> {
             let text = self.rest.text()?;
             return own(text, parts);
         }
-        if is_place(kind) {
+        if kind.is_place() {
             let (start, length) = (self.rest.number32()?, self.rest.number32()?);
             return Some(Node::place(start as usize, length as usize));
         }
@@ -265,7 +264,7 @@ fn check(parts: &TreeParts, captured: &[u8]) -> bool {
             return false;
         }
         let (start, length) = node.content();
-        if is_place(node.kind) && !is_owned(node.kind) && start as u64 + length as u64 > bytes {
+        if node.kind.is_place() && !is_owned(node.kind) && start as u64 + length as u64 > bytes {
             return false;
         }
     }

@@ -19,6 +19,7 @@ mod overlap;
 mod packed;
 mod program;
 mod reach;
+mod recurring;
 mod remarks;
 mod route;
 mod search_place;
@@ -44,6 +45,7 @@ pub use search_place::SearchedMessage;
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::tree::TypeRef;
 use late::LateLists;
@@ -63,6 +65,7 @@ pub struct Meaning {
 
 /// The compiled tables of one protocol.
 pub struct Tables {
+    id: u32,
     protocol: String,
     program: Program,
     lists: LateLists,
@@ -74,6 +77,9 @@ pub struct Tables {
     /// Which layouts are self-contained, as far as somebody asked.
     contained: OnceLock<Box<[OnceLock<bool>]>>,
 }
+
+/// How many tables were made in this run.
+static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// A type with code, and the types that its parts have ([`Native::parts`]).
 struct NativeType {
@@ -156,7 +162,15 @@ impl Tables {
             .collect();
         let (protocol, meanings) = (protocol.to_string(), meanings.to_vec());
         let (skips, contained) = (OnceLock::new(), OnceLock::new());
-        Tables { protocol, program, lists, sources, natives, meanings, skips, contained }
+        let id = MADE.fetch_add(1, Ordering::Relaxed);
+        let mut tables = Tables { id, protocol, program, lists, sources, natives, meanings, skips, contained };
+        tables.mark_recurring();
+        tables
+    }
+
+    /// A number that no other tables of this run have: what is derived from tables is kept under it.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
     }
 
     /// The protocol that a table file's first line names.

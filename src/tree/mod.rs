@@ -3,6 +3,7 @@
 //! The tree is the only product of decoding. It knows bytes, positions and values, but neither tables nor protocols nor
 //! outputs: names and types are numbers here ([`Sym`], [`TypeRef`]), and the tables know their meaning.
 
+mod copied;
 mod link;
 mod nodes;
 mod outline;
@@ -16,6 +17,7 @@ use crate::captured::Captured;
 use std::borrow::Cow;
 use std::fmt;
 
+pub use copied::{CopiedNodes, StructureCopy};
 pub use link::{LinkKind, RecordLink};
 pub use nodes::Node;
 use nodes::Nodes;
@@ -113,10 +115,11 @@ pub struct Tree {
     /// All [`mark`]s any node may have had since the tree was cleared.
     seen: u8,
     telling: TellingFields,
+    copies: Vec<StructureCopy>,
 }
 
 /// The state of a tree at some moment, for returning to it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     nodes: usize,
     problems: usize,
@@ -151,6 +154,7 @@ impl Tree {
         self.names.clear();
         self.seen = 0;
         self.telling.clear();
+        self.copies.clear();
     }
 
     /// How many bytes its content takes.
@@ -163,6 +167,7 @@ impl Tree {
             + self.text.len()
             + size_of_val(self.names.as_slice())
             + self.telling.size()
+            + size_of_val(self.copies.as_slice())
     }
 
     /// How many bytes are allocated for it.
@@ -174,6 +179,7 @@ impl Tree {
             + self.text.capacity()
             + self.names.capacity() * size_of::<(u32, u32)>()
             + self.telling.allocated()
+            + self.copies.capacity() * size_of::<StructureCopy>()
     }
 
     /// Whether every captured byte is certain to be in a field of its own: nothing opaque, undecoded or in a buffer of its own.
@@ -201,6 +207,7 @@ impl Tree {
         // The caller may set any mark and any type through the reference.
         self.seen = u8::MAX;
         self.telling.set_complete(false);
+        self.copies.clear();
         if index < self.len() { self.nodes.place(index) } else { None }
     }
 
@@ -267,7 +274,13 @@ impl Tree {
     /// Forgets the nodes from an index on.
     pub fn cut(&mut self, index: u32) {
         self.nodes.truncate(index as usize);
+        self.forget_from(index);
+    }
+
+    /// Forgets what is listed of nodes from an index on.
+    fn forget_from(&mut self, index: u32) {
         self.telling.cut(index);
+        while self.copies.pop_if(|copy| copy.node >= index).is_some() {}
     }
 
     /// The children of a node, with their indices.
@@ -332,7 +345,7 @@ impl Tree {
     /// Removes everything since a checkpoint.
     pub fn back_to(&mut self, to: Checkpoint) {
         self.nodes.truncate(to.nodes);
-        self.telling.cut(to.node());
+        self.forget_from(to.node());
         self.problems.truncate(to.problems);
         self.made_used = to.made.min(self.made_used);
         self.text.truncate(to.text);

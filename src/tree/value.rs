@@ -58,6 +58,13 @@ pub enum Kind {
     Undecoded,
 }
 
+impl Kind {
+    /// Whether the value of a node of this kind is a place in its buffer ([`Node::place`](super::Node::place)). That of a text of the tree's own is a place in the tree's texts.
+    pub fn is_place(self) -> bool {
+        matches!(self, Kind::Text(_) | Kind::Bytes | Kind::Undecoded | Kind::Uuid | Kind::UuidBe)
+    }
+}
+
 /// Whether bytes are all ASCII once inverted.
 #[inline]
 pub fn is_inverted_ascii(bytes: &[u8]) -> bool {

@@ -4,6 +4,7 @@
 //! message.
 
 mod answers;
+mod copies;
 mod events;
 mod flow;
 mod named;

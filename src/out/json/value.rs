@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use super::super::copied_texts::CopiedTexts;
 use super::super::problem::any_name;
 use super::super::scratch::{SCRATCH_BYTES, TextWriter, short_digits};
 use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::{MOST_CACHED, ValueKey, ValueTexts};
+use super::copies::CopiesToWrite;
 use super::escaped_bytes;
 use super::named::{integer, named};
 use super::strings::{escaped, hex, quoted};
@@ -35,6 +37,7 @@ pub(super) struct TooDeep {
 #[derive(Clone, Default)]
 pub(super) struct ValueState {
     pub(super) caches: TableCaches,
+    copied: CopiedTexts,
     pub(super) depth: DepthState,
 }
 
@@ -212,19 +215,21 @@ fn all_inside(
     let nodes = view.tree.nodes();
     let Some(node) = nodes.get(index as usize) else { return at };
     let mut w = TextWriter::new(scratch, at, out);
-    let ValueState { caches, depth: DepthState { open, too_deep } } = state;
+    let ValueState { caches, copied, depth: DepthState { open, too_deep } } = state;
     let TableCache { labels, meanings, value_texts, .. } = cache(caches, view.tables);
     let (labels, meanings) = (labels.as_slice(), meanings.as_slice());
     let unusual = mark::SPAN | mark::SEE_THROUGH | if view.redact { mark::SECRET } else { 0 };
     let mut here = OpenPart::new(index, node);
     let mut part = here.of(nodes);
     let (mut depth, mut next, mut lead) = (0u8, index as usize + 1, here.lead());
+    let mut copies = CopiesToWrite::new(if view.redact { &[] } else { view.tree.copies() }, index + 1, copied);
     loop {
         let Some(node) = part.get(next) else {
             if lead != b',' {
                 w.byte(lead);
             }
             w.byte(here.end());
+            copies.end(depth, &mut w);
             let Some(outer) = depth.checked_sub(1) else { return w.position() };
             (depth, next, lead) = (outer, here.end as usize, b',');
             here = open.get(usize::from(outer)).copied().unwrap_or(here);
@@ -242,14 +247,11 @@ fn all_inside(
             }
             continue;
         }
-        let label = match here.label(labels, node) {
-            Some(label) => label,
-            None => {
-                w.by_copy(|w| long_key(view, node.name, lead, w));
-                &Label::NONE
-            }
-        };
-        let room = w.spare::<FIELD>().and_then(|room| label.put(lead, room));
+        let label = here.label(labels, node);
+        if label.is_none() {
+            w.by_copy(|w| long_key(view, node.name, lead, w));
+        }
+        let room = w.spare::<FIELD>().and_then(|room| label.unwrap_or(&Label::NONE).put(lead, room));
         let Some((length, value)) = room else { return w.position() };
         lead = b',';
         if let Kind::Text(kind) = node.kind {
@@ -271,9 +273,10 @@ fn all_inside(
                 w.by_copy(|w| too_deep_text(view, too_deep, index as u32, w));
                 continue;
             }
-            if let Some(place) = open.get_mut(usize::from(depth)) {
-                *place = here;
+            if copies.write(index as u32, depth, &mut w) {
+                continue;
             }
+            open.get_mut(usize::from(depth)).into_iter().for_each(|place| *place = here);
             (depth, here, next, part, lead) = (depth + 1, inner, index + 1, inner.of(nodes), inner.lead());
         } else {
             w.advance(length);

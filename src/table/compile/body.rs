@@ -34,6 +34,7 @@ impl Compiler<'_> {
             positions: positions.then(Positions::default),
             min_bits: 0,
             info: None,
+            recurs: false,
         });
         id
     }

@@ -14,6 +14,8 @@ mod memory;
 mod message;
 mod native;
 mod numbers;
+mod recent;
+mod recurring;
 mod region;
 mod sink;
 mod skip;
@@ -135,6 +137,7 @@ pub struct Evaluator {
     /// Bytes that this message's compressed regions have unpacked to so far, including attempts that did not fit.
     inflated: usize,
     inflate: inflate::Inflater,
+    recurring: recurring::RecurringStructures,
     /// Bytes that went into checksums of this message so far.
     summed: usize,
     /// Bounds.

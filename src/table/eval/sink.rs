@@ -4,7 +4,7 @@
 //! captured game traffic takes 12,100 instructions into a tree, and 6,400 into an outline, which mostly takes a short way ([`TreeSink::skip`]).
 
 use super::super::cursor::Cursor;
-use super::super::program::{FixedRun, MessageDef, Refusal};
+use super::super::program::{FixedRun, Layout, MessageDef, Refusal};
 use super::{Call, MessageStart, Outcome, Run, Stop};
 use crate::tree::{Buffer, BufferOrigin, Checkpoint, ChosenDialects, Node, Outline, Problem, Tree};
 
@@ -84,6 +84,8 @@ pub trait TreeSink: Sized {
     fn native(tree: Code<Tree>, outline: Option<Code<Outline>>) -> Option<Code<Self>>;
     /// Reads a message the short way, if this sink has one and the message has nothing unusual.
     fn skip(run: &mut Run<'_, Self>, message: MessageStart<'_>) -> Option<Outcome>;
+    /// Reads a structure that recurs ([`Layout::recurs`]), whose node is open, if this sink keeps such structures and has the same one. Returns whether it did.
+    fn recurring(run: &mut Run<'_, Self>, layout: &Layout, node: u32, cursor: &mut Cursor<'_>) -> Result<bool, Stop>;
     /// The run over a tree, for code that reads nodes back or uses what earlier messages left in memory. An outline returns `None` and
     /// becomes partial: the message has to be read again, into a tree.
     fn whole<'r, 'a>(run: &'r mut Run<'a, Self>) -> Option<&'r mut Run<'a, Tree>>;
@@ -207,6 +209,11 @@ impl TreeSink for Tree {
         None
     }
 
+    #[inline(never)]
+    fn recurring(run: &mut Run<'_, Tree>, layout: &Layout, node: u32, cursor: &mut Cursor<'_>) -> Result<bool, Stop> {
+        run.recurring(layout, node, cursor)
+    }
+
     fn whole<'r, 'a>(run: &'r mut Run<'a, Tree>) -> Option<&'r mut Run<'a, Tree>> {
         Some(run)
     }
@@ -325,6 +332,11 @@ impl TreeSink for Outline {
             return None;
         }
         run.skip_message(message)
+    }
+
+    #[inline]
+    fn recurring(_: &mut Run<'_, Outline>, _: &Layout, _: u32, _: &mut Cursor<'_>) -> Result<bool, Stop> {
+        Ok(false)
     }
 
     fn whole<'r, 'a>(run: &'r mut Run<'a, Outline>) -> Option<&'r mut Run<'a, Tree>> {

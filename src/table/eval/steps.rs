@@ -78,6 +78,9 @@ impl<'t, T: TreeSink> Run<'t, T> {
                         self.keep(&mut at.frame, *slot, value);
                     }
                     if let Begun::Inside(node, layout, _) = begun {
+                        if layout.recurs && T::recurring(self, layout, node, cursor)? {
+                            continue;
+                        }
                         let frame = self.enter(layout, node, cursor)?;
                         self.state.open.push(OpenStructure { next, ..*at });
                         (at.node, at.frame) = (node, frame);
@@ -258,6 +261,9 @@ impl<'t, T: TreeSink> Run<'t, T> {
         match self.begin(cursor, field, op, frame)? {
             Begun::Done(value) => Ok(value),
             Begun::Inside(node, layout, value) => {
+                if layout.recurs && T::recurring(self, layout, node, cursor)? {
+                    return Ok(value);
+                }
                 let result = self.steps(layout, &[], node, cursor);
                 self.tree.close(node, cursor.pos());
                 result.map(|()| value)

@@ -46,7 +46,8 @@ fn words<const N: usize>(from: &mut ProgramUnpacker) -> Option<&'static [Words<N
 }
 
 fn layout_words(layout: &Layout) -> Words<8> {
-    let Layout { name: Sym(name), ty: TypeRef(ty), start, slots, params, positions, min_bits, info } = layout;
+    let Layout { name: Sym(name), ty: TypeRef(ty), start, slots, params, positions, min_bits, info, recurs: _ } =
+        layout;
     let both = |low: u16, high: u16| u32::from(low) | u32::from(high) << 16;
     let named = positions.map_or(0, |positions| both(positions.count, positions.required));
     let (info, has_positions) = (info.map_or(0, |info| info.0 + 1), positions.is_some().into());
@@ -66,6 +67,7 @@ fn layout(words: &Words<8>) -> Layout {
         positions: (has_positions != [0; 4]).then_some(Positions { count, required }),
         min_bits: u32::from_le_bytes(min_bits),
         info: u32::from_le_bytes(info).checked_sub(1).map(InfoId),
+        recurs: false,
     }
 }
 

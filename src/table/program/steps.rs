@@ -25,6 +25,8 @@ pub struct Layout {
     pub min_bits: u32,
     /// Its info line.
     pub info: Option<InfoId>,
+    /// Whether the same one is likely to come again and can be copied then: it depends on nothing but its own bytes and on dialects. Found once the tables are made.
+    pub recurs: bool,
 }
 
 /// "No slot": no expression needs the value.
