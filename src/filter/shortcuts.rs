@@ -30,7 +30,7 @@ impl Shortcuts {
         Shortcuts {
             start: PathStart::of(path, check),
             sought: SoughtValues::new(path, check, protocols),
-            place: FieldPlace::new(path, protocols),
+            place: FieldPlace::new(path, check, protocols),
             names: NameTest::new(path, protocols),
             info: InfoTest::new(path, check, protocols),
         }
@@ -75,11 +75,13 @@ pub(super) struct FieldPlace {
     steps: Vec<PathStep>,
     /// Whether it leads straight to one field, so that finding it is cheaper than any search.
     pub(super) is_direct: bool,
+    /// If it has to be a flag set: the name that one of its flags has to have.
+    flag: Option<String>,
     routes: Vec<OnceLock<Option<FieldRoute>>>,
 }
 
 impl FieldPlace {
-    fn new(path: &Path, protocols: usize) -> Option<FieldPlace> {
+    fn new(path: &Path, check: &Check, protocols: usize) -> Option<FieldPlace> {
         let steps = match path.steps.split_first()? {
             (PathStep::Key(first), rest) if first.text == "fields" => rest,
             (PathStep::Anywhere(_), _) => path.steps.as_slice(),
@@ -91,7 +93,11 @@ impl FieldPlace {
         let fields = keys == 0 && path.field_names().next().is_some();
         let is_direct = steps.iter().all(|step| matches!(step, PathStep::Key(_)));
         let routes = std::iter::repeat_with(OnceLock::new).take(protocols).collect();
-        fields.then(|| FieldPlace { steps: steps.to_vec(), is_direct, routes })
+        let flag = match check {
+            Check::Has(literal) if literal.number.is_none() => Some(literal.raw.clone()),
+            _ => None,
+        };
+        fields.then(|| FieldPlace { steps: steps.to_vec(), is_direct, flag, routes })
     }
 
     /// Whether a value there passes a test, in a message that was read into an outline (see [`FieldRoute::any`]); `None` if only a tree can tell.
@@ -110,7 +116,13 @@ impl FieldPlace {
                 PathStep::All => RouteStep::Element(None),
             })
         };
-        let new = || FieldRoute::new(tables, self.steps.iter().map(step).collect::<Option<_>>()?);
+        // Of numbers only those count that have the flag. What is no number is left to the test.
+        let is_sought = |ty| {
+            let named =
+                |flag: &String| tables.symbols(ty).is_some_and(|set| set.values.iter().any(|one| one.name == *flag));
+            !tables.is_plain_number(ty) || self.flag.as_ref().is_none_or(named)
+        };
+        let new = || FieldRoute::new(tables, self.steps.iter().map(step).collect::<Option<_>>()?, is_sought);
         self.routes.get(protocol)?.get_or_init(new).as_ref()?.any(tables, message, test)
     }
 }

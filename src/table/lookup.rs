@@ -111,6 +111,11 @@ impl Tables {
         self.lists.enums.get(id.0 as usize)
     }
 
+    /// Whether the values of a type are numbers of up to eight bytes, least significant first.
+    pub fn is_plain_number(&self, ty: TypeRef) -> bool {
+        self.type_op(ty).how == TypeOpKind::Little
+    }
+
     /// The enum of a type's values.
     #[inline]
     pub fn symbols(&self, ty: TypeRef) -> Option<&EnumDef> {

@@ -28,6 +28,8 @@ pub enum RouteStep {
 #[derive(Debug)]
 pub struct FieldRoute {
     steps: Box<[RouteStep]>,
+    /// The types of which a value may be what is searched for.
+    sought: Box<[bool]>,
     /// For each step, and for none, and each layout: the way through the layout. Made when a message first has it.
     ways: Box<[Box<[OnceLock<Way>]>]>,
     /// For each step, which layouts may have fields of its name, or objects.
@@ -41,8 +43,8 @@ type Way = Option<Box<[WayStep]>>;
 const MAX_DEPTH: u32 = 12;
 
 impl FieldRoute {
-    /// The route along a path; `None` where fields of its names may come from elsewhere than layouts, or what is searched for may be neither numbers nor texts.
-    pub fn new(tables: &Tables, steps: Vec<RouteStep>) -> Option<FieldRoute> {
+    /// The route along a path to values of the types for which `is_sought` holds; `None` where fields of its names may come from elsewhere than layouts, or what is searched for may be neither numbers nor texts.
+    pub fn new(tables: &Tables, steps: Vec<RouteStep>, is_sought: impl Fn(TypeRef) -> bool) -> Option<FieldRoute> {
         let may_go = |step: &RouteStep| match step {
             RouteStep::Name(name) => !tables.names_elsewhere(*name),
             RouteStep::Anywhere(name) => {
@@ -59,7 +61,8 @@ impl FieldRoute {
         }
         let layouts = |_| vec![OnceLock::new(); tables.layouts().len()].into_boxed_slice();
         let leading = steps.iter().map(|_| LayoutAnswers::new(tables)).collect();
-        Some(FieldRoute { ways: (0..=steps.len()).map(layouts).collect(), leading, steps: steps.into() })
+        let sought = (0..tables.type_count()).map(|ty| is_sought(TypeRef(ty))).collect();
+        Some(FieldRoute { ways: (0..=steps.len()).map(layouts).collect(), leading, sought, steps: steps.into() })
     }
 
     /// Whether a value at the end of the path passes a test; `None` if only a tree can tell. The test gets a node without marks, and the bytes in which its place is.
@@ -77,13 +80,22 @@ impl FieldRoute {
     fn way(&self, tables: &Tables, layout: LayoutId, at: usize) -> Option<&[WayStep]> {
         let known = self.ways.get(at)?.get(layout.0 as usize)?;
         let new = || match self.steps.get(at) {
-            Some(RouteStep::Name(name)) => way(tables, layout, WantedFields::One(*name)),
+            Some(RouteStep::Name(name)) => {
+                let seeks = tables.fields_of(layout).any(|(field, ty)| field == *name && self.seeks(ty, at));
+                way(tables, layout, if seeks { WantedFields::One(*name) } else { WantedFields::Nothing })
+            }
             Some(RouteStep::Anywhere(name)) => {
-                way(tables, layout, WantedFields::All(*name, &|ty| self.type_leads(tables, ty, at)))
+                let (seeks, leads) = (|ty| self.seeks(ty, at), |ty| self.type_leads(tables, ty, at));
+                way(tables, layout, WantedFields::All(*name, &seeks, &leads))
             }
             _ => way(tables, layout, WantedFields::None),
         };
         known.get_or_init(new).as_deref()
+    }
+
+    /// Whether a field of the name at a place of the path may be sought, or lead on.
+    fn seeks(&self, ty: TypeRef, at: usize) -> bool {
+        at + 1 < self.steps.len() || self.sought.get(ty.0 as usize).copied().unwrap_or(true)
     }
 
     /// Whether a structure may have fields of the name at a place of the path, or objects that may have them.
@@ -92,7 +104,7 @@ impl FieldRoute {
             return true;
         };
         let object = |ty| matches!(tables.type_def(ty).map(|def| &def.read), Some(ReadAs::Family(_)));
-        leading.layout_reaches(tables, layout, &|field, ty| field == *name || object(ty))
+        leading.layout_reaches(tables, layout, &|field, ty| field == *name && self.seeks(ty, at) || object(ty))
     }
 
     /// The same of values of a type.

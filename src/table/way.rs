@@ -39,15 +39,20 @@ pub(super) enum WayStep {
     Unclear,
 }
 
+/// A question about types.
+pub(super) type OfType<'a> = &'a dyn Fn(TypeRef) -> bool;
+
 /// The fields that a way leads to.
 #[derive(Clone, Copy)]
 pub(super) enum WantedFields<'a> {
     /// None: it leads to the structure's end.
     None,
+    /// None, and it need not lead to the structure's end.
+    Nothing,
     /// Its field of a name, which it has but once.
     One(Sym),
-    /// That field, and all values of types in which there may be further fields of the name.
-    All(Sym, &'a dyn Fn(TypeRef) -> bool),
+    /// That field, if it is of one of these types, and all values of types in which there may be further fields of the name.
+    All(Sym, OfType<'a>, OfType<'a>),
 }
 
 impl WantedFields<'_> {
@@ -55,8 +60,10 @@ impl WantedFields<'_> {
     fn step(self, name: Sym, ty: TypeRef, slot: u16) -> Option<WayStep> {
         match self {
             WantedFields::One(wanted) if name == wanted => Some(WayStep::One { ty, name }),
-            WantedFields::All(wanted, _) if name == wanted => Some(WayStep::Each { ty, name, slot }),
-            WantedFields::All(_, leads) if leads(ty) => Some(WayStep::Within { ty, slot }),
+            WantedFields::All(wanted, seeks, _) if name == wanted && seeks(ty) => {
+                Some(WayStep::Each { ty, name, slot })
+            }
+            WantedFields::All(.., leads) if leads(ty) => Some(WayStep::Within { ty, slot }),
             _ => None,
         }
     }
@@ -74,7 +81,7 @@ impl WantedFields<'_> {
 /// The way through a layout. `None` if only the evaluator can go it.
 pub(super) fn way(tables: &Tables, id: LayoutId, wanted: WantedFields<'_>) -> Option<Box<[WayStep]>> {
     let layout = tables.layout(id)?;
-    if let WantedFields::One(name) | WantedFields::All(name, _) = wanted
+    if let WantedFields::One(name) | WantedFields::All(name, ..) = wanted
         && tables.fields_of(id).filter(|(field, _)| *field == name).count() > 1
     {
         return None;

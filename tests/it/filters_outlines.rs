@@ -13,7 +13,7 @@ use moulsniff::table::{Evaluator, Outcome, TableSource};
 use moulsniff::tree::{Kind, Outline, Sym, TextKind, Tree, decode_text, mark};
 
 /// Each with how many messages it is expected to drop by their outlines, at least; none where only fields tell.
-const FILTERS: [(&str, usize); 66] = [
+const FILTERS: [(&str, usize); 70] = [
     ("*.object_name == \"Nobody\"", 200),
     ("*.object_name contains \"LinkIn\"", 200),
     ("*.object_name in {\"Nobody\", \"a\"}", 50),
@@ -70,6 +70,10 @@ const FILTERS: [(&str, usize); 66] = [
     ("fields.receivers[0] < 7", 20),
     ("fields.buffer.*.flags has 0x1001", 20),
     ("*.flags has 0x1001", 20),
+    ("*.flags has kNetPropagate", 200),
+    ("*.bcast_flags has kNetPropagate", 20),
+    ("fields.buffer.flags has kNetPropagate", 200),
+    ("not *.flags has kHasTimeSent", 20),
     ("*.create_time >= 2026-11-20", 20),
     ("info contains \"Nobody\"", 200),
     ("info == \"no such line\"", 200),
