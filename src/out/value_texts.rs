@@ -84,8 +84,10 @@ impl ValueTexts {
         w.raw(&self.new);
         self.make_room();
         let place = key.place(self.bits);
-        // The text in the first slot moves to the second slot, whose text is dropped.
-        self.texts.swap(place, place ^ 1);
+        // The text in the first slot, if there is one, moves to the second slot, whose text is dropped.
+        if self.texts.get(place).is_some_and(|text| text.key != NO_KEY) {
+            self.texts.swap(place, place ^ 1);
+        }
         let Some(text) = self.texts.get_mut(place) else { return };
         text.key = key;
         text.long.clear();

@@ -5,6 +5,9 @@ use super::Tables;
 use super::program::*;
 use crate::tree::{TypeRef, mark};
 
+/// How many bits of numbers such a structure has at least before a field that may be absent. With less it is soon read, and what follows it would be most of its first bytes, by which it is found.
+const LEAST_BITS: u32 = 48;
+
 impl Tables {
     /// Marks these structures ([`Layout::recurs`]).
     pub(super) fn mark_recurring(&mut self) {
@@ -20,7 +23,7 @@ impl Tables {
     /// and dialects.
     fn recurs(&self, at: usize) -> bool {
         let mut texts = 0;
-        let plain = self.layouts().get(at).is_some_and(|layout| {
+        let plain = self.layouts().get(at).filter(|layout| layout.min_bits >= LEAST_BITS).is_some_and(|layout| {
             self.consists_of(layout, |op, ty| match op.how {
                 TypeOpKind::Native => {
                     texts += 1;
@@ -90,13 +93,14 @@ mod tests {
             dialect old
             struct Numbers { a: u8, b: u32 }
             struct Name { number: u32, at: Numbers, if number == 1 { more: u8 }, text: safe_string(dialect old) }
-            struct NoText { number: u32, at: Numbers }
-            struct Rest { text: p_string, if more { last: u8 } }
-            struct Listed { text: p_string, all: u8[u8] }
-            struct Holds { text: p_string, name: Name }
-            struct Said { text: p_string, number: u32, if number == 1 { note \"one\" } }
-            struct Computed { text: p_string, number: u32, if number + 1 == 2 { last: u8 } }
-            struct Given(n) { text: p_string, if n == 1 { last: u8 } }";
+            struct NoText { number: u32, at: Numbers, to: Numbers }
+            struct Short { number: u16, text: p_string }
+            struct Rest { at: Numbers, to: Numbers, text: p_string, if more { last: u8 } }
+            struct Listed { at: Numbers, to: Numbers, text: p_string, all: u8[u8] }
+            struct Holds { at: Numbers, to: Numbers, text: p_string, name: Name }
+            struct Said { at: Numbers, to: Numbers, text: p_string, number: u32, if number == 1 { note \"one\" } }
+            struct Computed { at: Numbers, to: Numbers, text: p_string, number: u32, if number + 1 == 2 { last: u8 } }
+            struct Given(n) { at: Numbers, to: Numbers, text: p_string, if n == 1 { last: u8 } }";
         let source = TableSource { name: "test".into(), text: table.into() };
         let tables = Tables::load("moul", vec![source], protocol_named("moul").unwrap().natives())
             .unwrap_or_else(|error| panic!("{error}"));

@@ -1,7 +1,7 @@
 //! The target of the evaluator: a tree or an outline.
 //!
 //! An outline counts nodes and keeps problems, but has no nodes. Commands that only count messages and bytes use it: reading a message of
-//! captured game traffic takes 12,100 instructions into a tree, and 6,400 into an outline, which mostly takes a short way ([`TreeSink::skip`]).
+//! captured game traffic takes 9,900 instructions into a tree, 12,200 where nothing that it names was named before, and 6,400 into an outline, which mostly takes a short way ([`TreeSink::skip`]).
 
 use super::super::cursor::Cursor;
 use super::super::program::{FixedRun, Layout, MessageDef, Refusal};
