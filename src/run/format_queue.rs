@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
+use super::on_panic::OnPanic;
 use super::ordered::OrderedWriter;
 use super::text::{Meter, Text};
 use crate::session::{Preparation, Preparations};
@@ -114,7 +114,8 @@ impl<F: FormatBatch, W: Write + Send> Preparation for Job<F, W> {
     fn prepare(&self) {
         let batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut batch) = batch else { return };
-        let _release = FailOnPanic(&self.shared.ordered);
+        let fail = || self.shared.ordered.fail(io::Error::other("a thread that formats ended too early"));
+        let _release = OnPanic(fail);
         let mut text = self.shared.spare().texts.pop().unwrap_or_default();
         text.extend(|text| self.shared.format.format(&mut batch, text));
         let another = self.shared.ordered.put(self.number, text);
@@ -130,20 +131,11 @@ impl<F: FormatBatch, W> FormatState<F, W> {
     }
 }
 
-/// Releases the other thread when one panics: it would wait for the text without end.
-struct FailOnPanic<'a, W: Write>(&'a OrderedWriter<W>);
-
-impl<W: Write> Drop for FailOnPanic<'_, W> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.fail(io::Error::other("a thread that formats ended too early"));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use std::thread;
+
     use super::*;
 
     /// A stream that all may look at, and that fails after `room` bytes.

@@ -17,6 +17,7 @@ mod frame_source;
 mod interrupt;
 mod keep;
 mod least_text;
+mod on_panic;
 mod ordered;
 mod pipe;
 mod printer;

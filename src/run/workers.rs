@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder, Scope};
 
 use super::batch_sink::{BatchConsumer, BatchSink};
+use super::on_panic::OnPanic;
 use super::read_loop::ReadLoop;
 use crate::out::Batch;
 use crate::pipeline::Pipeline;
@@ -72,7 +73,7 @@ struct Decoding<'a, C> {
 impl<'a, C: BatchConsumer> Workers<'a, C> {
     /// Runs each thread: it decodes a batch and consumes it, until everything is decoded.
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        let _release = ReleaseOnPanic(self);
+        let _release = OnPanic(|| self.consumer.give_up());
         let mut consumer = self.consumer.clone();
         let (mut batch, mut reader) = (Batch::default(), consumer.reader());
         while let Some((number, spawn)) = self.fill(&mut batch) {
@@ -120,16 +121,5 @@ impl<'a, C: BatchConsumer> Workers<'a, C> {
         std::mem::swap(&mut decoding.sink.batch, batch);
         decoding.sink.next += 1;
         Some((decoding.sink.next - 1, spawn))
-    }
-}
-
-/// Releases the other threads when one of them panics: they would wait for its batch without end. The run then ends with an error.
-struct ReleaseOnPanic<'a, 'c, C: BatchConsumer>(&'a Workers<'c, C>);
-
-impl<C: BatchConsumer> Drop for ReleaseOnPanic<'_, '_, C> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.consumer.give_up();
-        }
     }
 }
