@@ -120,7 +120,7 @@ impl FieldPlace {
         let is_sought = |ty| {
             let named =
                 |flag: &String| tables.symbols(ty).is_some_and(|set| set.values.iter().any(|one| one.name == *flag));
-            !tables.is_plain_number(ty) || self.flag.as_ref().is_none_or(named)
+            self.flag.as_ref().is_none_or(|flag| named(flag) || !tables.is_plain_number(ty))
         };
         let new = || FieldRoute::new(tables, self.steps.iter().map(step).collect::<Option<_>>()?, is_sought);
         self.routes.get(protocol)?.get_or_init(new).as_ref()?.any(tables, message, test)

@@ -186,19 +186,6 @@ impl<'a> Cursor<'a> {
         self.data.get(self.pos.div_ceil(8)..self.limit >> 3).unwrap_or(&[])
     }
 
-    /// The bytes of the region from here on. Within a byte there are none.
-    #[inline(always)]
-    pub(super) fn ahead(&self) -> &'a [u8] {
-        #[cfg(test)]
-        if ONE_BY_ONE.get() {
-            return &[];
-        }
-        if self.pos & 7 != 0 {
-            return &[];
-        }
-        self.data.get(self.pos >> 3..self.limit >> 3).unwrap_or(&[])
-    }
-
     /// Bytes of the buffer before the cursor or behind it, wherever the region ends.
     pub fn behind(&self, at: usize, n: usize) -> &'a [u8] {
         self.data.get(at..at.saturating_add(n)).unwrap_or(&[])

@@ -79,15 +79,10 @@ impl FieldRoute {
     /// The way through a layout for a step of the path, or through all of it.
     fn way(&self, tables: &Tables, layout: LayoutId, at: usize) -> Option<&[WayStep]> {
         let known = self.ways.get(at)?.get(layout.0 as usize)?;
+        let (seeks, leads) = (|ty| self.seeks(ty, at), |ty| self.type_leads(tables, ty, at));
         let new = || match self.steps.get(at) {
-            Some(RouteStep::Name(name)) => {
-                let seeks = tables.fields_of(layout).any(|(field, ty)| field == *name && self.seeks(ty, at));
-                way(tables, layout, if seeks { WantedFields::One(*name) } else { WantedFields::Nothing })
-            }
-            Some(RouteStep::Anywhere(name)) => {
-                let (seeks, leads) = (|ty| self.seeks(ty, at), |ty| self.type_leads(tables, ty, at));
-                way(tables, layout, WantedFields::All(*name, &seeks, &leads))
-            }
+            Some(RouteStep::Name(name)) => way(tables, layout, WantedFields::One(*name, &seeks)),
+            Some(RouteStep::Anywhere(name)) => way(tables, layout, WantedFields::All(*name, &seeks, &leads)),
             _ => way(tables, layout, WantedFields::None),
         };
         known.get_or_init(new).as_deref()

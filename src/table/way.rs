@@ -47,11 +47,9 @@ pub(super) type OfType<'a> = &'a dyn Fn(TypeRef) -> bool;
 pub(super) enum WantedFields<'a> {
     /// None: it leads to the structure's end.
     None,
-    /// None, and it need not lead to the structure's end.
-    Nothing,
-    /// Its field of a name, which it has but once.
-    One(Sym),
-    /// That field, if it is of one of these types, and all values of types in which there may be further fields of the name.
+    /// Its field of a name, which it has but once, if it is of one of these types.
+    One(Sym, OfType<'a>),
+    /// That field, and all values of types in which there may be further fields of the name.
     All(Sym, OfType<'a>, OfType<'a>),
 }
 
@@ -59,7 +57,7 @@ impl WantedFields<'_> {
     /// The step for a field, if it is wanted.
     fn step(self, name: Sym, ty: TypeRef, slot: u16) -> Option<WayStep> {
         match self {
-            WantedFields::One(wanted) if name == wanted => Some(WayStep::One { ty, name }),
+            WantedFields::One(wanted, seeks) if name == wanted && seeks(ty) => Some(WayStep::One { ty, name }),
             WantedFields::All(wanted, seeks, _) if name == wanted && seeks(ty) => {
                 Some(WayStep::Each { ty, name, slot })
             }
@@ -81,7 +79,7 @@ impl WantedFields<'_> {
 /// The way through a layout. `None` if only the evaluator can go it.
 pub(super) fn way(tables: &Tables, id: LayoutId, wanted: WantedFields<'_>) -> Option<Box<[WayStep]>> {
     let layout = tables.layout(id)?;
-    if let WantedFields::One(name) | WantedFields::All(name, ..) = wanted
+    if let WantedFields::One(name, _) | WantedFields::All(name, ..) = wanted
         && tables.fields_of(id).filter(|(field, _)| *field == name).count() > 1
     {
         return None;

@@ -60,8 +60,13 @@ struct KeptStructure {
 impl Run<'_, Tree> {
     /// Reads a structure that recurs, whose node is open, if the same one was met before. Returns whether it did. A structure whose first bytes come for the second time is kept.
     pub(super) fn recurring(&mut self, layout: &Layout, node: u32, cursor: &mut Cursor<'_>) -> Result<bool, Stop> {
-        let bytes = cursor.ahead();
-        let Some(first) = bytes.first_chunk::<FIRST_BYTES>() else { return Ok(false) };
+        #[cfg(test)]
+        if super::super::cursor::ONE_BY_ONE.get() {
+            return Ok(false);
+        }
+        let bytes = cursor.rest();
+        let first = bytes.first_chunk::<FIRST_BYTES>().filter(|_| cursor.pos().is_multiple_of(8));
+        let Some(first) = first else { return Ok(false) };
         let beginning = FirstBytes { first: *first, tables: self.tables.id(), layout: layout.ty.0 };
         let Some(met) = self.state.recurring.met.again(beginning) else { return Ok(false) };
         let dialects = self.state.dialects;
@@ -95,7 +100,7 @@ impl Run<'_, Tree> {
         node: u32,
         cursor: &mut Cursor<'_>,
     ) -> Result<bool, Stop> {
-        let (before, start, bytes) = (self.tree.checkpoint(), cursor.pos(), cursor.ahead());
+        let (before, start, bytes) = (self.tree.checkpoint(), cursor.pos(), cursor.rest());
         let outer_asked = std::mem::replace(&mut self.state.consulted, 0);
         let result = self.steps(layout, &[], node, cursor);
         self.tree.close(node, cursor.pos());

@@ -78,9 +78,6 @@ impl<'t, T: TreeSink> Run<'t, T> {
                         self.keep(&mut at.frame, *slot, value);
                     }
                     if let Begun::Inside(node, layout, _) = begun {
-                        if layout.recurs && T::recurring(self, layout, node, cursor)? {
-                            continue;
-                        }
                         let frame = self.enter(layout, node, cursor)?;
                         self.state.open.push(OpenStructure { next, ..*at });
                         (at.node, at.frame) = (node, frame);
@@ -261,9 +258,6 @@ impl<'t, T: TreeSink> Run<'t, T> {
         match self.begin(cursor, field, op, frame)? {
             Begun::Done(value) => Ok(value),
             Begun::Inside(node, layout, value) => {
-                if layout.recurs && T::recurring(self, layout, node, cursor)? {
-                    return Ok(value);
-                }
                 let result = self.steps(layout, &[], node, cursor);
                 self.tree.close(node, cursor.pos());
                 result.map(|()| value)
@@ -271,9 +265,25 @@ impl<'t, T: TreeSink> Run<'t, T> {
         }
     }
 
-    /// Begins a structure, an object or a presence.
+    /// Begins a structure, an object or a presence. One that recurs may be complete then.
     #[inline(always)]
     fn begin(&mut self, cursor: &mut Cursor<'_>, field: Field, op: &TypeOp, frame: Slots) -> Result<Begun<'t>, Stop> {
+        match self.begin_anew(cursor, field, op, frame)? {
+            Begun::Inside(node, layout, value) if layout.recurs && T::recurring(self, layout, node, cursor)? => {
+                Ok(Begun::Done(value))
+            }
+            begun => Ok(begun),
+        }
+    }
+
+    #[inline(always)]
+    fn begin_anew(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field: Field,
+        op: &TypeOp,
+        frame: Slots,
+    ) -> Result<Begun<'t>, Stop> {
         let tables = self.tables;
         self.node_limit(0)?;
         if op.how == TypeOpKind::Layout {
