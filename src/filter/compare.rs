@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::literal::{Literal, NumberLiteral};
-use super::value::{Leaf, RecordScope};
+use super::value::{Leaf, RecordScope, set_flags};
 use super::{Check, CompareOp};
 
 impl CompareOp {
@@ -98,10 +98,7 @@ fn flag_names<'a>(leaf: &'a Leaf<'_>) -> impl Iterator<Item = &'a str> {
         Leaf::Flags(_, bits, symbols) => Some((*bits, *symbols)),
         _ => None,
     };
-    flags.into_iter().flat_map(|(bits, symbols)| {
-        let set = symbols.values.iter().filter(move |v| v.value != 0 && bits & v.value == v.value);
-        set.map(|v| &*v.name)
-    })
+    flags.into_iter().flat_map(|(bits, symbols)| set_flags(symbols, bits))
 }
 
 /// A value's text, if it is a text in the JSON or has a name.

@@ -70,9 +70,38 @@ impl PathStart {
     }
 }
 
+/// What a path asks of a number whose values have names, if not for the number itself. The names are those of the JSON's keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SymbolPart {
+    Value,
+    /// The name of an enum's value.
+    Name,
+    /// Each name of a flag that is set.
+    Names,
+}
+
+impl SymbolPart {
+    /// The part that a path ends with, and the steps before.
+    fn behind(steps: &[PathStep]) -> (&[PathStep], Option<SymbolPart>) {
+        let (before, last, all) = match steps {
+            [before @ .., PathStep::Key(last), PathStep::All] => (before, last, true),
+            [before @ .., PathStep::Key(last)] => (before, last, false),
+            _ => return (steps, None),
+        };
+        match (last.text.as_str(), all) {
+            ("value", false) => (before, Some(SymbolPart::Value)),
+            ("name", false) => (before, Some(SymbolPart::Name)),
+            ("names", true) => (before, Some(SymbolPart::Names)),
+            _ => (steps, None),
+        }
+    }
+}
+
 /// A path to numbers or texts in a message, as each protocol's tables have it.
 pub(super) struct FieldPlace {
     steps: Vec<PathStep>,
+    /// What is asked of a number there.
+    pub(super) part: Option<SymbolPart>,
     /// Whether it leads straight to one field, so that finding it is cheaper than any search.
     pub(super) is_direct: bool,
     /// If it has to be a flag set: the name that one of its flags has to have.
@@ -87,17 +116,18 @@ impl FieldPlace {
             (PathStep::Anywhere(_), _) => path.steps.as_slice(),
             _ => return None,
         };
+        let (steps, part) = SymbolPart::behind(steps);
         let keys =
             steps.iter().filter_map(PathStep::key).filter(|key| SYMBOL_KEYS.contains(&key.text.as_str())).count();
         // Without names of fields, an anywhere leads to other parts of a record, too.
-        let fields = keys == 0 && path.field_names().next().is_some();
+        let fields = keys == 0 && !steps.is_empty() && path.field_names().next().is_some();
         let is_direct = steps.iter().all(|step| matches!(step, PathStep::Key(_)));
         let routes = std::iter::repeat_with(OnceLock::new).take(protocols).collect();
         let flag = match check {
             Check::Has(literal) if literal.number.is_none() => Some(literal.raw.clone()),
             _ => None,
         };
-        fields.then(|| FieldPlace { steps: steps.to_vec(), is_direct, flag, routes })
+        fields.then(|| FieldPlace { steps: steps.to_vec(), part, is_direct, flag, routes })
     }
 
     /// Whether a value there passes a test, in a message that was read into an outline (see [`FieldRoute::any`]); `None` if only a tree can tell.

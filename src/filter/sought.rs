@@ -133,6 +133,8 @@ impl SoughtValue {
                 None if int.is_named || literal.is_null() => Sought::Unknown,
                 None => Sought::Nothing,
             },
+            // A number that is written in another way may be equal.
+            (_, ValueForm::Float) => Sought::Unknown,
             // The value may be a time, and has the text of its name or its digits.
             (_, ValueForm::Int(_)) => Sought::Unknown,
         }

@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::path::Path;
-use super::shortcuts::{PathStart, Shortcuts};
-use super::value::{RecordScope, RecordValue, found, index_of, is_other_text};
+use super::shortcuts::{PathStart, Shortcuts, SymbolPart};
+use super::value::{RecordScope, RecordValue, found, found_part, index_of, is_other_text};
 use super::{BooleanExpr, Check, Filter};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
@@ -145,7 +145,7 @@ impl UnreadMessage<'_, '_> {
             let (place, def) = place?;
             let (made, dialects) = (self.made.unwrap_or_default(), outline.dialects());
             let searched = SearchedMessage { def, bytes, made, dialects };
-            place.any(protocol, tables, searched, &mut |node, bytes| self.holds(check, node, bytes))
+            place.any(protocol, tables, searched, &mut |node, bytes| self.holds(check, node, bytes, place.part))
         };
         if place.is_some_and(|(place, _)| place.is_direct) {
             return ask().or_else(|| (self.lacks(path) || !in_bytes()).then_some(false));
@@ -153,8 +153,11 @@ impl UnreadMessage<'_, '_> {
         if self.lacks(path) || !in_bytes() { Some(false) } else { ask() }
     }
 
-    /// Whether a condition holds for a value that was found, whose place is in these bytes.
-    fn holds(&self, check: &Check, node: Node, bytes: &[u8]) -> bool {
+    /// Whether a condition holds for a value that was found, whose place is in these bytes, or for a part of it.
+    fn holds(&self, check: &Check, node: Node, bytes: &[u8], part: Option<SymbolPart>) -> bool {
+        if let Some(part) = part {
+            return found_part(self.record.body.tables, &node, part, &mut |leaf| check.holds_for(leaf));
+        }
         if let Some(holds) = check.tells_at_once(|literal| is_other_text(&node, bytes, literal)) {
             return holds;
         }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use super::literal::Literal;
+use super::shortcuts::SymbolPart;
 use crate::capture::Time;
 use crate::digits::{hex, uuid_text};
 use crate::facts::{InfoSource, Refused, SessionMap, definition, refused, write_info};
@@ -223,11 +224,7 @@ impl<'a> RecordScope<'a> {
         let node = self.node(index);
         let flags = node.and_then(|n| self.symbols(n)).filter(|s| s.flags);
         let bits = node.map_or(0, Node::unsigned);
-        flags
-            .into_iter()
-            .flat_map(|s| &s.values)
-            .filter(move |v| v.value != 0 && bits & v.value == v.value)
-            .map(|v| &*v.name)
+        flags.into_iter().flat_map(move |set| set_flags(set, bits))
     }
 
     /// The form in which a value is compared.
@@ -394,6 +391,30 @@ pub(super) fn found<'a>(tables: &'a Tables, node: &Node, bytes: &'a [u8]) -> Opt
     }
     let number = || tables.symbols(node.ty).map_or_else(|| plain_number(node), |symbols| symbol(symbols, node));
     (!tables.type_op(node.ty).shown).then(number)
+}
+
+/// Whether a part of a value that was found passes a test. Only numbers whose values have names have parts.
+pub(super) fn found_part(
+    tables: &Tables,
+    node: &Node,
+    part: SymbolPart,
+    test: &mut dyn FnMut(&Leaf<'_>) -> bool,
+) -> bool {
+    let Some(symbols) = tables.symbols(node.ty) else { return false };
+    match (part, symbol(symbols, node)) {
+        (SymbolPart::Value, _) => test(&integer(node)),
+        (SymbolPart::Name, Leaf::Named(_, Some(name))) => test(&Leaf::Text(name.into())),
+        (SymbolPart::Names, Leaf::Flags(_, bits, symbols)) => {
+            set_flags(symbols, bits).any(|name| test(&Leaf::Text(name.into())))
+        }
+        _ => false,
+    }
+}
+
+/// The names of the flags of a set that bits have.
+pub(super) fn set_flags(symbols: &EnumDef, bits: u64) -> impl Iterator<Item = &str> {
+    let set = symbols.values.iter().filter(move |flag| flag.value != 0 && bits & flag.value == flag.value);
+    set.map(|flag| &*flag.name)
 }
 
 /// A value of an enum or a flag set.

@@ -11,6 +11,8 @@ pub enum ValueForm {
     Text(TextKind),
     /// An integer.
     Int(IntForm),
+    /// A floating-point number.
+    Float,
     /// An object, or nothing in its place.
     Object,
 }
@@ -44,7 +46,7 @@ impl IntForm {
 
 impl Tables {
     /// The forms of the values of all fields of a name, and of the elements of those that are lists. `None` where a value may be anything but
-    /// texts and integers that are in the message as they are.
+    /// texts and numbers that are in the message as they are.
     pub fn forms_of(&self, name: Sym) -> Option<Vec<ValueForm>> {
         let header = self.services().iter().flat_map(|service| &service.header).map(|(_, name, ty)| (*name, *ty));
         let steps = self.steps().iter().filter_map(|step| match step {
@@ -77,6 +79,7 @@ impl Tables {
                 let is_named = def.symbols.is_some();
                 add(ValueForm::Int(IntForm { size: *size, signed: *signed, order: *order, is_named }));
             }
+            ReadAs::Float { .. } => add(ValueForm::Float),
             ReadAs::List { of, .. } => return self.add_forms(*of, forms),
             ReadAs::Layout { .. } | ReadAs::Family(_) => add(ValueForm::Object),
             ReadAs::NullOr { of, .. } => {

@@ -23,6 +23,13 @@ impl Tables {
         self.is_builtin(name) || header.any(|(_, field, _)| *field == name)
     }
 
+    /// Whether a name is that of the numbers of classes, and of a field of an object that has such a number.
+    pub(in crate::table) fn has_class_twice(&self, name: Sym) -> bool {
+        let mut families = self.families().iter().filter(|family| family.field == name);
+        families
+            .any(|family| family.members.iter().any(|member| self.fields_of(member.1).any(|(field, _)| field == name)))
+    }
+
     /// The names and types of a layout's own fields.
     pub(in crate::table) fn fields_of(&self, layout: LayoutId) -> impl Iterator<Item = (Sym, TypeRef)> + '_ {
         let start = self.layout(layout).map_or(usize::MAX, |layout| layout.start as usize);

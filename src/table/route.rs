@@ -45,14 +45,13 @@ const MAX_DEPTH: u32 = 12;
 impl FieldRoute {
     /// The route along a path to values of the types for which `is_sought` holds; `None` where fields of its names may come from elsewhere than layouts, or what is searched for may be neither numbers nor texts.
     pub fn new(tables: &Tables, steps: Vec<RouteStep>, is_sought: impl Fn(TypeRef) -> bool) -> Option<FieldRoute> {
+        let is_found_in_layouts = |name| !tables.names_elsewhere(name) && !tables.has_class_twice(name);
         let may_go = |step: &RouteStep| match step {
-            RouteStep::Name(name) => !tables.names_elsewhere(*name),
+            RouteStep::Name(name) => is_found_in_layouts(*name),
             RouteStep::Anywhere(name) => {
                 let forms = tables.forms_of(*name);
-                !tables.names_elsewhere(*name)
-                    && forms.is_some_and(|forms| {
-                        forms.iter().all(|form| matches!(form, ValueForm::Int(_) | ValueForm::Text(_)))
-                    })
+                is_found_in_layouts(*name)
+                    && forms.is_some_and(|forms| forms.iter().all(|form| !matches!(form, ValueForm::Object)))
             }
             RouteStep::Element(_) => true,
         };
@@ -248,10 +247,16 @@ impl FieldSearch<'_> {
                 let (inner, _) = self.place.enter(region, kept)?;
                 self.object(inner, at, kept)
             }
-            ReadAs::Family(family) => match self.class(tables.family(*family).ok_or(Unclear)?, at)? {
-                Some(layout) if self.route.leads(tables, layout, at) => self.layout(layout, at, true),
-                _ => Ok(false),
-            },
+            ReadAs::Family(family) => {
+                let family = tables.family(*family).ok_or(Unclear)?;
+                if self.class_passes(family, at, kept)? {
+                    return Ok(true);
+                }
+                match self.class(family)? {
+                    Some(layout) if self.route.leads(tables, layout, at) => self.layout(layout, at, true),
+                    _ => Ok(false),
+                }
+            }
             ReadAs::NullOr { present, of } => match self.place.number(*present)? {
                 0 => Ok(false),
                 _ => self.object(*of, at, kept),
@@ -271,11 +276,17 @@ impl FieldSearch<'_> {
                 self.place = behind;
                 Ok(found)
             }
-            ReadAs::Family(family) => match self.class(tables.family(*family).ok_or(Unclear)?, at)? {
-                Some(layout) if self.route.leads(tables, layout, at) => self.layout(layout, at, last),
-                Some(layout) if !last => self.layout(layout, self.route.steps.len(), false),
-                _ => Ok(false),
-            },
+            ReadAs::Family(family) => {
+                let family = tables.family(*family).ok_or(Unclear)?;
+                if self.class_passes(family, at, kept)? {
+                    return Ok(true);
+                }
+                match self.class(family)? {
+                    Some(layout) if self.route.leads(tables, layout, at) => self.layout(layout, at, last),
+                    Some(layout) if !last => self.layout(layout, self.route.steps.len(), false),
+                    _ => Ok(false),
+                }
+            }
             ReadAs::NullOr { present, of } => match self.place.number(*present)? {
                 0 => Ok(false),
                 _ => self.within(*of, at, last, kept),
@@ -297,13 +308,24 @@ impl FieldSearch<'_> {
         }
     }
 
-    /// The layout of an object's class; `None` for no object.
-    fn class(&mut self, family: &Family, at: usize) -> Walked<Option<LayoutId>> {
-        if let Some(RouteStep::Name(name) | RouteStep::Anywhere(name)) = self.route.steps.get(at)
-            && *name == family.field
-        {
-            return Err(Unclear);
+    /// Whether the step of the path at a place leads to the number of an object's class, and that passes. Stays at the number.
+    fn class_passes(&mut self, family: &Family, at: usize, kept: &KeptValues) -> Walked<bool> {
+        let (Some(RouteStep::Name(name) | RouteStep::Anywhere(name)), begins) = (self.route.steps.get(at), self.place)
+        else {
+            return Ok(false);
+        };
+        if *name != family.field || !self.route.seeks(family.of, at) {
+            return Ok(false);
         }
+        let is_there = family.null != Some(self.place.number(family.of)?);
+        self.place = begins;
+        let passes = is_there && self.field(family.of, *name, at, kept)?;
+        self.place = begins;
+        Ok(passes)
+    }
+
+    /// The layout of an object's class; `None` for no object.
+    fn class(&mut self, family: &Family) -> Walked<Option<LayoutId>> {
         let number = self.place.number(family.of)?;
         if family.null == Some(number) {
             return Ok(None);
@@ -333,7 +355,7 @@ impl FieldSearch<'_> {
                 return Ok(Some(present.into()));
             }
             ReadAs::Family(family) => {
-                if let Some(layout) = self.class(tables.family(*family).ok_or(Unclear)?, through)? {
+                if let Some(layout) = self.class(tables.family(*family).ok_or(Unclear)?)? {
                     self.layout(layout, through, false)?;
                 }
             }

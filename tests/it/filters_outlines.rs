@@ -13,7 +13,22 @@ use moulsniff::table::{Evaluator, Outcome, TableSource};
 use moulsniff::tree::{Kind, Outline, Sym, TextKind, Tree, decode_text, mark};
 
 /// Each with how many messages it is expected to drop by their outlines, at least; none where only fields tell.
-const FILTERS: [(&str, usize); 70] = [
+const FILTERS: [(&str, usize); 85] = [
+    ("fields.buffer.class == plNetMsgGameMessage", 20),
+    ("fields.buffer.class != plNetMsgGameMessage", 20),
+    ("fields.buffer.class.name contains \"SDL\"", 20),
+    ("fields.class.name contains \"SDL\"", 20),
+    ("fields.class.value > 600", 20),
+    ("fields.class.names[*] == plSceneObject", 200),
+    ("*.class == plSceneObject", 20),
+    ("*.class.name == plSceneObject", 20),
+    ("not *.class.name matches \"^plNetMsg\"", 200),
+    ("fields.buffer.stream.message.class in {1..700}", 20),
+    ("fields.buffer.flags.value > 5", 20),
+    ("fields.buffer.flags.names[*] contains TimeSent", 20),
+    ("*.flags.names[*] contains \"Clone\"", 20),
+    ("*.time_stamp > 5", 20),
+    ("*.time_stamp == 1234.5678", 20),
     ("*.object_name == \"Nobody\"", 200),
     ("*.object_name contains \"LinkIn\"", 200),
     ("*.object_name in {\"Nobody\", \"a\"}", 50),
