@@ -37,6 +37,8 @@ pub(super) enum PathStep {
 pub(super) struct PathKey {
     pub(super) text: String,
     pub(super) record: Option<&'static RecordKey>,
+    /// Whether values of enums or flag sets have this key in the JSON.
+    pub(super) is_of_symbols: bool,
     syms: Vec<OnceLock<Option<Sym>>>,
     places: FieldPlaces,
 }
@@ -46,10 +48,12 @@ impl PathKey {
     pub(super) fn new(text: &str, protocols: usize) -> PathKey {
         let syms = vec![OnceLock::new(); protocols];
         let places = FieldPlaces::new(protocols);
-        PathKey { text: text.to_string(), record: RecordKey::named(text), syms, places }
+        let is_of_symbols = SYMBOL_KEYS.contains(&text);
+        PathKey { text: text.to_string(), record: RecordKey::named(text), is_of_symbols, syms, places }
     }
 
     /// Its symbol in `tables`, which are those of the protocol with this index among those the filter was compiled for.
+    #[inline]
     pub(super) fn sym(&self, protocol: usize, tables: &Tables) -> Option<Sym> {
         // Elements of lists have a name among spans, but no key in the JSON.
         let find = || tables.sym(&self.text).filter(|s| *s != Sym::ELEMENT);
@@ -79,7 +83,7 @@ fn field_steps(steps: &[PathStep]) -> Box<[usize]> {
         _ => return Box::default(),
     };
     let names = steps.iter().enumerate().skip(first).filter_map(|(at, step)| Some((at, step.key()?)));
-    names.filter(|(_, key)| !SYMBOL_KEYS.contains(&key.text.as_str())).map(|(at, _)| at).collect()
+    names.filter(|(_, key)| !key.is_of_symbols).map(|(at, _)| at).collect()
 }
 
 impl Path {

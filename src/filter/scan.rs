@@ -1,6 +1,6 @@
 //! Looks up paths in a record.
 
-use super::keys::{KEYS, KeyParts, SYMBOL_KEYS};
+use super::keys::{KEYS, KeyParts};
 use super::path::{Path, PathKey, PathStep};
 use super::value::{Leaf, RecordScope, RecordValue};
 use crate::captured::Captured;
@@ -106,16 +106,16 @@ impl<'a> RecordScope<'a> {
         if node.kind == Kind::Struct {
             return self.named_member(index, key).map(RecordValue::Node);
         }
-        self.symbol_key(index, node, &key.text)
+        self.symbol_key(index, node, key)
     }
 
     /// The value of a key of an enum's or a flag set's value.
-    fn symbol_key(&self, index: u32, node: &Node, key: &str) -> Option<RecordValue<'a>> {
-        if !is_symbol_key(key) {
+    fn symbol_key(&self, index: u32, node: &Node, key: &PathKey) -> Option<RecordValue<'a>> {
+        if !key.is_of_symbols {
             return None;
         }
         let symbols = self.symbols(node)?;
-        match key {
+        match key.text.as_str() {
             "value" => Some(RecordValue::Number(index)),
             "names" if symbols.flags => Some(RecordValue::Names(index)),
             "name" if !symbols.flags => match self.leaf(RecordValue::Node(index)) {
@@ -190,10 +190,9 @@ impl<'a> RecordScope<'a> {
         let Some(view) = self.message else { return false };
         let sym = key.sym(self.protocol, view.tables);
         let named = |n: &Node| Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key);
-        let of_symbols = is_symbol_key(&key.text);
         let symbol = |index, n: &Node| {
-            let has_names = of_symbols && view.tables.symbols(n.ty).is_some();
-            if has_names { self.symbol_key(index, n, &key.text) } else { None }
+            let has_names = key.is_of_symbols && view.tables.symbols(n.ty).is_some();
+            if has_names { self.symbol_key(index, n, key) } else { None }
         };
         let mut nodes = (0..).zip(view.tree.nodes());
         nodes.any(|(index, node)| {
@@ -207,7 +206,7 @@ impl<'a> RecordScope<'a> {
         let Some(view) = self.message else { return false };
         let sym = key.sym(self.protocol, view.tables);
         let named = |n: &Node| Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key);
-        is_symbol_key(&key.text) || view.tree.nodes().iter().any(named)
+        key.is_of_symbols || view.tree.nodes().iter().any(named)
     }
 
     /// [`RecordScope::anywhere`] in the tree.
@@ -220,7 +219,7 @@ impl<'a> RecordScope<'a> {
             Kind::Struct => false,
             // Elements of a list have no key in the JSON, although they have a name among spans.
             Kind::List => true,
-            _ => return self.symbol_key(index, node, &key.text).is_some_and(see),
+            _ => return self.symbol_key(index, node, key).is_some_and(see),
         };
         let own = if list { None } else { self.named_member(index, key) };
         if own.is_some_and(|i| see(RecordValue::Node(i))) {
@@ -235,9 +234,4 @@ impl<'a> RecordScope<'a> {
         let members = self.message?.tree.members(index);
         members.filter(|(_, n)| self.is_named(n.name, key)).last().map(|(i, _)| i)
     }
-}
-
-/// Whether values of enums or flag sets have this key in the JSON.
-fn is_symbol_key(key: &str) -> bool {
-    SYMBOL_KEYS.contains(&key)
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Check;
 use super::info::InfoTest;
-use super::keys::SYMBOL_KEYS;
 use super::path::{Path, PathKey, PathStep};
 use super::sought::SoughtValues;
 use crate::table::{FieldRoute, RouteStep, SearchedMessage, Tables};
@@ -117,8 +116,7 @@ impl FieldPlace {
             _ => return None,
         };
         let (steps, part) = SymbolPart::behind(steps);
-        let keys =
-            steps.iter().filter_map(PathStep::key).filter(|key| SYMBOL_KEYS.contains(&key.text.as_str())).count();
+        let keys = steps.iter().filter_map(PathStep::key).filter(|key| key.is_of_symbols).count();
         // Without names of fields, an anywhere leads to other parts of a record, too.
         let fields = keys == 0 && !steps.is_empty() && path.field_names().next().is_some();
         let is_direct = steps.iter().all(|step| matches!(step, PathStep::Key(_)));
