@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::literal::{Literal, NumberLiteral};
 use super::value::{Leaf, RecordScope, set_flags};
-use super::{Check, CompareOp};
+use super::{Check, CompareOp, SetItem};
 
 impl CompareOp {
     /// Whether the comparison holds for an order; `None` is that of values of different kinds.
@@ -23,6 +23,19 @@ impl CompareOp {
 }
 
 impl Check {
+    /// Whether it compares times with times.
+    pub(super) fn is_about_times(&self) -> bool {
+        let is_time = |literal: &Literal| literal.time.is_some();
+        match self {
+            Check::Compare(_, literal) => is_time(literal),
+            Check::In(items) => items.iter().any(|item| match item {
+                SetItem::One(literal) => is_time(literal),
+                SetItem::Range(from, to) => is_time(from) || is_time(to),
+            }),
+            _ => false,
+        }
+    }
+
     /// Whether it holds for a value, if that is known before the value is decoded. `is_other` tells whether the value is certainly another text than a literal.
     pub(super) fn tells_at_once(&self, is_other: impl Fn(&Literal) -> bool) -> Option<bool> {
         match self {

@@ -103,6 +103,8 @@ pub(super) struct FieldPlace {
     pub(super) part: Option<SymbolPart>,
     /// Whether it leads straight to one field, so that finding it is cheaper than any search.
     pub(super) is_direct: bool,
+    /// Whether objects and lists there can be tested. They may be times.
+    composites: bool,
     /// If it has to be a flag set: the name that one of its flags has to have.
     flag: Option<String>,
     routes: Vec<OnceLock<Option<FieldRoute>>>,
@@ -121,11 +123,12 @@ impl FieldPlace {
         let fields = keys == 0 && !steps.is_empty() && path.field_names().next().is_some();
         let is_direct = steps.iter().all(|step| matches!(step, PathStep::Key(_)));
         let routes = std::iter::repeat_with(OnceLock::new).take(protocols).collect();
+        let composites = part.is_none() && !check.is_about_times();
         let flag = match check {
             Check::Has(literal) if literal.number.is_none() => Some(literal.raw.clone()),
             _ => None,
         };
-        fields.then(|| FieldPlace { steps: steps.to_vec(), part, is_direct, flag, routes })
+        fields.then(|| FieldPlace { steps: steps.to_vec(), part, is_direct, composites, flag, routes })
     }
 
     /// Whether a value there passes a test, in a message that was read into an outline (see [`FieldRoute::any`]); `None` if only a tree can tell.
@@ -150,7 +153,8 @@ impl FieldPlace {
                 |flag: &String| tables.symbols(ty).is_some_and(|set| set.values.iter().any(|one| one.name == *flag));
             self.flag.as_ref().is_none_or(|flag| named(flag) || !tables.is_plain_number(ty))
         };
-        let new = || FieldRoute::new(tables, self.steps.iter().map(step).collect::<Option<_>>()?, is_sought);
+        let new =
+            || FieldRoute::new(tables, self.steps.iter().map(step).collect::<Option<_>>()?, self.composites, is_sought);
         self.routes.get(protocol)?.get_or_init(new).as_ref()?.any(tables, message, test)
     }
 }

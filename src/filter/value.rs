@@ -389,6 +389,11 @@ pub(super) fn found<'a>(tables: &'a Tables, node: &Node, bytes: &'a [u8]) -> Opt
         let (start, length) = node.content();
         return Some(Leaf::Text(text(kind, Cow::Borrowed(bytes.get(start..start + length)?))));
     }
+    match node.kind {
+        Kind::Struct | Kind::List => return Some(Leaf::Composite),
+        Kind::Null => return Some(Leaf::Null),
+        _ => {}
+    }
     let number = || tables.symbols(node.ty).map_or_else(|| plain_number(node), |symbols| symbol(symbols, node));
     (!tables.type_op(node.ty).shown).then(number)
 }

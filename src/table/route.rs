@@ -24,10 +24,12 @@ pub enum RouteStep {
     Element(Option<usize>),
 }
 
-/// A path to numbers or texts.
+/// A path to numbers, texts or objects.
 #[derive(Debug)]
 pub struct FieldRoute {
     steps: Box<[RouteStep]>,
+    /// Whether objects and lists may be what is searched for.
+    composites: bool,
     /// The types of which a value may be what is searched for.
     sought: Box<[bool]>,
     /// For each step, and for none, and each layout: the way through the layout. Made when a message first has it.
@@ -43,15 +45,22 @@ type Way = Option<Box<[WayStep]>>;
 const MAX_DEPTH: u32 = 12;
 
 impl FieldRoute {
-    /// The route along a path to values of the types for which `is_sought` holds; `None` where fields of its names may come from elsewhere than layouts, or what is searched for may be neither numbers nor texts.
-    pub fn new(tables: &Tables, steps: Vec<RouteStep>, is_sought: impl Fn(TypeRef) -> bool) -> Option<FieldRoute> {
+    /// The route along a path to values of the types for which `is_sought` holds; `None` where fields of its names may come from elsewhere than layouts, or what is searched for may be neither numbers nor texts,
+    /// nor, with `composites`, objects and lists.
+    pub fn new(
+        tables: &Tables,
+        steps: Vec<RouteStep>,
+        composites: bool,
+        is_sought: impl Fn(TypeRef) -> bool,
+    ) -> Option<FieldRoute> {
         let is_found_in_layouts = |name| !tables.names_elsewhere(name) && !tables.has_class_twice(name);
         let may_go = |step: &RouteStep| match step {
             RouteStep::Name(name) => is_found_in_layouts(*name),
             RouteStep::Anywhere(name) => {
                 let forms = tables.forms_of(*name);
                 is_found_in_layouts(*name)
-                    && forms.is_some_and(|forms| forms.iter().all(|form| !matches!(form, ValueForm::Object)))
+                    && forms
+                        .is_some_and(|forms| forms.iter().all(|form| composites || !matches!(form, ValueForm::Object)))
             }
             RouteStep::Element(_) => true,
         };
@@ -61,7 +70,8 @@ impl FieldRoute {
         let layouts = |_| vec![OnceLock::new(); tables.layouts().len()].into_boxed_slice();
         let leading = steps.iter().map(|_| LayoutAnswers::new(tables)).collect();
         let sought = (0..tables.type_count()).map(|ty| is_sought(TypeRef(ty))).collect();
-        Some(FieldRoute { ways: (0..=steps.len()).map(layouts).collect(), leading, sought, steps: steps.into() })
+        let ways = (0..=steps.len()).map(layouts).collect();
+        Some(FieldRoute { ways, leading, sought, composites, steps: steps.into() })
     }
 
     /// Whether a value at the end of the path passes a test; `None` if only a tree can tell. The test gets a node without marks, and the bytes in which its place is.
@@ -189,13 +199,44 @@ impl FieldSearch<'_> {
     /// The value to which the step of the path at a place leads, which need not be passed over.
     fn field(&mut self, ty: TypeRef, name: Sym, at: usize, kept: &KeptValues) -> Walked<bool> {
         match self.route.steps.get(at + 1) {
-            None => self.found(ty, name).map(|(found, _)| found),
+            None => match self.composite(ty, name, kept)? {
+                Some(node) => Ok((self.test)(node, self.place.data)),
+                None => self.found(ty, name).map(|(found, _)| found),
+            },
             Some(RouteStep::Element(place)) => self.elements(ty, *place, at + 1, kept),
             Some(_) => self.object(ty, at + 1, kept),
         }
     }
 
-    /// A value at the end of the path: whether it passes, and the number that conditions see.
+    /// The node of an object or a list, or of nothing in an object's place, which begins here; `None` for any other value. Stays where it is.
+    fn composite(&mut self, ty: TypeRef, name: Sym, kept: &KeptValues) -> Walked<Option<Node>> {
+        let (tables, start) = (self.place.tables, (self.place.pos * 8) as u32);
+        let kind = match &tables.type_def(ty).ok_or(Unclear)?.read {
+            _ if !self.route.composites => return Ok(None),
+            ReadAs::Layout { .. } => Kind::Struct,
+            ReadAs::List { .. } => Kind::List,
+            ReadAs::Family(family) => {
+                let null = tables.family(*family).ok_or(Unclear)?.null;
+                if null == Some(self.place.seen(ty)?) { Kind::Null } else { Kind::Struct }
+            }
+            ReadAs::Region(region) => {
+                let begins = self.place;
+                let (inner, _) = self.place.enter(region, kept)?;
+                let content = self.composite(inner, name, kept)?;
+                self.place = begins;
+                return Ok(content);
+            }
+            ReadAs::NullOr { of, .. } => match self.place.seen(ty)? {
+                0 => Kind::Null,
+                _ if matches!(tables.type_def(*of).ok_or(Unclear)?.read, ReadAs::Layout { .. }) => Kind::Struct,
+                _ => return Err(Unclear),
+            },
+            _ => return Ok(None),
+        };
+        Ok(Some(Node { value: 0, name, ty, start, bits: 0, end: 0, buffer: Buffer::CAPTURED, kind, marks: 0 }))
+    }
+
+    /// A number or a text at the end of the path: whether it passes, and the number that conditions see.
     fn found(&mut self, ty: TypeRef, name: Sym) -> Walked<(bool, u64)> {
         let (start, op) = (self.place.pos, self.place.tables.type_op(ty));
         let (value, kind, seen) = match op.how {
@@ -216,6 +257,14 @@ impl FieldSearch<'_> {
     /// One of several values to which a step leads, which is passed over. Also returns what conditions see of it.
     fn each(&mut self, ty: TypeRef, name: Sym, at: usize, kept: &KeptValues) -> Walked<(bool, Option<u64>)> {
         if at + 1 == self.route.steps.len() {
+            if let Some(node) = self.composite(ty, name, kept)? {
+                if (self.test)(node, self.place.data) {
+                    return Ok((true, None));
+                }
+                let seen = self.place.seen(ty).ok();
+                // Within it there may be further ones.
+                return Ok((self.within(ty, at, false, kept)?, seen));
+            }
             return self.found(ty, name).map(|(found, value)| (found, Some(value)));
         }
         let (begins, depth) = (self.place, self.depth);

@@ -47,7 +47,7 @@ pub(super) type OfType<'a> = &'a dyn Fn(TypeRef) -> bool;
 pub(super) enum WantedFields<'a> {
     /// None: it leads to the structure's end.
     None,
-    /// Its field of a name, which it has but once, if it is of one of these types.
+    /// Its field of a name, which it has but once (or once in each branch), if it is of one of these types.
     One(Sym, OfType<'a>),
     /// That field, and all values of types in which there may be further fields of the name.
     All(Sym, OfType<'a>, OfType<'a>),
@@ -79,14 +79,14 @@ impl WantedFields<'_> {
 /// The way through a layout. `None` if only the evaluator can go it.
 pub(super) fn way(tables: &Tables, id: LayoutId, wanted: WantedFields<'_>) -> Option<Box<[WayStep]>> {
     let layout = tables.layout(id)?;
-    if let WantedFields::One(name, _) | WantedFields::All(name, ..) = wanted
-        && tables.fields_of(id).filter(|(field, _)| *field == name).count() > 1
-    {
-        return None;
-    }
     let plain = layout.params == 0 && usize::from(layout.slots) <= MAX_SLOTS && layout.positions.is_none();
     let steps = tables.steps().get(layout.start as usize..)?;
     let steps = steps.get(..steps.iter().position(|step| matches!(step, LayoutStep::End))?)?;
+    if let WantedFields::One(name, _) | WantedFields::All(name, ..) = wanted
+        && may_come_twice(steps, layout.start, name)
+    {
+        return None;
+    }
     let targets: HashSet<u32> = steps.iter().flat_map(targets_of).collect();
     let last = steps.iter().rposition(|step| wanted.step_of(step).is_some());
     let nothing = last.is_none() && !matches!(wanted, WantedFields::None);
@@ -123,6 +123,27 @@ pub(super) fn way(tables: &Tables, id: LayoutId, wanted: WantedFields<'_>) -> Op
         }
     }
     Some(way.into())
+}
+
+/// Whether a structure may have two fields of a name, of steps that begin with number `first`. It has one where each branch has one.
+fn may_come_twice(steps: &[LayoutStep], first: u32, name: Sym) -> bool {
+    let has_name = |step: &LayoutStep| match step {
+        LayoutStep::Field { name: own, .. } | LayoutStep::Empty { name: own, .. } => *own == name,
+        _ => false,
+    };
+    let fields: Vec<usize> = (0..).zip(steps).filter(|(_, step)| has_name(step)).map(|(at, _)| at).collect();
+    fields.len() > 1
+        && fields.iter().any(|field| {
+            let mut reached = HashSet::from([field + 1]);
+            (0..).zip(steps).skip(field + 1).any(|(at, step)| {
+                let is_reached = reached.contains(&at);
+                if is_reached {
+                    reached.extend(targets_of(step).filter_map(|to| Some(to.checked_sub(first)? as usize)));
+                    reached.extend((!matches!(step, LayoutStep::Jump(_))).then_some(at + 1));
+                }
+                is_reached && has_name(step)
+            })
+        })
 }
 
 /// Where a step may go on besides the next one.

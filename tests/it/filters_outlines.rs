@@ -13,7 +13,17 @@ use moulsniff::table::{Evaluator, Outcome, TableSource};
 use moulsniff::tree::{Kind, Outline, Sym, TextKind, Tree, decode_text, mark};
 
 /// Each with how many messages it is expected to drop by their outlines, at least; none where only fields tell.
-const FILTERS: [(&str, usize); 85] = [
+const FILTERS: [(&str, usize); 95] = [
+    ("*.location", 20),
+    ("fields.buffer.stream.message", 20),
+    ("not fields.buffer.stream.message.sender", 20),
+    ("*.sender == null", 20),
+    ("*.receivers", 20),
+    ("*.receivers[*] == null", 20),
+    ("not *.receivers[0]", 20),
+    ("*.time_stamp != 5", 20),
+    ("*.location == 5", 20),
+    ("*.location != null or fields.buffer.receivers[*] > 5", 20),
     ("fields.buffer.class == plNetMsgGameMessage", 20),
     ("fields.buffer.class != plNetMsgGameMessage", 20),
     ("fields.buffer.class.name contains \"SDL\"", 20),
