@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::literal::{Literal, NumberLiteral};
-use super::value::{Leaf, RecordScope, set_flags};
+use super::symbols::set_flags;
+use super::value::{Leaf, RecordScope};
 use super::{Check, CompareOp, SetItem};
 
 impl CompareOp {
@@ -44,6 +45,16 @@ impl Check {
                 Some(matches!(op, CompareOp::Ne))
             }
             _ => None,
+        }
+    }
+}
+
+impl SetItem {
+    /// Whether a value is in it, which compares with literals as `order` says.
+    pub(super) fn contains(&self, order: &dyn Fn(&Literal) -> Option<Ordering>) -> bool {
+        match self {
+            SetItem::One(literal) => CompareOp::Eq.holds(order(literal)),
+            SetItem::Range(from, to) => CompareOp::Ge.holds(order(from)) && CompareOp::Le.holds(order(to)),
         }
     }
 }

@@ -22,6 +22,7 @@ mod pattern;
 mod scan;
 mod shortcuts;
 mod sought;
+mod symbols;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -451,16 +452,6 @@ impl Check {
             #[cfg(feature = "regex")]
             Check::Matches(pattern) => compare::any_text(&scope.leaf(value), |text| pattern.is_match(text)),
             Check::Has(literal) => compare::has(&scope.leaf(value), literal),
-        }
-    }
-}
-
-impl SetItem {
-    /// Whether a value is in it, which compares with literals as `order` says.
-    fn contains(&self, order: &dyn Fn(&Literal) -> Option<std::cmp::Ordering>) -> bool {
-        match self {
-            SetItem::One(literal) => CompareOp::Eq.holds(order(literal)),
-            SetItem::Range(from, to) => CompareOp::Ge.holds(order(from)) && CompareOp::Le.holds(order(to)),
         }
     }
 }

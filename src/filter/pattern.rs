@@ -19,8 +19,14 @@ pub(super) struct TextPattern {
     required: RequiredText,
     needle: Needle,
     seed: RandomSeed,
-    /// Texts, and whether they have a match. A text's hash tells its place.
-    answers: Box<[OnceLock<(Box<str>, bool)>]>,
+    /// A text's hash tells its place.
+    answers: Box<[OnceLock<KnownText>]>,
+}
+
+/// A text that was asked about.
+struct KnownText {
+    text: Box<str>,
+    matches: bool,
 }
 
 /// A text that is in every match; empty where this is not known.
@@ -51,12 +57,12 @@ impl TextPattern {
             return false;
         }
         let Some(answer) = self.place(text) else { return self.regex.is_match(text) };
-        let (known, matches) = answer.get_or_init(|| (text.into(), self.regex.is_match(text)));
-        if **known == *text { *matches } else { self.regex.is_match(text) }
+        let known = answer.get_or_init(|| KnownText { text: text.into(), matches: self.regex.is_match(text) });
+        if *known.text == *text { known.matches } else { self.regex.is_match(text) }
     }
 
     /// Where the answer for a text is, or would be; `None` for a text that is too long.
-    fn place(&self, text: &str) -> Option<&OnceLock<(Box<str>, bool)>> {
+    fn place(&self, text: &str) -> Option<&OnceLock<KnownText>> {
         if text.len() > MAX_TEXT {
             return None;
         }

@@ -8,6 +8,7 @@ use super::Check;
 use super::info::InfoTest;
 use super::path::{Path, PathKey, PathStep};
 use super::sought::SoughtValues;
+use super::symbols::SymbolPart;
 use crate::table::{FieldRoute, RouteStep, SearchedMessage, Tables};
 use crate::tree::Node;
 
@@ -69,30 +70,18 @@ impl PathStart {
     }
 }
 
-/// What a path asks of a number whose values have names, if not for the number itself. The names are those of the JSON's keys.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum SymbolPart {
-    Value,
-    /// The name of an enum's value.
-    Name,
-    /// Each name of a flag that is set.
-    Names,
-}
-
-impl SymbolPart {
-    /// The part that a path ends with, and the steps before.
-    fn behind(steps: &[PathStep]) -> (&[PathStep], Option<SymbolPart>) {
-        let (before, last, all) = match steps {
-            [before @ .., PathStep::Key(last), PathStep::All] => (before, last, true),
-            [before @ .., PathStep::Key(last)] => (before, last, false),
-            _ => return (steps, None),
-        };
-        match (last.text.as_str(), all) {
-            ("value", false) => (before, Some(SymbolPart::Value)),
-            ("name", false) => (before, Some(SymbolPart::Name)),
-            ("names", true) => (before, Some(SymbolPart::Names)),
-            _ => (steps, None),
-        }
+/// The part of a number that a path ends with, and the steps before it.
+fn symbol_part(steps: &[PathStep]) -> (&[PathStep], Option<SymbolPart>) {
+    let (before, last, all) = match steps {
+        [before @ .., PathStep::Key(last), PathStep::All] => (before, last, true),
+        [before @ .., PathStep::Key(last)] => (before, last, false),
+        _ => return (steps, None),
+    };
+    match (last.text.as_str(), all) {
+        ("value", false) => (before, Some(SymbolPart::Value)),
+        ("name", false) => (before, Some(SymbolPart::Name)),
+        ("names", true) => (before, Some(SymbolPart::Names)),
+        _ => (steps, None),
     }
 }
 
@@ -117,7 +106,7 @@ impl FieldPlace {
             (PathStep::Anywhere(_), _) => path.steps.as_slice(),
             _ => return None,
         };
-        let (steps, part) = SymbolPart::behind(steps);
+        let (steps, part) = symbol_part(steps);
         let keys = steps.iter().filter_map(PathStep::key).filter(|key| key.is_of_symbols).count();
         // Without names of fields, an anywhere leads to other parts of a record, too.
         let fields = keys == 0 && !steps.is_empty() && path.field_names().next().is_some();

@@ -6,8 +6,9 @@
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::path::Path;
-use super::shortcuts::{PathStart, Shortcuts, SymbolPart};
-use super::value::{RecordScope, RecordValue, found, found_part, index_of, is_other_text};
+use super::shortcuts::{PathStart, Shortcuts};
+use super::symbols::{SymbolPart, set_flags};
+use super::value::{Leaf, RecordScope, RecordValue, found, index_of, integer, is_other_text, symbol};
 use super::{BooleanExpr, Check, Filter};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
@@ -156,7 +157,7 @@ impl UnreadMessage<'_, '_> {
     /// Whether a condition holds for a value that was found, whose place is in these bytes, or for a part of it.
     fn holds(&self, check: &Check, node: Node, bytes: &[u8], part: Option<SymbolPart>) -> bool {
         if let Some(part) = part {
-            return found_part(self.record.body.tables, &node, part, &mut |leaf| check.holds_for(leaf));
+            return self.holds_for_part(check, node, part);
         }
         if let Some(holds) = check.tells_at_once(|literal| is_other_text(&node, bytes, literal)) {
             return holds;
@@ -164,6 +165,19 @@ impl UnreadMessage<'_, '_> {
         match found(self.record.body.tables, &node, bytes) {
             Some(leaf) => check.holds_for(&leaf),
             None => self.in_scope(|scope| check.holds(scope, RecordValue::Found(node))),
+        }
+    }
+
+    /// The same for a part of a value. Only numbers whose values have names have parts.
+    fn holds_for_part(&self, check: &Check, node: Node, part: SymbolPart) -> bool {
+        let Some(symbols) = self.record.body.tables.symbols(node.ty) else { return false };
+        match (part, symbol(symbols, &node)) {
+            (SymbolPart::Value, _) => check.holds_for(&integer(&node)),
+            (SymbolPart::Name, Leaf::Named(_, Some(name))) => check.holds_for_name(name),
+            (SymbolPart::Names, Leaf::Flags(_, bits, symbols)) => {
+                set_flags(symbols, bits).any(|name| check.holds_for_name(name))
+            }
+            _ => false,
         }
     }
 

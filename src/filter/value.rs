@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use super::literal::Literal;
-use super::shortcuts::SymbolPart;
+use super::symbols::set_flags;
 use crate::capture::Time;
 use crate::digits::{hex, uuid_text};
 use crate::facts::{InfoSource, Refused, SessionMap, definition, refused, write_info};
@@ -398,32 +398,8 @@ pub(super) fn found<'a>(tables: &'a Tables, node: &Node, bytes: &'a [u8]) -> Opt
     (!tables.type_op(node.ty).shown).then(number)
 }
 
-/// Whether a part of a value that was found passes a test. Only numbers whose values have names have parts.
-pub(super) fn found_part(
-    tables: &Tables,
-    node: &Node,
-    part: SymbolPart,
-    test: &mut dyn FnMut(&Leaf<'_>) -> bool,
-) -> bool {
-    let Some(symbols) = tables.symbols(node.ty) else { return false };
-    match (part, symbol(symbols, node)) {
-        (SymbolPart::Value, _) => test(&integer(node)),
-        (SymbolPart::Name, Leaf::Named(_, Some(name))) => test(&Leaf::Text(name.into())),
-        (SymbolPart::Names, Leaf::Flags(_, bits, symbols)) => {
-            set_flags(symbols, bits).any(|name| test(&Leaf::Text(name.into())))
-        }
-        _ => false,
-    }
-}
-
-/// The names of the flags of a set that bits have.
-pub(super) fn set_flags(symbols: &EnumDef, bits: u64) -> impl Iterator<Item = &str> {
-    let set = symbols.values.iter().filter(move |flag| flag.value != 0 && bits & flag.value == flag.value);
-    set.map(|flag| &*flag.name)
-}
-
 /// A value of an enum or a flag set.
-fn symbol<'a>(symbols: &'a EnumDef, node: &Node) -> Leaf<'a> {
+pub(super) fn symbol<'a>(symbols: &'a EnumDef, node: &Node) -> Leaf<'a> {
     let (Leaf::Int(number) | Leaf::Long(number)) = integer(node) else { return Leaf::Composite };
     if symbols.flags {
         return Leaf::Flags(number, node.unsigned(), symbols);
@@ -447,7 +423,7 @@ fn plain_number<'a>(node: &Node) -> Leaf<'a> {
     }
 }
 
-fn integer<'a>(node: &Node) -> Leaf<'a> {
+pub(super) fn integer<'a>(node: &Node) -> Leaf<'a> {
     match node.kind {
         Kind::Signed => Leaf::Int((node.value as i64).into()),
         Kind::Unsigned64 => Leaf::Long(node.value.into()),

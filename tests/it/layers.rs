@@ -25,7 +25,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("pdu", &["leb128", "tree", "table", "capture", "session", "record"]),
     ("out", &["leb128", "hashing", "pdu", "facts", "record", "tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
-    ("filter", &["suggest", "tree", "table", "capture", "facts", "proto", "out"]),
+    ("filter", &["suggest", "hashing", "tree", "table", "capture", "facts", "proto", "out"]),
     ("examples", &["tree", "table", "proto", "out"]),
     ("pipeline", &["suggest", "pdu", "pseudonyms", "tree", "table", "capture", "flow", "session", "proto", "out"]),
     // What others build on; the program does without it.
