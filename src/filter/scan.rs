@@ -176,7 +176,7 @@ impl<'a> RecordScope<'a> {
         see: See<'_, 'a>,
         in_fields: &mut dyn FnMut(u32, See<'_, 'a>) -> bool,
     ) -> bool {
-        let composites = KEYS.iter().filter(|key| key.parts != KeyParts::None);
+        let composites = KEYS.iter().filter(|key| !matches!(key.parts, KeyParts::None));
         let mut parts = composites.filter_map(|key| (key.get)(self));
         self.get(RecordValue::Record, key).is_some_and(&mut *see)
             || parts.any(|part| match part {
