@@ -359,16 +359,17 @@ impl FieldSearch<'_> {
 
     /// Whether the step of the path at a place leads to the number of an object's class, and that passes. Stays at the number.
     fn class_passes(&mut self, family: &Family, at: usize, kept: &KeptValues) -> Walked<bool> {
-        let (Some(RouteStep::Name(name) | RouteStep::Anywhere(name)), begins) = (self.route.steps.get(at), self.place)
-        else {
-            return Ok(false);
+        let is_wanted = match self.route.steps.get(at) {
+            Some(RouteStep::Name(name) | RouteStep::Anywhere(name)) => *name == family.field,
+            _ => false,
         };
-        if *name != family.field || !self.route.seeks(family.of, at) {
+        if !is_wanted || !self.route.seeks(family.of, at) {
             return Ok(false);
         }
+        let begins = self.place;
         let is_there = family.null != Some(self.place.number(family.of)?);
         self.place = begins;
-        let passes = is_there && self.field(family.of, *name, at, kept)?;
+        let passes = is_there && self.field(family.of, family.field, at, kept)?;
         self.place = begins;
         Ok(passes)
     }

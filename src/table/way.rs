@@ -125,25 +125,28 @@ pub(super) fn way(tables: &Tables, id: LayoutId, wanted: WantedFields<'_>) -> Op
     Some(way.into())
 }
 
-/// Whether a structure may have two fields of a name, of steps that begin with number `first`. It has one where each branch has one.
+/// Whether a structure may have two fields of a name, of steps that begin with number `first` and lead forward only. It has one where each branch has one.
 fn may_come_twice(steps: &[LayoutStep], first: u32, name: Sym) -> bool {
-    let has_name = |step: &LayoutStep| match step {
-        LayoutStep::Field { name: own, .. } | LayoutStep::Empty { name: own, .. } => *own == name,
-        _ => false,
-    };
-    let fields: Vec<usize> = (0..).zip(steps).filter(|(_, step)| has_name(step)).map(|(at, _)| at).collect();
-    fields.len() > 1
-        && fields.iter().any(|field| {
-            let mut reached = HashSet::from([field + 1]);
-            (0..).zip(steps).skip(field + 1).any(|(at, step)| {
-                let is_reached = reached.contains(&at);
-                if is_reached {
-                    reached.extend(targets_of(step).filter_map(|to| Some(to.checked_sub(first)? as usize)));
-                    reached.extend((!matches!(step, LayoutStep::Jump(_))).then_some(at + 1));
-                }
-                is_reached && has_name(step)
-            })
-        })
+    // Which steps may come behind a field of the name.
+    let mut behind = vec![false; steps.len() + 1];
+    for (at, step) in steps.iter().enumerate() {
+        let is_behind = behind.get(at).copied().unwrap_or(false);
+        let has_name = match step {
+            LayoutStep::Field { name: own, .. } | LayoutStep::Empty { name: own, .. } => *own == name,
+            _ => false,
+        };
+        if has_name && is_behind {
+            return true;
+        }
+        if has_name || is_behind {
+            let next = (!matches!(step, LayoutStep::Jump(_))).then_some(at + 1);
+            let others = targets_of(step).filter_map(|to| to.checked_sub(first)).map(|to| to as usize);
+            for to in others.chain(next) {
+                behind.get_mut(to).into_iter().for_each(|behind| *behind = true);
+            }
+        }
+    }
+    false
 }
 
 /// Where a step may go on besides the next one.

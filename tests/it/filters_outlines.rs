@@ -451,3 +451,25 @@ fn a_number_that_begins_within_a_byte_is_found() {
     assert_eq!(dropped, [0, 0, 0]);
     assert!(filters[0].judges_outlines(false));
 }
+
+#[test]
+fn of_a_field_that_each_branch_has_the_one_that_is_there_counts() {
+    let declarations = "protocol moul
+message auth client 250 Either { kind: u8 if kind == 1 { both: u8 } else { pad: u8 both: u8 } }
+message auth client 251 Perhaps { kind: u8 if kind == 1 { both: u8 } if kind > 0 { both: u8 } last: u8 }";
+    let mut bench = Bench::with(declarations);
+    let filters = ["fields.both == 7", "*.both == 7", "fields.both"].map(|text| bench.filter(text));
+    let mut ask = |bytes: &[u8]| {
+        let mut dropped = [0; 3];
+        bench.kept = 0;
+        bench.ask(("auth", Side::Client), bytes, &filters, &mut dropped);
+        (dropped, bench.kept)
+    };
+    assert_eq!(ask(&[250, 0, 1, 7]), ([0, 0, 0], 3));
+    assert_eq!(ask(&[250, 0, 0, 9, 7]), ([0, 0, 0], 3));
+    assert_eq!(ask(&[250, 0, 0, 7, 9]), ([1, 1, 0], 1));
+    // Which one counts where both are there is left to the tree.
+    for bytes in [[251, 0, 1, 7, 9, 0].as_slice(), &[251, 0, 1, 9, 7, 0], &[251, 0, 2, 7, 0], &[251, 0, 0, 7]] {
+        assert_eq!(ask(bytes), ([0, 0, 0], 0));
+    }
+}
