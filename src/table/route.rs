@@ -209,10 +209,22 @@ impl FieldSearch<'_> {
     }
 
     /// The node of an object or a list, or of nothing in an object's place, which begins here; `None` for any other value. Stays where it is.
+    #[inline]
     fn composite(&mut self, ty: TypeRef, name: Sym, kept: &KeptValues) -> Walked<Option<Node>> {
-        let (tables, start) = (self.place.tables, (self.place.pos * 8) as u32);
-        let kind = match &tables.type_def(ty).ok_or(Unclear)?.read {
-            _ if !self.route.composites => return Ok(None),
+        if !self.route.composites
+            || matches!(self.place.tables.type_op(ty).how, TypeOpKind::Little | TypeOpKind::Native)
+        {
+            return Ok(None);
+        }
+        let start = (self.place.pos * 8) as u32;
+        let node = |kind| Node { value: 0, name, ty, start, bits: 0, end: 0, buffer: Buffer::CAPTURED, kind, marks: 0 };
+        Ok(self.composite_kind(ty, kept)?.map(node))
+    }
+
+    /// What kind of node that is.
+    fn composite_kind(&mut self, ty: TypeRef, kept: &KeptValues) -> Walked<Option<Kind>> {
+        let tables = self.place.tables;
+        Ok(Some(match &tables.type_def(ty).ok_or(Unclear)?.read {
             ReadAs::Layout { .. } => Kind::Struct,
             ReadAs::List { .. } => Kind::List,
             ReadAs::Family(family) => {
@@ -222,9 +234,9 @@ impl FieldSearch<'_> {
             ReadAs::Region(region) => {
                 let begins = self.place;
                 let (inner, _) = self.place.enter(region, kept)?;
-                let content = self.composite(inner, name, kept)?;
+                let kind = self.composite_kind(inner, kept)?;
                 self.place = begins;
-                return Ok(content);
+                return Ok(kind);
             }
             ReadAs::NullOr { of, .. } => match self.place.seen(ty)? {
                 0 => Kind::Null,
@@ -232,8 +244,7 @@ impl FieldSearch<'_> {
                 _ => return Err(Unclear),
             },
             _ => return Ok(None),
-        };
-        Ok(Some(Node { value: 0, name, ty, start, bits: 0, end: 0, buffer: Buffer::CAPTURED, kind, marks: 0 }))
+        }))
     }
 
     /// A number or a text at the end of the path: whether it passes, and the number that conditions see.
