@@ -3,6 +3,7 @@
 //! A new key is one row of [`KEYS`]: its name as in the JSON, what its values are, what can be named below it, and how
 //! it is taken from a record.
 
+use super::symbols::SymbolPart;
 use super::value::{RecordScope, RecordValue};
 use crate::digits::milliseconds;
 use crate::out::{Body, event_word};
@@ -152,9 +153,6 @@ pub(super) static KEYS: [RecordKey; 36] = [
     key("bytes_cut", KeyKind::Number, |s| event(s).map(Event::cut).filter(|cut| *cut > 0).and_then(int)),
 ];
 
-/// The keys of values that have names, such as those of an enum.
-pub(super) const SYMBOL_KEYS: [&str; 3] = ["value", "name", "names"];
-
 impl RecordKey {
     /// The key with a name.
     pub(super) fn named(name: &str) -> Option<&'static RecordKey> {
@@ -180,7 +178,7 @@ pub(super) fn part_names() -> impl Iterator<Item = &'static str> + Clone {
         KeyParts::Object(names) | KeyParts::List(names) | KeyParts::ByPath(names) => names,
         KeyParts::None | KeyParts::Fields => &[],
     });
-    parts.copied().chain(SYMBOL_KEYS)
+    parts.copied().chain(SymbolPart::KEYS.map(|(key, _)| key))
 }
 
 const fn key(name: &'static str, kind: KeyKind, get: Getter) -> RecordKey {

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use super::absent::FieldPlaces;
-use super::keys::{KeyParts, RecordKey, SYMBOL_KEYS, part_names};
+use super::keys::{KeyParts, RecordKey, part_names};
+use super::symbols::SymbolPart;
 use crate::table::{OutlineOf, Tables};
 use crate::tree::Sym;
 
@@ -37,8 +38,8 @@ pub(super) enum PathStep {
 pub(super) struct PathKey {
     pub(super) text: String,
     pub(super) record: Option<&'static RecordKey>,
-    /// Whether values of enums or flag sets have this key in the JSON.
-    pub(super) is_of_symbols: bool,
+    /// Set if values of enums or flag sets have this key in the JSON.
+    pub(super) symbol: Option<SymbolPart>,
     syms: Vec<OnceLock<Option<Sym>>>,
     places: FieldPlaces,
 }
@@ -48,8 +49,8 @@ impl PathKey {
     pub(super) fn new(text: &str, protocols: usize) -> PathKey {
         let syms = vec![OnceLock::new(); protocols];
         let places = FieldPlaces::new(protocols);
-        let is_of_symbols = SYMBOL_KEYS.contains(&text);
-        PathKey { text: text.to_string(), record: RecordKey::named(text), is_of_symbols, syms, places }
+        let (record, symbol) = (RecordKey::named(text), SymbolPart::of(text));
+        PathKey { text: text.to_string(), record, symbol, syms, places }
     }
 
     /// Its symbol in `tables`, which are those of the protocol with this index among those the filter was compiled for.
@@ -83,7 +84,7 @@ fn field_steps(steps: &[PathStep]) -> Box<[usize]> {
         _ => return Box::default(),
     };
     let names = steps.iter().enumerate().skip(first).filter_map(|(at, step)| Some((at, step.key()?)));
-    names.filter(|(_, key)| !key.is_of_symbols).map(|(at, _)| at).collect()
+    names.filter(|(_, key)| key.symbol.is_none()).map(|(at, _)| at).collect()
 }
 
 impl Path {

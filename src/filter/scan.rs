@@ -2,6 +2,7 @@
 
 use super::keys::{KEYS, KeyParts};
 use super::path::{Path, PathKey, PathStep};
+use super::symbols::SymbolPart;
 use super::value::{Leaf, RecordScope, RecordValue};
 use crate::captured::Captured;
 use crate::digits::milliseconds;
@@ -111,14 +112,12 @@ impl<'a> RecordScope<'a> {
 
     /// The value of a key of an enum's or a flag set's value.
     fn symbol_key(&self, index: u32, node: &Node, key: &PathKey) -> Option<RecordValue<'a>> {
-        if !key.is_of_symbols {
-            return None;
-        }
+        let part = key.symbol?;
         let symbols = self.symbols(node)?;
-        match key.text.as_str() {
-            "value" => Some(RecordValue::Number(index)),
-            "names" if symbols.flags => Some(RecordValue::Names(index)),
-            "name" if !symbols.flags => match self.leaf(RecordValue::Node(index)) {
+        match part {
+            SymbolPart::Value => Some(RecordValue::Number(index)),
+            SymbolPart::Names if symbols.flags => Some(RecordValue::Names(index)),
+            SymbolPart::Name if !symbols.flags => match self.leaf(RecordValue::Node(index)) {
                 Leaf::Named(_, name) => name.map(RecordValue::Text),
                 _ => None,
             },
@@ -191,7 +190,7 @@ impl<'a> RecordScope<'a> {
         let sym = key.sym(self.protocol, view.tables);
         let named = |n: &Node| Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key);
         let symbol = |index, n: &Node| {
-            let has_names = key.is_of_symbols && view.tables.symbols(n.ty).is_some();
+            let has_names = key.symbol.is_some() && view.tables.symbols(n.ty).is_some();
             if has_names { self.symbol_key(index, n, key) } else { None }
         };
         let mut nodes = (0..).zip(view.tree.nodes());
@@ -206,7 +205,7 @@ impl<'a> RecordScope<'a> {
         let Some(view) = self.message else { return false };
         let sym = key.sym(self.protocol, view.tables);
         let named = |n: &Node| Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key);
-        key.is_of_symbols || view.tree.nodes().iter().any(named)
+        key.symbol.is_some() || view.tree.nodes().iter().any(named)
     }
 
     /// [`RecordScope::anywhere`] in the tree.

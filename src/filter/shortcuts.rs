@@ -72,20 +72,18 @@ impl PathStart {
 
 /// The part of a number that a path ends with, and the steps before it.
 fn symbol_part(steps: &[PathStep]) -> (&[PathStep], Option<SymbolPart>) {
-    let (before, last, all) = match steps {
-        [before @ .., PathStep::Key(last), PathStep::All] => (before, last, true),
-        [before @ .., PathStep::Key(last)] => (before, last, false),
-        _ => return (steps, None),
-    };
-    match (last.text.as_str(), all) {
-        ("value", false) => (before, Some(SymbolPart::Value)),
-        ("name", false) => (before, Some(SymbolPart::Name)),
-        ("names", true) => (before, Some(SymbolPart::Names)),
+    match steps {
+        [before @ .., PathStep::Key(last), PathStep::All] if last.symbol == Some(SymbolPart::Names) => {
+            (before, last.symbol)
+        }
+        [before @ .., PathStep::Key(last)] if matches!(last.symbol, Some(SymbolPart::Value | SymbolPart::Name)) => {
+            (before, last.symbol)
+        }
         _ => (steps, None),
     }
 }
 
-/// A path to numbers or texts in a message, as each protocol's tables have it.
+/// A path to values in a message, as each protocol's tables have it.
 pub(super) struct FieldPlace {
     steps: Vec<PathStep>,
     /// What is asked of a number there.
@@ -107,9 +105,9 @@ impl FieldPlace {
             _ => return None,
         };
         let (steps, part) = symbol_part(steps);
-        let keys = steps.iter().filter_map(PathStep::key).filter(|key| key.is_of_symbols).count();
+        let has_parts = steps.iter().filter_map(PathStep::key).any(|key| key.symbol.is_some());
         // Without names of fields, an anywhere leads to other parts of a record, too.
-        let fields = keys == 0 && !steps.is_empty() && path.field_names().next().is_some();
+        let fields = !has_parts && !steps.is_empty() && path.field_names().next().is_some();
         let is_direct = steps.iter().all(|step| matches!(step, PathStep::Key(_)));
         let routes = std::iter::repeat_with(OnceLock::new).take(protocols).collect();
         let composites = part.is_none() && !check.is_about_times();

@@ -3,7 +3,7 @@
 use crate::table::EnumDef;
 
 /// What a path asks of a number whose values have names, if not for the number itself.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SymbolPart {
     /// The number.
     Value,
@@ -11,6 +11,17 @@ pub(super) enum SymbolPart {
     Name,
     /// Each name of a flag that is set.
     Names,
+}
+
+impl SymbolPart {
+    /// The keys that the parts have in the JSON.
+    pub(super) const KEYS: [(&str, SymbolPart); 3] =
+        [("value", SymbolPart::Value), ("name", SymbolPart::Name), ("names", SymbolPart::Names)];
+
+    /// The part with a key.
+    pub(super) fn of(key: &str) -> Option<SymbolPart> {
+        SymbolPart::KEYS.into_iter().find(|(known, _)| *known == key).map(|(_, part)| part)
+    }
 }
 
 /// The names of the flags of a set that bits have.

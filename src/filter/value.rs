@@ -385,17 +385,16 @@ pub(super) fn is_other_text(node: &Node, bytes: &[u8], literal: &Literal) -> boo
 
 /// A value that was found in a message, in the form in which it is compared; `None` if it may be a time. The place of a text is in `bytes`.
 pub(super) fn found<'a>(tables: &'a Tables, node: &Node, bytes: &'a [u8]) -> Option<Leaf<'a>> {
-    if let Kind::Text(kind) = node.kind {
-        let (start, length) = node.content();
-        return Some(Leaf::Text(text(kind, Cow::Borrowed(bytes.get(start..start + length)?))));
-    }
-    match node.kind {
-        Kind::Struct | Kind::List => return Some(Leaf::Composite),
-        Kind::Null => return Some(Leaf::Null),
-        _ => {}
-    }
-    let number = || tables.symbols(node.ty).map_or_else(|| plain_number(node), |symbols| symbol(symbols, node));
-    (!tables.type_op(node.ty).shown).then(number)
+    Some(match node.kind {
+        Kind::Text(kind) => {
+            let (start, length) = node.content();
+            Leaf::Text(text(kind, Cow::Borrowed(bytes.get(start..start + length)?)))
+        }
+        Kind::Struct | Kind::List => Leaf::Composite,
+        Kind::Null => Leaf::Null,
+        _ if tables.type_op(node.ty).shown => return None,
+        _ => tables.symbols(node.ty).map_or_else(|| plain_number(node), |symbols| symbol(symbols, node)),
+    })
 }
 
 /// A value of an enum or a flag set.

@@ -302,20 +302,10 @@ impl FieldSearch<'_> {
     fn object(&mut self, ty: TypeRef, at: usize, kept: &KeptValues) -> Walked<bool> {
         let tables = self.place.tables;
         match &tables.type_def(ty).ok_or(Unclear)?.read {
-            ReadAs::Layout { layout, args } if args.is_empty() => self.layout(*layout, at, true),
+            ReadAs::Layout { .. } | ReadAs::Family(_) => self.within(ty, at, true, kept),
             ReadAs::Region(region) => {
                 let (inner, _) = self.place.enter(region, kept)?;
                 self.object(inner, at, kept)
-            }
-            ReadAs::Family(family) => {
-                let family = tables.family(*family).ok_or(Unclear)?;
-                if self.class_passes(family, at, kept)? {
-                    return Ok(true);
-                }
-                match self.class(family)? {
-                    Some(layout) if self.route.leads(tables, layout, at) => self.layout(layout, at, true),
-                    _ => Ok(false),
-                }
             }
             ReadAs::NullOr { present, of } => match self.place.number(*present)? {
                 0 => Ok(false),
@@ -337,14 +327,19 @@ impl FieldSearch<'_> {
                 Ok(found)
             }
             ReadAs::Family(family) => {
-                let family = tables.family(*family).ok_or(Unclear)?;
-                if self.class_passes(family, at, kept)? {
-                    return Ok(true);
+                let (family, begins) = (tables.family(*family).ok_or(Unclear)?, self.place);
+                let Some(layout) = self.class(family)? else { return Ok(false) };
+                if self.wants_class(family, at) {
+                    let behind = std::mem::replace(&mut self.place, begins);
+                    if self.field(family.of, family.field, at, kept)? {
+                        return Ok(true);
+                    }
+                    self.place = behind;
                 }
-                match self.class(family)? {
-                    Some(layout) if self.route.leads(tables, layout, at) => self.layout(layout, at, last),
-                    Some(layout) if !last => self.layout(layout, self.route.steps.len(), false),
-                    _ => Ok(false),
+                match self.route.leads(tables, layout, at) {
+                    true => self.layout(layout, at, last),
+                    false if last => Ok(false),
+                    false => self.layout(layout, self.route.steps.len(), false),
                 }
             }
             ReadAs::NullOr { present, of } => match self.place.number(*present)? {
@@ -368,21 +363,14 @@ impl FieldSearch<'_> {
         }
     }
 
-    /// Whether the step of the path at a place leads to the number of an object's class, and that passes. Stays at the number.
-    fn class_passes(&mut self, family: &Family, at: usize, kept: &KeptValues) -> Walked<bool> {
-        let is_wanted = match self.route.steps.get(at) {
-            Some(RouteStep::Name(name) | RouteStep::Anywhere(name)) => *name == family.field,
+    /// Whether the step of the path at a place leads to the number of an object's class.
+    fn wants_class(&self, family: &Family, at: usize) -> bool {
+        match self.route.steps.get(at) {
+            Some(RouteStep::Name(name) | RouteStep::Anywhere(name)) => {
+                *name == family.field && self.route.seeks(family.of, at)
+            }
             _ => false,
-        };
-        if !is_wanted || !self.route.seeks(family.of, at) {
-            return Ok(false);
         }
-        let begins = self.place;
-        let is_there = family.null != Some(self.place.number(family.of)?);
-        self.place = begins;
-        let passes = is_there && self.field(family.of, family.field, at, kept)?;
-        self.place = begins;
-        Ok(passes)
     }
 
     /// The layout of an object's class; `None` for no object.
