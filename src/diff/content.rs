@@ -254,7 +254,7 @@ impl Walker<'_, '_> {
     fn leaf(&mut self, node: &Node) -> (u64, bool) {
         let (tree, bytes) = (self.view.tree, self.view.bytes);
         match node.kind {
-            Kind::Text(TextKind::Owned) | Kind::Number => {
+            Kind::Text(TextKind::Owned) => {
                 let text = tree.owned(node.value).raw();
                 (hash_text(text), text.is_empty())
             }

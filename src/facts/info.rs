@@ -119,7 +119,6 @@ impl InfoWriter<'_, '_, '_> {
                 let end = start.saturating_add(length.min(MAX_VALUE * 4 + 4));
                 decode_text(kind, tree.bytes(node.buffer, bytes).get(start..end).unwrap_or_default(), out);
             }
-            Kind::Number => out.push_str(tree.owned(node.value).raw()),
             Kind::Bytes | Kind::Undecoded => {
                 let content = tree.content(node, bytes);
                 out.push_str(&hex(content.get(..16).unwrap_or(&content)));

@@ -81,7 +81,6 @@ impl<'a> MessageValues<'a> {
             Kind::Unsigned | Kind::Unsigned64 => {
                 Some(self.symbol(node).map_or_else(|| node.value.to_string(), str::to_string))
             }
-            Kind::Number => Some(self.tree.owned(node.value).raw().to_string()),
             _ => None,
         }
     }

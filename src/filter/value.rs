@@ -328,14 +328,14 @@ impl<'a> RecordScope<'a> {
         if let Some(symbols) = self.symbols(node) {
             return symbol(symbols, node);
         }
-        let owned = |place| self.message.map_or("", |v| v.tree.owned(place).raw());
         match node.kind {
             Kind::Struct | Kind::List => Leaf::Composite,
             Kind::Null => Leaf::Null,
             Kind::Uuid | Kind::UuidBe => Leaf::Uuid(uuid_text(&self.content(node), node.kind == Kind::Uuid)),
-            Kind::Text(TextKind::Owned) => Leaf::Text(Cow::Borrowed(owned(node.value))),
+            Kind::Text(TextKind::Owned) => {
+                Leaf::Text(Cow::Borrowed(self.message.map_or("", |v| v.tree.owned(node.value).raw())))
+            }
             Kind::Text(kind) => Leaf::Text(text(kind, self.content(node))),
-            Kind::Number => number(owned(node.value)),
             Kind::Bytes | Kind::Undecoded => Leaf::Hex(hex(&self.content(node))),
             _ => plain_number(node),
         }
@@ -428,18 +428,6 @@ pub(super) fn integer<'a>(node: &Node) -> Leaf<'a> {
         Kind::Unsigned64 => Leaf::Long(node.value.into()),
         Kind::Signed64 => Leaf::Long((node.value as i64).into()),
         _ => Leaf::Int(node.value.into()),
-    }
-}
-
-/// Reads a number in JSON: a number, or a decimal string.
-fn number(json: &str) -> Leaf<'_> {
-    let quoted = json.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
-    let text = quoted.unwrap_or(json);
-    match (text.parse::<i128>(), text.parse::<f64>()) {
-        (Ok(n), _) if quoted.is_some() => Leaf::Long(n),
-        (Ok(n), _) => Leaf::Int(n),
-        (_, Ok(f)) if quoted.is_none() => Leaf::Float(f),
-        _ => Leaf::Text(Cow::Borrowed(text)),
     }
 }
 

@@ -8,7 +8,7 @@
 //!   the nanoseconds since (signed);
 //! - the number of names and labels, each: 0, or the name's number in the tables plus 1; the text;
 //! - the number of nodes, each: its name (1 is the first in the list), type, kind, marks, buffer, the distance of its first bit from the one of the node before it
-//!   (signed), its bits, how many descendants follow it, its value, and the label that names the value, 0 for none. The value of a text of the tree's own or of a long number is
+//!   (signed), its bits, how many descendants follow it, its value, and the label that names the value, 0 for none. The value of a text of the tree's own is
 //!   a text; that of another text, of bytes or a UUID is the start and the length of the content; any other is a number;
 //! - the number of made buffers, each: how it was made, its length, its bytes;
 //! - the number of problems, each: severity, node, text, 0 or 1 and then buffer, start and length of bytes to show;
@@ -48,7 +48,8 @@ pub(super) const KINDS: [Kind; 23] = [
     Kind::UuidBe,
     Kind::Ipv4,
     Kind::Bytes,
-    Kind::Number,
+    // Nothing has this number.
+    Kind::Bytes,
     Kind::Undecoded,
     Kind::Text(TextKind::Utf8),
     Kind::Text(TextKind::Latin1),
@@ -69,7 +70,7 @@ pub(super) const LINKS: [LinkKind; 2] = [LinkKind::Acknowledges, LinkKind::SentA
 
 /// Whether the value of a node of this kind is a text of the tree's own.
 pub(super) fn is_owned(kind: Kind) -> bool {
-    matches!(kind, Kind::Text(TextKind::Owned) | Kind::Number)
+    kind == Kind::Text(TextKind::Owned)
 }
 
 /// Packs trees. What it allocates is used again.

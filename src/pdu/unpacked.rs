@@ -144,9 +144,7 @@ impl<'a> Unpacked<'a> {
 
     fn value(&mut self, kind: Kind, parts: &mut TreeParts) -> Option<u64> {
         if is_owned(kind) {
-            let text = self.rest.text()?;
-            // JSON has it without quotes.
-            return if kind != Kind::Number || is_decimal(text) { own(text, parts) } else { None };
+            return own(self.rest.text()?, parts);
         }
         if kind.is_place() {
             let (start, length) = (self.rest.number32()?, self.rest.number32()?);
@@ -201,13 +199,6 @@ fn resolve(name: &PackedName<'_>, tables: &Tables, parts: &mut TreeParts) -> Opt
     let place = own(name.text, parts)?;
     parts.names.push(((place >> 32) as u32, (place & 0xffff_ffff) as u32));
     Some(Sym(Sym::DYNAMIC.checked_add(u32::try_from(parts.names.len() - 1).ok()?)?))
-}
-
-/// Whether a text is a whole number in decimal.
-fn is_decimal(text: &str) -> bool {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    plain && (digits == "0" || !digits.starts_with('0'))
 }
 
 /// Keeps a text in the tree.

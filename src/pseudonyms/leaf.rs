@@ -54,7 +54,6 @@ impl HiddenLeaf<'_> {
             Kind::Uuid | Kind::UuidBe => self.hide_uuid(hide),
             Kind::Ipv4 => self.hide_ipv4(hide),
             Kind::Bytes | Kind::Undecoded => self.hide_bytes(hide),
-            Kind::Number if !matches!(hide, Hide::Nothing | Hide::Unmarked) => self.hide_decimal_text(),
             _ => {}
         }
     }
@@ -207,18 +206,6 @@ impl HiddenLeaf<'_> {
         let text = String::from_utf8_lossy(text);
         let value = text.trim().parse::<i64>().map(|value| value as u64).or_else(|_| text.trim().parse::<u64>());
         self.node.value = value.unwrap_or(0);
-    }
-
-    /// A number so long that the tree keeps its text.
-    fn hide_decimal_text(&mut self) {
-        let (start, length) = self.node.content();
-        let Some(old) = self.text.get(start..start.saturating_add(length)) else { return };
-        let mut new = old.as_bytes().to_vec();
-        self.values.decimal(&mut new);
-        let new = String::from_utf8(new).unwrap_or_else(|_| filler(old));
-        self.text.replace_range(start..start + length, &new);
-        let (start, end) = (self.node.start as usize / 8, (self.node.start + self.node.bits) as usize / 8);
-        self.buffer.get_mut(start..end).into_iter().for_each(|text| self.values.decimal(text));
     }
 
     /// Moves a time that the table shows as one.

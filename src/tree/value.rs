@@ -52,8 +52,6 @@ pub enum Kind {
     Text(TextKind),
     /// Bytes; the value is the content's place.
     Bytes,
-    /// A number too long or too particular for the others, as decimal text kept in the tree.
-    Number,
     /// Bytes that no field claims.
     Undecoded,
 }

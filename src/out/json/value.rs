@@ -356,7 +356,6 @@ fn scalar(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
         },
         Kind::F32 if f32::from_bits(node.value as u32).is_finite() => float32(f32::from_bits(node.value as u32), w),
         Kind::F64 if f64::from_bits(node.value).is_finite() => float64(f64::from_bits(node.value), w),
-        Kind::Number => unquoted(view, node, w),
         Kind::Text(kind) => text(view.tree, view.bytes, node, kind, w),
         Kind::Bytes | Kind::Undecoded | Kind::F32 | Kind::F64 | Kind::Uuid | Kind::UuidBe | Kind::Ipv4 => {
             w.byte(b'"');
@@ -371,7 +370,6 @@ fn scalar(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
 pub(super) fn unquoted(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
         Kind::Bytes | Kind::Undecoded => hex(w, &content(view, node)),
-        Kind::Number => w.raw(view.tree.owned(node.value).raw().as_bytes()),
         Kind::F32 => float32(f32::from_bits(node.value as u32), w),
         Kind::F64 => float64(f64::from_bits(node.value), w),
         Kind::Uuid | Kind::UuidBe => {

@@ -454,7 +454,7 @@ fn value_code(kind: Kind) -> ValueCode {
         Kind::Unsigned | Kind::Unsigned64 | Kind::Bool => ValueCode::Unsigned,
         Kind::Signed | Kind::Signed64 => ValueCode::Signed,
         Kind::Text(_) => ValueCode::Text,
-        Kind::F32 | Kind::F64 | Kind::Uuid | Kind::UuidBe | Kind::Ipv4 | Kind::Number => ValueCode::Json,
+        Kind::F32 | Kind::F64 | Kind::Uuid | Kind::UuidBe | Kind::Ipv4 => ValueCode::Json,
     }
 }
 

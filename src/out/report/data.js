@@ -30,7 +30,7 @@ const KIND = {
   ipv4: 12,
   text: 13,
   bytes: 14,
-  number: 15,
+  hidden: 15,
   undecoded: 16,
 };
 const MARK = { span: 1, secret: 2, opaque: 4, guess: 8 };
@@ -167,7 +167,7 @@ function readDetail(from, stored, strings, forms) {
     const value =
       has & HAS.captured
         ? capturedValue(kind, buffers[buffer].bytes, start, bits)
-        : readValue(has & HAS.hidden ? KIND.number : kind, from, strings);
+        : readValue(has & HAS.hidden ? KIND.hidden : kind, from, strings);
     const note = has & HAS.meaning ? strings[from.number()] : '';
     const called = has & HAS.name ? strings[from.number()] : '';
     const by = called ? from.number() : 0;
@@ -181,7 +181,7 @@ function readDetail(from, stored, strings, forms) {
     nodes.push({
       name,
       type,
-      kind: has & HAS.hidden ? KIND.number : kind,
+      kind: has & HAS.hidden ? KIND.hidden : kind,
       marks,
       buffer,
       start,
@@ -251,7 +251,7 @@ function readValue(kind, from, strings) {
     case KIND.uuid:
     case KIND.uuidbe:
     case KIND.ipv4:
-    case KIND.number:
+    case KIND.hidden:
     case KIND.text:
       return strings[from.number()];
     default:

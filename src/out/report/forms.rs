@@ -341,7 +341,6 @@ pub(super) fn kind_number(kind: Kind) -> u8 {
         Kind::Ipv4 => 12,
         Kind::Text(_) => 13,
         Kind::Bytes => 14,
-        Kind::Number => 15,
         Kind::Undecoded => 16,
     }
 }

@@ -92,7 +92,7 @@ packed_enums! {
     TextKind { Utf8, Latin1, Utf16, Inverted8, Inverted16, InvertedLatin1, Owned }
     Kind {
         Struct, List, Null, Unsigned, Signed, Unsigned64, Signed64, F32, F64, Bool, Uuid, UuidBe, Ipv4, Text(kind),
-        Bytes, Number, Undecoded,
+        Bytes, Undecoded,
     }
 }
 
