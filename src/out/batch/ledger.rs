@@ -107,7 +107,7 @@ impl BatchSums {
     /// What is known of the note that a stream's messages have once.
     fn once(&mut self, stream: StreamNumber, counting: Counting<'_>) -> &mut SaidOnce {
         let once = &mut self.streams.of(stream).once;
-        if !once.is_said() && counting.before(stream).once.is_said() {
+        if !once.is_said() && counting.ledger.said_before(counting.number, stream) {
             once.set_said();
         }
         once
@@ -192,9 +192,22 @@ impl Ledger {
     fn before(&self, number: u64, id: StreamNumber) -> StreamSums {
         let mut state = self.lock();
         while state.next < number && !state.over {
-            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wait(state);
         }
-        state.streams.get(&id).copied().unwrap_or_default()
+        state.stream(id)
+    }
+
+    /// Whether a batch before `number` has the note that a stream's messages have once. Waits for these batches only until one has it.
+    fn said_before(&self, number: u64, id: StreamNumber) -> bool {
+        let mut state = self.lock();
+        while !state.stream(id).once.is_said() && state.next < number && !state.over {
+            state = self.wait(state);
+        }
+        state.stream(id).once.is_said()
+    }
+
+    fn wait<'l>(&self, state: MutexGuard<'l, LedgerState>) -> MutexGuard<'l, LedgerState> {
+        self.moved.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, LedgerState> {
@@ -203,6 +216,11 @@ impl Ledger {
 }
 
 impl LedgerState {
+    /// The sums of a stream.
+    fn stream(&self, id: StreamNumber) -> StreamSums {
+        self.streams.get(&id).copied().unwrap_or_default()
+    }
+
     fn add(&mut self, sums: &BatchSums) {
         self.next += 1;
         self.totals.problems.add_counts(sums.problems);
