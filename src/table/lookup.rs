@@ -248,17 +248,6 @@ impl Tables {
         self.program.families.get(id.0 as usize)
     }
 
-    /// The family of the object that a region of this type contains and nothing else, if it is such a region and not compressed.
-    pub(in crate::table) fn object_in(&self, ty: TypeRef) -> Option<&Family> {
-        let Some(ReadAs::Region(RegionType { inner, zlib: None, .. })) = self.type_def(ty).map(|def| &def.read) else {
-            return None;
-        };
-        match (inner.as_slice(), inner.first().and_then(|inner| self.type_def(*inner)).map(|def| &def.read)) {
-            ([_], Some(ReadAs::Family(family))) => self.family(*family),
-            _ => None,
-        }
-    }
-
     pub(in crate::table) fn native(&self, id: u32) -> Option<&NativeType> {
         self.natives.get(id as usize)
     }

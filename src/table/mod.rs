@@ -13,6 +13,7 @@ mod eval;
 mod forms;
 mod hex;
 mod info_texts;
+mod last_object;
 mod late;
 mod lookup;
 mod overlap;

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use super::Tables;
+use super::last_object::{LastObject, PlainNumbers};
 use super::program::*;
 use crate::tree::{Kind, Severity, TypeRef, mark};
 
@@ -19,8 +20,7 @@ pub(super) struct SkipProgram {
     pub(super) depth: u32,
     /// The targets of its [`SkipOp::Switch`]es: values, and the places of their operations.
     pub(super) switches: Vec<Vec<(i128, u32)>>,
-    /// The type of its last field, if that is a region with an object, and no other field has this type.
-    pub(super) last_object: Option<TypeRef>,
+    pub(super) last_object: Option<LastObject>,
 }
 
 /// One step of a skip program. Places are those of operations; `back` counts bytes back from the cursor; `offset` is the first slot of the
@@ -96,12 +96,12 @@ const SLOTS: u16 = 64;
 impl SkipProgram {
     /// The program of a layout.
     pub(super) fn of(tables: &Tables, layout: &Layout) -> SkipProgram {
-        let last_object = last_object(tables, layout);
-        let program = SkipProgram { slots: layout.slots, depth: 1, last_object, ..SkipProgram::default() };
+        let program = SkipProgram { slots: layout.slots, depth: 1, ..SkipProgram::default() };
         let mut maker = Maker { tables, program, block: None, depth: 1 };
         maker.layout(layout, 0);
         maker.push(SkipOp::End);
-        maker.program
+        let last_object = LastObject::of(tables, layout, plain_numbers(tables, &maker.program.ops));
+        SkipProgram { last_object, ..maker.program }
     }
 
     /// Its operations from a place on.
@@ -437,13 +437,24 @@ struct SkippedField {
     offset: u16,
 }
 
-/// The type of a layout's last field, if that is a region with an object, and no other field has this type.
-fn last_object(tables: &Tables, layout: &Layout) -> Option<TypeRef> {
-    let steps = tables.steps().get(layout.start as usize..)?.iter();
-    let steps = || steps.clone().take_while(|step| !matches!(step, LayoutStep::End));
-    let Some(LayoutStep::Field { ty: last, .. }) = steps().last() else { return None };
-    let same = steps().filter(|step| matches!(step, LayoutStep::Field { ty, .. } if ty == last)).count();
-    (same == 1 && tables.object_in(*last).is_some()).then_some(*last)
+/// The numbers of a program that consists of these and a region.
+fn plain_numbers(tables: &Tables, ops: &[SkipOp]) -> Option<PlainNumbers> {
+    let [SkipOp::Fixed { bytes, nodes, marks }, SkipOp::Value { ty, marks: region, .. }, SkipOp::End] = *ops else {
+        return None;
+    };
+    let ReadAs::Region(RegionType { len: Len { from: LenFrom::Inline(length), .. }, .. }) = tables.type_def(ty)?.read
+    else {
+        return None;
+    };
+    let op = tables.type_op(length);
+    let plain = op.how == TypeOpKind::Little && !op.checked && op.scalar.kind != Kind::Bool;
+    plain.then(|| PlainNumbers {
+        bytes: bytes as usize + usize::from(op.scalar.size),
+        nodes: nodes + 1,
+        marks: marks | op.marks | mark::SPAN,
+        length: op.scalar,
+        region,
+    })
 }
 
 /// The steps that a step may jump to.

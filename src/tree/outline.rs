@@ -92,6 +92,12 @@ struct ClassSet {
     high: bool,
 }
 
+impl ClassSet {
+    fn is_empty(&self) -> bool {
+        !self.high && self.low.iter().fold(0, |all, bits| all | bits) == 0
+    }
+}
+
 impl Outline {
     /// Forgets everything.
     #[inline]
@@ -120,7 +126,7 @@ impl Outline {
 
     /// Whether nothing came up yet but plain fields: no object, no problem, and no buffer was made.
     pub fn is_plain(&self) -> bool {
-        self.problems.is_empty() && self.made == 0 && !self.classes.high && self.classes.low == [0; Self::CLASS_WORDS]
+        self.problems.is_empty() && self.made == 0 && self.classes.is_empty()
     }
 
     /// A part of the message is deferred: the outline knows nothing of it. `context` is what it has to be read with.

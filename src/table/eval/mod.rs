@@ -5,6 +5,7 @@
 
 mod bitstream;
 mod checksum;
+mod defer;
 mod expr;
 mod extent;
 mod inflate;
@@ -27,11 +28,10 @@ mod steps;
 
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
 pub use memory::Remembered;
-pub use native::Native;
+pub use native::{Native, SkippedText};
 pub(super) use numbers::LANGUAGE;
 pub use region::OTHER_FORM;
 pub use sink::TreeSink;
-pub use skip::SkippedText;
 
 use super::Tables;
 use super::cursor::{Cursor, Short};

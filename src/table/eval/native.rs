@@ -3,12 +3,25 @@
 use super::super::cursor::Cursor;
 use super::super::program::ReadAs;
 use super::sink::{Code, TreeSink};
-use super::skip::SkippedText;
 use super::{Call, Run};
 use crate::tree::{Outline, TextKind, Tree};
 
 /// Passes over an ordinary text at the start of some bytes.
 pub type SkipText = fn(&[u8]) -> Option<SkippedText>;
+
+/// What a text with code consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SkippedText {
+    /// How many bytes come before the text itself.
+    pub before: usize,
+    /// How many bytes the text has, and how they are encoded.
+    pub text: usize,
+    pub kind: TextKind,
+    /// How many nodes its code would add.
+    pub nodes: u32,
+    /// The note that it would add to its node.
+    pub note: Option<&'static str>,
+}
 
 /// A type with code, as a protocol lists it.
 #[derive(Debug, Clone, Copy)]

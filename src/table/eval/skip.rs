@@ -5,27 +5,14 @@
 //! message again from its first byte. What it counts must be what the evaluator counts: `tests/it/outlines.rs` and the fuzz targets compare both.
 
 use super::super::cursor::Cursor;
+use super::super::last_object::LastObject;
 use super::super::program::*;
 use super::super::skip::{SkipOp, SkipProgram};
 use super::leaf::ordinary_text;
 use super::message::HeaderValues;
 use super::{Evaluator, MessageStart, Outcome, PaddedBytes, Run, Slots, TreeSink};
 use crate::table::Tables;
-use crate::tree::{Buffer, DeferredPart, Deferring, Kind, Outline, Severity, TextKind, TypeRef, mark};
-
-/// What a text with code consists of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SkippedText {
-    /// How many bytes come before the text itself.
-    pub before: usize,
-    /// How many bytes the text has, and how they are encoded.
-    pub text: usize,
-    pub kind: TextKind,
-    /// How many nodes its code would add.
-    pub nodes: u32,
-    /// The note that it would add to its node.
-    pub note: Option<&'static str>,
-}
+use crate::tree::{Buffer, DeferredPart, Deferring, Kind, Outline, Severity, TypeRef, mark};
 
 /// Why a message or a part of it cannot be passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,13 +109,13 @@ pub(super) struct Skip<'r, 'd> {
     pub(super) place: SkipPlace,
     /// All marks of the nodes counted so far.
     pub(super) marks: u8,
-    /// The type of the region at the message's end whose content may be [deferred](Deferring).
-    pub(super) last_object: Option<TypeRef>,
+    /// The object at the message's end, if it may be [deferred](Deferring).
+    pub(super) last_object: Option<&'r LastObject>,
     /// How many bytes the message has at least, if a region that no other one contains ends behind those that are there.
     pub(super) need: Option<usize>,
 }
 
-impl<'d> Skip<'_, 'd> {
+impl<'r, 'd> Skip<'r, 'd> {
     fn message(&mut self, message: MessageStart<'_>) -> Skipped<Outcome> {
         let MessageStart { service, sender, behind, .. } = message;
         let tables = self.tables;
@@ -155,13 +142,13 @@ impl<'d> Skip<'_, 'd> {
             }
             self.place.end = whole;
             self.state.regions += 1;
-        } else if self.tree.deferring() != Deferring::Never {
-            self.last_object = tables.skip_program(layout).and_then(|program| program.last_object);
         }
-        if self.tree.deferring() == Deferring::Only && self.last_object.is_none() {
-            return Err(Stopped::Unclear);
+        let program = tables.skip_program(layout).ok_or(Stopped::Unclear)?;
+        match (self.tree.deferring(), whole) {
+            (Deferring::Never, _) | (Deferring::Possible, Some(_)) => self.program(program)?,
+            (Deferring::Only, Some(_)) => return Err(Stopped::Unclear),
+            (_, None) => self.deferring(program)?,
         }
-        self.structure(layout)?;
         match whole {
             Some(whole) if whole != self.place.pos => Err(Stopped::Unclear),
             _ => Ok(Outcome::Message(id, self.place.pos)),
@@ -170,7 +157,11 @@ impl<'d> Skip<'_, 'd> {
 
     /// Passes over the fields of a structure without arguments.
     pub(super) fn structure(&mut self, layout: LayoutId) -> Skipped<()> {
-        let program = self.tables.skip_program(layout).ok_or(Stopped::Unclear)?;
+        self.program(self.tables.skip_program(layout).ok_or(Stopped::Unclear)?)
+    }
+
+    /// Runs a program.
+    pub(super) fn program(&mut self, program: &SkipProgram) -> Skipped<()> {
         let frame = self.enter(program)?;
         self.steps(program, frame)
     }
@@ -459,6 +450,11 @@ impl<'d> Skip<'_, 'd> {
     #[inline(always)]
     pub(super) fn last_byte(&self) -> u8 {
         self.data.get(self.place.pos.wrapping_sub(1)).copied().unwrap_or(0)
+    }
+
+    /// Eight bytes as a number, the first one lowest, of which so many come before the next byte.
+    pub(super) fn last_eight(&self, bytes: u8) -> u64 {
+        self.eight(self.here(), bytes.into())
     }
 
     /// The next eight bytes as a number, the first one lowest.

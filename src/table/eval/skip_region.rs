@@ -2,69 +2,17 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
+use super::Slots;
 use super::extent::Count;
 use super::inflate::{Inflated, PackedSizes};
 use super::region::Choices;
 use super::skip::{Skip, SkipPlace, Skipped, Stopped};
-use super::{Outcome, PaddedBytes, Run, Slots};
-use crate::table::MessageId;
-use crate::tree::{Checkpoint, ChosenDialects, DeferredPart, Outline, TypeRef, mark};
-
-impl Run<'_, Outline> {
-    /// Reads the [deferred part](DeferredPart) of a message, of which an outline has the rest. `None` if the evaluator has to read the message.
-    pub(super) fn skip_deferred(
-        &mut self,
-        id: MessageId,
-        part: DeferredPart,
-        bytes: PaddedBytes<'_>,
-    ) -> Option<Outcome> {
-        let outcome = Outcome::Message(id, bytes.length);
-        self.skip(bytes, Some(part), |skip| skip.deferred(part).map(|()| outcome))
-    }
-}
+use crate::tree::{Checkpoint, ChosenDialects, TypeRef, mark};
 
 impl Skip<'_, '_> {
-    /// Passes over the region at the message's end without a look at its content, if that is a self-contained object and there is nothing unusual before it. Returns `false`, and
-    /// stays where it is, if not.
-    pub(super) fn defer(&mut self, marks: u8, ty: TypeRef, len: Len, frame: Slots) -> Skipped<bool> {
-        let (tables, begins) = (self.tables, self.place);
-        let content = self.region_length(len, frame)?;
-        self.reaches(content)?;
-        let family = tables.object_in(ty).ok_or(Stopped::Unclear)?;
-        let number = tables.type_op(family.of);
-        let fits = number.how == TypeOpKind::Little && content >= usize::from(number.scalar.size);
-        let member = family.numbers.find(number.scalar.value(self.next_eight())).and_then(|at| family.members.get(at));
-        if self.state.defers_nothing
-            || !fits
-            || !self.tree.is_plain()
-            || !member.is_some_and(|member| tables.is_self_contained(member.1))
-        {
-            self.place = begins;
-            return Ok(false);
-        }
-        let SkipPlace { pos, nodes, .. } = self.place;
-        self.count(marks, 1);
-        let (at, depth) = (pos as u32, u8::try_from(self.state.depth).map_err(|_| Stopped::Unclear)?);
-        self.pass(content)?;
-        self.tree.defer(DeferredPart { region: ty, at, nodes, marks: self.marks, depth }, self.state.context.as_ref());
-        Ok(true)
-    }
-
-    /// Passes over a deferred part. As [`region`](Skip::region) does, of which everything up to the content was passed over before.
-    pub(super) fn deferred(&mut self, part: DeferredPart) -> Skipped<()> {
-        let def = self.tables.type_def(part.region).ok_or(Stopped::Unclear)?;
-        let ReadAs::Region(region) = &def.read else { return Err(Stopped::Unclear) };
-        let content = self.place.end - self.place.pos;
-        self.state.regions = 1;
-        self.state.depth = u32::from(part.depth);
-        self.content(region, Slots::default())?;
-        self.check_max(def, part.nodes, content as u64);
-        Ok(())
-    }
-
     /// How many bytes a region has, as its length says.
     #[inline]
-    fn region_length(&mut self, len: Len, frame: Slots) -> Skipped<usize> {
+    pub(super) fn region_length(&mut self, len: Len, frame: Slots) -> Skipped<usize> {
         match self.length(len, frame)? {
             Count::Units(n) | Count::Bytes(n) => usize::try_from(n).map_err(|_| Stopped::Unclear),
             Count::Rest => Ok(self.place.end - self.place.pos),
@@ -75,7 +23,7 @@ impl Skip<'_, '_> {
     /// Whether all bytes of a region's content are there. If they are not, but may still come, nothing else is to be known of the message. Of a region that is
     /// cut off within another one the evaluator reads what is there, and may ask about further dialects.
     #[inline]
-    fn reaches(&mut self, content: usize) -> Skipped<()> {
+    pub(super) fn reaches(&mut self, content: usize) -> Skipped<()> {
         if content <= self.place.end - self.place.pos {
             return Ok(());
         }
@@ -112,7 +60,7 @@ impl Skip<'_, '_> {
 
     /// Passes over the content of a region, which has to end where the region does. As [`Run::bounded`](super::Run::bounded).
     #[inline]
-    fn content(&mut self, region: &RegionType, frame: Slots) -> Skipped<()> {
+    pub(super) fn content(&mut self, region: &RegionType, frame: Slots) -> Skipped<()> {
         let inner = *region.inner.first().ok_or(Stopped::Unclear)?;
         if region.dialects && region.inner.len() == 1 {
             return self.content_in_dialects(inner, frame);

@@ -3,7 +3,8 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::extent::Count;
-use super::skip::{Skip, Skipped, SkippedText, Stopped};
+use super::native::SkippedText;
+use super::skip::{Skip, Skipped, Stopped};
 use super::{Field, Run, Slots};
 use crate::tree::{Deferring, Kind, Outline, Problem, ProblemText, Severity, Sym, TypeRef, mark};
 
@@ -20,15 +21,17 @@ impl Skip<'_, '_> {
                 self.fields(*layout, args, frame).map(|()| 0)
             }
             ReadAs::List { of, len } => self.list(def, *of, *len, marks, frame),
-            ReadAs::Region(region) if self.last_object == Some(ty) => {
-                self.last_object = None;
-                match self.defer(marks, ty, region.len, frame)? {
-                    true => Ok(0),
-                    false if self.tree.deferring() == Deferring::Only => Err(Stopped::Unclear),
-                    false => self.region(marks, def, region, frame),
+            ReadAs::Region(region) => {
+                if let Some(last) = self.last_object.take_if(|last| last.region == ty) {
+                    if self.defer(marks, last, region.len, frame)? {
+                        return Ok(0);
+                    }
+                    if self.tree.deferring() == Deferring::Only {
+                        return Err(Stopped::Unclear);
+                    }
                 }
+                self.region(marks, def, region, frame)
             }
-            ReadAs::Region(region) => self.region(marks, def, region, frame),
             _ => {
                 let field = Field { name: Sym::ELEMENT, ty, marks };
                 self.read(|run, cursor| run.other(cursor, field, frame).ok())
