@@ -69,7 +69,12 @@ impl Tables {
             }
         };
         match &def.read {
-            ReadAs::Text { kind, .. } => add(ValueForm::Text(*kind)),
+            ReadAs::Text { kind, or_latin1, .. } => {
+                add(ValueForm::Text(*kind));
+                if *or_latin1 {
+                    add(ValueForm::Text(TextKind::Latin1));
+                }
+            }
             ReadAs::Native { native, .. } => {
                 let texts = self.native(*native)?.native.texts;
                 texts.iter().for_each(|kind| add(ValueForm::Text(*kind)));

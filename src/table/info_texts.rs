@@ -33,7 +33,8 @@ impl Tables {
     /// The encodings of all texts.
     pub fn text_kinds(&self) -> Vec<TextKind> {
         let of = |def: &TypeDef| match &def.read {
-            ReadAs::Text { kind, .. } => std::slice::from_ref(kind).to_vec(),
+            ReadAs::Text { kind, or_latin1: false, .. } => vec![*kind],
+            ReadAs::Text { kind, or_latin1: true, .. } => vec![*kind, TextKind::Latin1],
             ReadAs::Native { native, .. } => self.native(*native).map_or(Vec::new(), |code| code.native.texts.to_vec()),
             _ => Vec::new(),
         };

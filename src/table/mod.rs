@@ -34,7 +34,7 @@ pub use cursor::{Cursor, Short};
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{
     BITSTREAM, Call, Evaluator, MessageLimits, MessageStart, Native, NoPackint, OTHER_FORM, Outcome, PaddedBytes,
-    Remembered, Run, SkippedText, Slots, Stop, TreeSink, WholeMessage, read_packint,
+    READ_AS_LATIN_1, Remembered, Run, SkippedText, Slots, Stop, TreeSink, WholeMessage, read_packint,
 };
 pub use forms::{IntForm, ValueForm};
 pub use hex::parse_hex;

@@ -194,6 +194,8 @@ struct Digits { a: decimal[to " "], b: hexadecimal[4], c: decimal[*]
 struct Words { a: utf8[to blanks], b: utf8[to blanks], lines: utf8[to "\r\n"][to "\r\n"], rest: bytes[*]
     example text "GET   /\r\n" { "a": "GET", "b": "/", "lines": [], "rest": "" }
     example text "a b one\r\ntwo\r\n\r\nxy" { "a": "a", "b": "b", "lines": ["one", "two"], "rest": "7879" } }
+struct Eight { a: utf8_or_latin1[6], b: utf8_or_latin1[u8], c: utf8_or_latin1[z]
+    example "4a f6 72 67 00 ff  02 c3a9  e9 00" { "a": "Jörg", "b": "é", "c": "é" } }
 struct Pairs { list: { key: utf8[to "="], value: utf8[to ";"] }[*]
     example text "a=1;b=2" { "list": [{ "key": "a", "value": "1" }, { "key": "b", "value": "2" }] } }
 struct Part { line: bytes[to "\n"] as { number: decimal[to " "], text: utf8[*] }, left: u8
@@ -236,7 +238,7 @@ fn load(text: &str) -> Result<Tables, moulsniff::table::TableError> {
 fn every_type_for_own_protocols_reads_what_its_example_says() {
     let (count, failed) = run_examples(&load(TYPES).unwrap_or_else(|error| panic!("{error}")));
     assert!(failed.is_empty(), "{}", failed.iter().map(|e| format!("{e}\n")).collect::<String>());
-    assert_eq!(count, 19);
+    assert_eq!(count, 20);
 }
 
 #[test]

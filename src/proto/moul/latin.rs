@@ -3,11 +3,8 @@
 
 use super::super::{Context, Side};
 use crate::session::{Emit, SaidOnce};
-use crate::table::ServiceId;
+use crate::table::{READ_AS_LATIN_1, ServiceId};
 use crate::tree::Problem;
-
-/// The note of a text in Latin-1.
-pub(super) const LATIN_1: &str = "not UTF-8: read as Latin-1";
 
 /// Texts in Latin-1 of one connection.
 #[derive(Debug, Default)]
@@ -47,19 +44,19 @@ impl LatinTexts {
         if read.outlined {
             let Some(outline) = &mut context.outline else { return true };
             if self.once.is_said() || !has_note(outline.problems()) {
-                self.once.add_left_out(read.from, outline.leave_out(LATIN_1));
+                self.once.add_left_out(read.from, outline.leave_out(READ_AS_LATIN_1));
                 return true;
             }
             let Context { tables, evaluator, tree, .. } = context;
             evaluator.message(tables, read.service, read.from.index(), read.bytes, *tree);
         }
         if has_note(context.tree.problems()) {
-            self.once.in_tree(LATIN_1, read.from, context.tree);
+            self.once.in_tree(READ_AS_LATIN_1, read.from, context.tree);
         }
         false
     }
 }
 
 fn has_note(problems: &[Problem]) -> bool {
-    problems.iter().any(|problem| problem.has_text(LATIN_1))
+    problems.iter().any(|problem| problem.has_text(READ_AS_LATIN_1))
 }

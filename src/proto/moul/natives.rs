@@ -2,8 +2,7 @@
 //!
 //! Each becomes one text, with its count and its bytes as spans. This file does not know which field a text is or what it means.
 
-use super::latin::LATIN_1;
-use crate::table::{Call, Cursor, Native, Run, SkippedText, Stop, TreeSink};
+use crate::table::{Call, Cursor, Native, READ_AS_LATIN_1, Run, SkippedText, Stop, TreeSink};
 use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark};
 
 /// The types with code, by the names tables use.
@@ -87,7 +86,7 @@ fn p_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &C
     let place = Node::place(at, len);
     let node = Spans { start, count, pad: 0, place, len, tail: 0, kind }.add(run, cursor, call);
     if !valid {
-        say(run, cursor, node, LATIN_1, at, len);
+        run.in_latin1(node, cursor.buffer(), at, len);
     }
     Ok(0)
 }
@@ -105,7 +104,7 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
     if taken_for_plain && std::str::from_utf8(bytes).is_ok() {
         return (TextKind::Utf8, Some("not inverted"));
     }
-    (TextKind::InvertedLatin1, Some(LATIN_1))
+    (TextKind::InvertedLatin1, Some(READ_AS_LATIN_1))
 }
 
 /// A SafeWString: a u16 count of UTF-16 units, its four highest bits set, then the units, every one inverted, then a zero unit.

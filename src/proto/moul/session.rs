@@ -6,13 +6,13 @@ use super::super::{Context, Decoded, Ends, Event, EventKind, Message, Moment, Se
 use super::half::{Half, Stage};
 use super::joined_key::JoinedKey;
 use super::keys::Deriver;
-use super::latin::{LATIN_1, LatinTexts};
+use super::latin::LatinTexts;
 use super::recognise::begins;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::Added;
 use crate::captured::Captured;
 use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
-use crate::table::{MessageId, ServiceId, Tables};
+use crate::table::{MessageId, READ_AS_LATIN_1, ServiceId, Tables};
 
 /// The most requests of both sides that are remembered.
 const REQUESTS: usize = 2048;
@@ -180,7 +180,7 @@ impl MoulSession {
             bytes,
             reply,
             no_reply: false,
-            once: context.emit.defers().then_some(LATIN_1),
+            once: context.emit.defers().then_some(READ_AS_LATIN_1),
         };
         if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
             // Only messages without a transaction come as an outline.

@@ -282,6 +282,9 @@ fn type_refuses(p: &Program, ty: TypeRef, layouts: &SeededSet<LayoutId>, depth: 
     match &def.read {
         ReadAs::Layout { layout, .. } => layouts.contains(layout),
         ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => depth > 1 && type_refuses(p, *of, layouts, depth - 1),
+        ReadAs::Region(region) => {
+            depth > 1 && region.inner.iter().any(|inner| type_refuses(p, *inner, layouts, depth - 1))
+        }
         _ => false,
     }
 }
@@ -289,7 +292,19 @@ fn type_refuses(p: &Program, ty: TypeRef, layouts: &SeededSet<LayoutId>, depth: 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::table::{TableSource, Tables};
+    use crate::table::{Refusal, TableSource, Tables};
+
+    #[test]
+    fn a_field_refuses_also_within_a_region_but_not_within_an_object_of_a_family() {
+        let text = "protocol p\nservice s = 1 { number: u8 }\nenum Result : u8 { kDone = 0 }\nenum Class : u8 { Thing = 1 }\n\
+            struct Answer { result: Result refuses unless kDone }\nfamily Any { class: Class }\n\
+            class Thing of Any { result: Result refuses unless kDone }\n\
+            message s server 1 Within { all: bytes[u8] as Answer }\nmessage s server 2 Object { all: bytes[u8] as Any }\n\
+            message s server 3 Plain { result: Result }";
+        let tables = Tables::load("p", vec![TableSource { name: "t".into(), text: text.into() }], &[]).unwrap();
+        let refusals: Vec<Refusal> = tables.messages().iter().map(|message| message.refusal).collect();
+        assert_eq!(refusals, [Refusal::ByField, Refusal::Never, Refusal::Never]);
+    }
 
     #[test]
     fn a_value_identifies_what_its_modifiers_say() {

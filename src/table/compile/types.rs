@@ -60,7 +60,7 @@ impl Compiler<'_> {
             let def = TypeDef { read, text: name.to_string().into(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
-        if matches!(name, "bytes" | "utf8" | "utf16" | "latin1" | "decimal" | "hexadecimal") {
+        if matches!(name, "bytes" | "utf8" | "utf16" | "latin1" | "utf8_or_latin1" | "decimal" | "hexadecimal") {
             return self.error(at, format!("`{name}` needs a length in brackets, such as {name}[u32] or {name}[*]"));
         }
         if let Some(native) = self.native_ids.get(name).copied() {
@@ -230,7 +230,7 @@ impl Compiler<'_> {
             "utf16" if matches!(len.from, LenFrom::To(_) | LenFrom::Until(_) | LenFrom::Blanks) => {
                 return self.error(of.at, "only text of 8 bits is read up to a unit ([to N])");
             }
-            "utf8" => TextKind::Utf8,
+            "utf8" | "utf8_or_latin1" => TextKind::Utf8,
             "utf16" => TextKind::Utf16,
             "latin1" => TextKind::Latin1,
             _ => {
@@ -242,6 +242,7 @@ impl Compiler<'_> {
         };
         Ok(ReadAs::Text {
             kind: text,
+            or_latin1: word == "utf8_or_latin1",
             len,
             end: match (mods.trimmed, mods.terminated) {
                 (true, _) => TextEnd::Zeros,

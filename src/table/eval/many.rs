@@ -8,6 +8,9 @@ use crate::tree::{
     Buffer, Kind, Node, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
 };
 
+/// The note of a text that is declared as UTF-8 or Latin-1 and is the latter.
+pub const READ_AS_LATIN_1: &str = "not UTF-8: read as Latin-1";
+
 impl<T: TreeSink> Run<'_, T> {
     /// Evaluates a length. A count that comes before the value is read here and becomes a span.
     pub(super) fn count(&mut self, cursor: &mut Cursor<'_>, len: Len, frame: Slots) -> Result<Count, Stop> {
@@ -69,7 +72,7 @@ impl<T: TreeSink> Run<'_, T> {
         def: &TypeDef,
         frame: Slots,
     ) -> Result<u64, Stop> {
-        let ReadAs::Text { kind, len, end } = def.read else { return Err(Stop::Unknown) };
+        let ReadAs::Text { mut kind, or_latin1, len, end } = def.read else { return Err(Stop::Unknown) };
         let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 };
         let count = self.count(cursor, len, frame)?;
         let start = cursor.pos();
@@ -83,6 +86,11 @@ impl<T: TreeSink> Run<'_, T> {
             TextEnd::Zero | TextEnd::Whole => content,
             TextEnd::Zeros => content.saturating_sub(zeros_at_end(bytes, unit)),
         };
+        let of_text = bytes.get(..content).unwrap_or(bytes);
+        let in_latin1 = or_latin1 && !of_text.is_ascii() && std::str::from_utf8(of_text).is_err();
+        if in_latin1 {
+            kind = TextKind::Latin1;
+        }
         let (value, start, bits, buffer) = (Node::place(at, content), start as u32, (n * 8) as u32, cursor.buffer());
         let text = Node { value, start, bits, buffer, kind: Kind::Text(kind), ..field.node() };
         let node = self.tree.leaf(text);
@@ -94,7 +102,10 @@ impl<T: TreeSink> Run<'_, T> {
             }
             _ => {}
         }
-        self.check_text(node, kind, buffer, at, bytes.get(..content).unwrap_or(bytes));
+        if in_latin1 {
+            self.in_latin1(node, buffer, at, content);
+        }
+        self.check_text(node, kind, buffer, at, of_text);
         self.check_max(def, node, (n / unit) as u64);
         Ok(0)
     }
@@ -120,6 +131,13 @@ impl<T: TreeSink> Run<'_, T> {
         self.tree.leaf(head);
         self.tree.leaf(pad);
         self.tree.close(node, (text.start + text.bits) as usize);
+    }
+
+    /// Adds a note to a text's node: its `length` bytes at byte `at` of `buffer` are no UTF-8.
+    pub fn in_latin1(&mut self, node: u32, buffer: Buffer, at: usize, length: usize) {
+        let (severity, text) = (Severity::Note, ProblemText::Fixed(READ_AS_LATIN_1));
+        let bytes = Some((buffer, at as u32, length as u32));
+        self.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes });
     }
 
     /// Adds a problem to a text's node where the text is not valid, with its bytes, which begin at byte `at` of `buffer`.

@@ -27,6 +27,7 @@ mod skip_value;
 mod steps;
 
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
+pub use many::READ_AS_LATIN_1;
 pub use memory::Remembered;
 pub use native::{Native, SkippedText};
 pub(super) use numbers::LANGUAGE;

@@ -33,7 +33,7 @@ packed_enums! {
         Uuid { plain },
         Ipv4 { big },
         Bytes(len),
-        Text { kind, len, end },
+        Text { kind, or_latin1, len, end },
         Digits { radix, len },
         List { of, len },
         Layout { layout, args },

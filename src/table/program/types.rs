@@ -107,6 +107,8 @@ pub enum ReadAs {
     Text {
         /// The encoding.
         kind: TextKind,
+        /// Whether the bytes are Latin-1 where they are not `kind`, which is UTF-8.
+        or_latin1: bool,
         /// How long.
         len: Len,
         /// Which zero units at the end are no part of the value.
