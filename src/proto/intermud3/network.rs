@@ -142,11 +142,13 @@ impl Network {
         };
         let wanted: &[&'static str] = match group {
             Group::Channels => &["channel_host", "channel_type"],
-            _ => &["ip_addr", "player_port", "mudlib", "driver", "mud_type", "open_status"],
+            _ => &["ip_addr", "ip", "player_port", "mudlib", "driver", "mud_type", "open_status"],
         };
         let deleted = !matches!(node.kind, Kind::Struct | Kind::List);
         let mut facts = view.facts(index, wanted);
-        let state = match (group, view.child_named(index, "state")) {
+        // A mud's state has another name between routers.
+        let state = view.value_of(index, "state").or_else(|| view.value_of(index, "restart_delay"));
+        let state = match (group, state) {
             _ if deleted => "deleted".to_string(),
             (Group::Muds, Some(state)) => match view.number(state) {
                 Some(-1) => "up".into(),
@@ -243,6 +245,22 @@ impl<'a> PacketView<'a> {
             .map(|(i, _)| i)
     }
 
+    /// An element of a position or a key: of an array, a mapping, or a mapping that is a list of pairs.
+    fn value_of(&self, parent: u32, name: &str) -> Option<u32> {
+        let has_name = |node: &Node| match self.tree.dynamic(node.name) {
+            Some(key) => key.raw() == name,
+            None => self.tables.name(node.name) == name,
+        };
+        self.elements(Some(parent)).find_map(|(node, index)| {
+            if has_name(node) {
+                return Some(index);
+            }
+            let mut pair = self.elements((node.kind == Kind::List).then_some(index)).map(|(_, index)| index);
+            let (key, value) = (pair.next()?, pair.next()?);
+            (self.text(key) == name).then_some(value)
+        })
+    }
+
     fn elements(&self, parent: Option<u32>) -> impl Iterator<Item = (&'a Node, u32)> + use<'a> {
         let tree = self.tree;
         parent.into_iter().flat_map(move |p| tree.children(p)).filter(|(_, n)| !n.has(mark::SPAN)).map(|(i, n)| (n, i))
@@ -251,7 +269,7 @@ impl<'a> PacketView<'a> {
     fn facts(&self, parent: u32, names: &[&'static str]) -> Facts {
         names
             .iter()
-            .filter_map(|name| Some((*name, self.text(self.child_named(parent, name)?))))
+            .filter_map(|name| Some((*name, self.text(self.value_of(parent, name)?))))
             .filter(|(_, text)| !text.is_empty())
             .collect()
     }

@@ -379,11 +379,14 @@ impl PacketRun<'_> {
             (Sort::Array, Some(ReadAs::Value(ValueRead::Packet))) if self.begins_packet() => {
                 (Inside::Packet, Kind::Struct, ty)
             }
+            (Sort::Array, Some(ReadAs::Value(ValueRead::Mapping { array: Some(array), .. }))) => {
+                self.inside(sort, *array, pairs)
+            }
             (Sort::Array, read) => {
                 self.expect(read, "an array");
                 (Inside::Any, Kind::List, self.types.array)
             }
-            (Sort::Mapping, Some(ReadAs::Value(ValueRead::Mapping { of, keys }))) => {
+            (Sort::Mapping, Some(ReadAs::Value(ValueRead::Mapping { of, keys, .. }))) => {
                 let inside = Inside::Keys { of: *of, keys: *keys };
                 (inside, mapping_kind, ty)
             }

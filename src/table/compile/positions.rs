@@ -34,7 +34,7 @@ impl Compiler<'_> {
             });
             TypeRef(self.out.types.len() as u32 - 1)
         };
-        let mapping = ValueRead::Mapping { of: None, keys: None };
+        let mapping = ValueRead::Mapping { of: None, keys: None, array: None };
         let mut types = ValueTypes {
             any: plain("value", ValueRead::Any),
             int: plain("int", ValueRead::Int),
@@ -63,17 +63,17 @@ impl Compiler<'_> {
         at: usize,
         of: Option<&TypeAst>,
         keys: &[Entry],
+        array: Option<&TypeAst>,
         scope: &mut FieldScope,
     ) -> Result<ReadAs, TableError> {
         let outer = std::mem::replace(&mut self.positional, true);
-        let of = match of {
-            Some(ty) => {
-                let of = self.type_(ty, &NO_MODS, scope)?;
-                self.check_sort(ty, of)?;
-                Some(of)
-            }
-            None => None,
+        let mut value = |ty: &TypeAst, scope: &mut FieldScope| {
+            let of = self.type_(ty, &NO_MODS, scope)?;
+            self.check_sort(ty, of)?;
+            Ok(of)
         };
+        let of = of.map(|ty| value(ty, scope)).transpose()?;
+        let array = array.map(|ty| value(ty, scope)).transpose()?;
         let keys = match keys {
             [] => None,
             keys => match self.inline(at, keys, scope)? {
@@ -82,7 +82,7 @@ impl Compiler<'_> {
             },
         };
         self.positional = outer;
-        Ok(ReadAs::Value(ValueRead::Mapping { of, keys }))
+        Ok(ReadAs::Value(ValueRead::Mapping { of, keys, array }))
     }
 
     /// Positions extend positions, structures of bytes extend structures of bytes.

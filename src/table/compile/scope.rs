@@ -152,8 +152,8 @@ fn refs_of_type(ty: &TypeAst, out: &mut SeededSet<String>) {
                 refs_of_expr(size, out);
             }
         }
-        TypeKind::Mapping { of, keys } => {
-            of.iter().for_each(|of| refs_of_type(of, out));
+        TypeKind::Mapping { of, keys, array } => {
+            of.iter().chain(array).for_each(|of| refs_of_type(of, out));
             refs_of_entries(keys, out);
         }
         TypeKind::NullOr { present, of } => {

@@ -33,7 +33,9 @@ impl Compiler<'_> {
             TypeKind::Inline(entries) => self.inline(ast.at, entries, scope)?,
             TypeKind::Many { of, len, bytes } => self.many(of, len, *bytes, mods, scope)?,
             TypeKind::As { region, zlib, inner } => self.region(ast.at, region, zlib.as_ref(), inner, mods, scope)?,
-            TypeKind::Mapping { of, keys } => self.mapping(ast.at, of.as_deref(), keys, scope)?,
+            TypeKind::Mapping { of, keys, array } => {
+                self.mapping(ast.at, of.as_deref(), keys, array.as_deref(), scope)?
+            }
             TypeKind::NullOr { present, of } => {
                 ReadAs::NullOr { present: self.type_(present, &NO_MODS, scope)?, of: self.type_(of, &NO_MODS, scope)? }
             }

@@ -43,7 +43,7 @@ packed_enums! {
         Value(value),
         Native { native, args },
     }
-    ValueRead { Any, Int, Uint, Float, Text, Array, Packet, Mapping { of, keys } }
+    ValueRead { Any, Int, Uint, Float, Text, Array, Packet, Mapping { of, keys, array } }
     LenFrom { Const(n), Expr(n), Inline(ty), Rest, Zero, To(unit), Until(place), Blanks }
     BinaryOp { Add, Sub, Mul, Div, Rem, BitAnd, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge, Has, And, Or }
     LayoutStep {

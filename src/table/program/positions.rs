@@ -26,6 +26,8 @@ pub enum ValueRead {
         of: Option<TypeRef>,
         /// What the values of these keys are.
         keys: Option<LayoutId>,
+        /// What an array in its place is, if there may be one.
+        array: Option<TypeRef>,
     },
 }
 

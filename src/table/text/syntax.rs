@@ -345,8 +345,8 @@ pub(in crate::table) enum TypeKind {
     Many { of: Box<TypeAst>, len: LenAst, bytes: bool },
     /// `region as A | B`
     As { region: Box<TypeAst>, zlib: Option<ZlibAst>, inner: Vec<TypeAst> },
-    /// `mapping`, `mapping of T`, `mapping { key: T }`
-    Mapping { of: Option<Box<TypeAst>>, keys: Vec<Entry> },
+    /// `mapping`, `mapping of T`, `mapping { key: T }`, `mapping or POSITIONS`
+    Mapping { of: Option<Box<TypeAst>>, keys: Vec<Entry>, array: Option<Box<TypeAst>> },
     /// `null_or(bool) T`
     NullOr { present: Box<TypeAst>, of: Box<TypeAst> },
 }

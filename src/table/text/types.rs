@@ -70,7 +70,11 @@ impl TableParser<'_> {
                 true => self.block()?,
                 false => Vec::new(),
             };
-            return Ok(TypeAst { at, kind: TypeKind::Mapping { of, keys } });
+            let array = match self.eat_word("or")? {
+                true => Some(Box::new(self.type_()?)),
+                false => None,
+            };
+            return Ok(TypeAst { at, kind: TypeKind::Mapping { of, keys, array } });
         }
         if name == "null_or" {
             self.need("(")?;
