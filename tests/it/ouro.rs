@@ -11,7 +11,7 @@ use moulsniff::proto::{
     Transport, load_tables, protocol_named,
 };
 use moulsniff::table::{Evaluator, Tables, parse_hex};
-use moulsniff::tree::{Sym, Tree};
+use moulsniff::tree::{LinkKind, Sym, Tree};
 use serde_json::Value;
 
 fn ouro() -> &'static dyn Protocol {
@@ -166,6 +166,10 @@ struct Ear {
     said: Vec<(String, Value)>,
     bytes: u64,
     undecoded: u64,
+    /// The messages that are sent again, from 1.
+    again: Vec<usize>,
+    /// How many requests had no reply.
+    unanswered: usize,
 }
 
 impl Emit for Ear {
@@ -175,6 +179,9 @@ impl Emit for Ear {
         JsonWriter::new(JsonOptions::default()).fields(tables, tree, message.bytes, &mut out);
         self.said.push((message.name.raw().to_string(), serde_json::from_slice(&out).unwrap()));
         self.bytes += message.bytes.len() as u64;
+        if tree.links().iter().any(|link| link.kind == LinkKind::SentAgain) {
+            self.again.push(self.said.len());
+        }
         self.said.len() as u64
     }
 
@@ -182,6 +189,7 @@ impl Emit for Ear {
         if event.kind == EventKind::Undecoded {
             self.undecoded += event.length.unwrap_or(0);
         }
+        self.unanswered += usize::from(matches!(event.kind, EventKind::Unanswered { .. }));
     }
 
     fn account(&mut self, _: Side, _: Share, _: u64) {}
@@ -281,8 +289,36 @@ fn pieces_that_contradict_each_other_or_never_come_are_said() {
     let impossible = [connect(), piece(2, 2, 7, b"a"), linked(3, Some((1, 3, 8)), b"b", 0)];
     assert_eq!(names(&impossible), ["Fragment"; 2]);
     // A link that is opened again begins its numbers anew.
-    let again = [connect(), piece(2, 0, 7, b"\x7fa"), connect(), piece(2, 0, 7, b"\x7fc"), piece(3, 1, 7, b"b")];
+    let other = parse_hex(CONNECT).unwrap();
+    let again = [connect(), piece(2, 0, 7, b"\x7fa"), other, piece(2, 0, 7, b"\x7fc"), piece(3, 1, 7, b"b")];
     assert_eq!(names(&again), ["Fragment", "COMMCONTROL_CONNECT", "Fragment", "UserCommand"]);
+}
+
+/// A client's first datagram, and what a server says to it.
+const CONNECT: &str = "7900000004db00b80200000000793c0000000000";
+const ANSWER: &str = "90000000016e00350200000024000000000e0000";
+
+#[test]
+fn what_is_sent_again_asks_and_opens_nothing_again() {
+    let tables = tables();
+    let links = |client: bool, hex: &str| (if client { Side::Client } else { Side::Server }, parse_hex(hex).unwrap());
+    let (ask, asked) = ("70000000010e002304000000001e000000000000", "9000000002e600770400000044000000002e0000");
+    // The CONNECT crosses its answer, and the question for the end crosses its acknowledgement.
+    let link = [
+        links(true, CONNECT),
+        links(false, ANSWER),
+        links(true, CONNECT),
+        links(true, ask),
+        links(true, CONNECT),
+        links(true, ask),
+        links(false, asked),
+    ];
+    let heard = hear(&tables, Transport::Udp, link.iter().map(|(side, bytes)| (*side, bytes.as_slice())));
+    let names: Vec<&str> = heard.said.iter().map(|(name, _)| name.as_str()).collect();
+    let (connect, end) = ("COMMCONTROL_CONNECT", "COMMCONTROL_DISCONNECT");
+    let answers = ["COMMCONTROL_CONNECT_SERVER_ACK_ACK", "COMMCONTROL_DISCONNECT_ACK"];
+    assert_eq!(names, [connect, answers[0], connect, end, connect, end, answers[1]]);
+    assert_eq!((heard.again, heard.unanswered), (vec![3, 5, 6], 0));
 }
 
 #[test]

@@ -86,18 +86,19 @@ impl Link {
         self.version.is_none() || !self.answered
     }
 
-    /// The command at a bit of a packet, and how it is numbered.
+    /// The command at a bit of a packet, and how it is numbered. `connects`: it is a CONNECT that is sent again.
     pub fn command(
         &mut self,
         bytes: &[u8],
         bits: usize,
         from: usize,
         client: bool,
+        connects: bool,
     ) -> Option<(CommandNumbers, Numbering)> {
         let at = cursor(bytes, bits, from);
         let old = CommandNumbers::parse(at, Numbering::Old);
         if client
-            && self.may_connect()
+            && (connects || self.may_connect())
             && let Some(connect) = old.filter(|c| c.exact && c.control == Some(control::CONNECT))
         {
             return Some((connect, Numbering::Old));

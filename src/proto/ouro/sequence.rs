@@ -15,11 +15,45 @@ struct SentPacket {
     sequence: u32,
     record: u64,
     nanos: i64,
-    acknowledged: bool,
+    /// When it was acknowledged.
+    acknowledged: Option<i64>,
+    content: SentContent,
+    /// Whether it was read as a CONNECT.
+    connects: bool,
+}
+
+/// Whether a datagram was sent before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sending {
+    /// No, as far as is known.
+    #[default]
+    First,
+    /// It was.
+    Again,
+    /// It was, and is the CONNECT that opened the link.
+    ConnectAgain,
+}
+
+/// What tells the content of two datagrams with the same number apart: its length and its first bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct SentContent {
+    bytes: usize,
+    first: [u8; 16],
+}
+
+impl SentContent {
+    fn of(link: LinkHeader, bytes: &[u8]) -> SentContent {
+        let content = bytes.get(link.end / 8..).unwrap_or(&[]);
+        let mut first = [0; 16];
+        first.iter_mut().zip(content).for_each(|(to, byte)| *to = *byte);
+        SentContent { bytes: content.len(), first }
+    }
 }
 
 /// How many datagrams are remembered: those with the latest numbers.
 const KEPT: usize = 256;
+/// A datagram may be sent again while its acknowledgement is on the way, but not so many nanoseconds later.
+const CROSSES: i64 = 5_000_000_000;
 
 impl Sequences {
     /// Links the datagram in the tree to the earlier one that it repeats.
@@ -34,8 +68,8 @@ impl Sequences {
     pub fn acknowledge(&mut self, link: LinkHeader, bytes: &[u8], nanos: i64, tree: &mut Tree) {
         let _ = link.each_ack(bytes, |ack| {
             let slot = self.sent.get_mut(slot(ack)).and_then(Option::as_mut);
-            if let Some(sent) = slot.filter(|sent| sent.sequence == ack && !sent.acknowledged) {
-                sent.acknowledged = true;
+            if let Some(sent) = slot.filter(|sent| sent.sequence == ack && sent.acknowledged.is_none()) {
+                sent.acknowledged = Some(nanos);
                 tree.link(LinkKind::Acknowledges, 0, sent.record, nanos.saturating_sub(sent.nanos));
             }
         });
@@ -46,22 +80,36 @@ impl Sequences {
         self.sent.capacity() * size_of::<Option<SentPacket>>()
     }
 
-    /// Remembers a datagram and its record. If it is sent again, the first sending stays.
-    pub fn remember(&mut self, link: LinkHeader, nanos: i64, record: u64) {
+    /// Whether a datagram was sent before, and not only one with the same number on an earlier link.
+    pub fn again(&self, link: LinkHeader, bytes: &[u8], nanos: i64) -> Sending {
+        let before = self.get(link.sequence).filter(|sent| {
+            let crosses = sent.acknowledged.is_none_or(|at| nanos.saturating_sub(at) < CROSSES);
+            crosses && sent.content == SentContent::of(link, bytes)
+        });
+        match before {
+            None => Sending::First,
+            Some(SentPacket { connects: true, .. }) => Sending::ConnectAgain,
+            Some(_) => Sending::Again,
+        }
+    }
+
+    /// Remembers a datagram and its record, and whether it was a CONNECT. If it is sent again, the first sending stays.
+    pub fn remember(&mut self, link: LinkHeader, bytes: &[u8], nanos: i64, record: u64, connects: bool) {
         let sequence = link.sequence;
         // Numbers begin with 1, also after the link is opened again.
-        if sequence == 1 {
+        if sequence == 1 && self.again(link, bytes, nanos) == Sending::First {
             self.sent.clear();
         }
         if self.get(sequence).is_some() {
             return;
         }
+        let content = SentContent::of(link, bytes);
         let slot = slot(sequence);
         if self.sent.len() <= slot {
             self.sent.resize(slot + 1, None);
         }
         if let Some(place) = self.sent.get_mut(slot) {
-            *place = Some(SentPacket { sequence, record, nanos, acknowledged: false });
+            *place = Some(SentPacket { sequence, record, nanos, acknowledged: None, content, connects });
         }
     }
 

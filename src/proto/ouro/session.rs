@@ -8,7 +8,7 @@ use super::life::LinkLife;
 use super::link::Link;
 use super::options::OuroSettings;
 use super::packet::{Header, LinkHeader, control, padded};
-use super::sequence::Sequences;
+use super::sequence::{Sending, Sequences};
 use super::siblings::{Joined, LostReason, PieceFate, PiecePayload, Set, Siblings};
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
@@ -52,6 +52,7 @@ struct Received<'a> {
     end: usize,
     /// Whether its checksum is right.
     right: bool,
+    sending: Sending,
 }
 
 impl Received<'_> {
@@ -115,7 +116,7 @@ impl LinkSession {
         };
         let proven = header.proven_end(bytes);
         let end = proven.unwrap_or_else(|| if header.padded() <= there { header.padded() } else { header.bytes() });
-        let received = Received { from, offset: 0, at, bytes, header, end, right: proven.is_some() };
+        let received = Received { from, offset: 0, at, bytes, header, end, right: proven.is_some(), sending: Sending::First };
         self.packet(received, context);
     }
 
@@ -128,7 +129,7 @@ impl LinkSession {
                 Next::Packet { end, right } => {
                     let (offset, bytes) = (finder.offset(), finder.waiting().get(..end).unwrap_or(finder.waiting()));
                     if let Some(header) = Header::parse(bytes) {
-                        self.packet(Received { from, offset, at, bytes, header, end, right }, context);
+                        self.packet(Received { from, offset, at, bytes, header, end, right, sending: Sending::First }, context);
                     }
                     finder.advance(end);
                 }
@@ -174,6 +175,10 @@ impl LinkSession {
         if self.transport == Transport::Udp {
             packet.link = self.link.header(received.bytes, received.bits(), client);
         }
+        let sending = packet.link.filter(|_| received.right).map(|link| {
+            received.from.of(&mut self.sequences).again(link, received.bytes, nanos(received.at))
+        });
+        let received = Received { sending: sending.unwrap_or_default(), ..received };
         match packet.link {
             Some(link) if link.compressed && link.siblings == 0 => {
                 packet.content = PacketContent::Compressed;
@@ -202,7 +207,8 @@ impl LinkSession {
         let CommandBits { bytes, bits, from } = command_bits;
         let client = received.from == Side::Client;
         let guessed = self.link.guessed;
-        let Some((command, numbering)) = self.link.command(bytes, bits, from, client) else {
+        let connects = received.sending == Sending::ConnectAgain;
+        let Some((command, numbering)) = self.link.command(bytes, bits, from, client, connects) else {
             let version = self.link.version.filter(|_| self.link.numbering().is_none());
             let fixed = Some("Undescribed");
             return match version {
@@ -216,6 +222,8 @@ impl LinkSession {
         }
         let mut layout = CommandLayout { numbering, message: None, user: command.control.is_none(), cookies: false };
         let number = match command.control {
+            // The link knows it.
+            Some(number) if received.sending != Sending::First => number,
             Some(number) => {
                 if number == control::CONNECT && command.exact {
                     // A new link numbers its pieces from the start.
@@ -292,6 +300,13 @@ impl LinkSession {
         received: Received<'_>,
         context: &mut Context<'_>,
     ) {
+        if packet.link.is_some_and(|link| link.compressed) {
+            // All pieces say so. What is compressed cannot be read, also when it is put together.
+            packet.content = PacketContent::Compressed;
+            let name = Name { fixed: Some("Compressed"), number: None };
+            self.emit(parts, &packet, received, name, context);
+            return;
+        }
         let bits = CommandBits { bytes: &joined.bytes, bits: joined.bits, from: 0 };
         let (content, name) = self.content(parts, bits, received, context);
         let layout = match content {
@@ -340,7 +355,9 @@ impl LinkSession {
             // Each of these may be a reply.
             self.requests.lose_replies(received.from, received.at);
         }
-        let reply = message.and_then(|id| self.answer(id, received, context.tables));
+        // What is sent again neither asks nor answers anything new.
+        let first = received.sending == Sending::First;
+        let reply = message.filter(|_| first).and_then(|id| self.answer(id, received, context.tables));
         let known = message;
         let message = Message {
             name: Captured::new(named.or(name.fixed).unwrap_or("UserCommand")),
@@ -354,14 +371,14 @@ impl LinkSession {
             once: None,
         };
         let record = context.emit.message(received.at, &message, context.tables, Decoded::Tree(context.tree));
-        if let Some(message) = known.filter(|id| self.requests.is_request(*id)) {
+        if let Some(message) = known.filter(|id| first && self.requests.is_request(*id)) {
             let Received { from, at, .. } = received;
             self.requests.remember(Request { message, from, key: RequestKey::NONE, record, at, answered: false });
         }
         if let Some(link) = packet.link.filter(|_| packet.right) {
-            received.from.of(&mut self.sequences).remember(link, nanos, record);
+            received.from.of(&mut self.sequences).remember(link, packet.bytes, nanos, record, named == Some("COMMCONTROL_CONNECT"));
         }
-        if let Some(name) = named
+        if let Some(name) = named.filter(|_| first)
             && self.life.command(name, received.from)
         {
             event(EventKind::Close, received, format!("the link closes: {name}"), context);
