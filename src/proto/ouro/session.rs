@@ -116,7 +116,8 @@ impl LinkSession {
         };
         let proven = header.proven_end(bytes);
         let end = proven.unwrap_or_else(|| if header.padded() <= there { header.padded() } else { header.bytes() });
-        let received = Received { from, offset: 0, at, bytes, header, end, right: proven.is_some(), sending: Sending::First };
+        let received =
+            Received { from, offset: 0, at, bytes, header, end, right: proven.is_some(), sending: Sending::First };
         self.packet(received, context);
     }
 
@@ -129,7 +130,10 @@ impl LinkSession {
                 Next::Packet { end, right } => {
                     let (offset, bytes) = (finder.offset(), finder.waiting().get(..end).unwrap_or(finder.waiting()));
                     if let Some(header) = Header::parse(bytes) {
-                        self.packet(Received { from, offset, at, bytes, header, end, right, sending: Sending::First }, context);
+                        self.packet(
+                            Received { from, offset, at, bytes, header, end, right, sending: Sending::First },
+                            context,
+                        );
                     }
                     finder.advance(end);
                 }
@@ -175,9 +179,10 @@ impl LinkSession {
         if self.transport == Transport::Udp {
             packet.link = self.link.header(received.bytes, received.bits(), client);
         }
-        let sending = packet.link.filter(|_| received.right).map(|link| {
-            received.from.of(&mut self.sequences).again(link, received.bytes, nanos(received.at))
-        });
+        let sending = packet
+            .link
+            .filter(|_| received.right)
+            .map(|link| received.from.of(&mut self.sequences).again(link, received.bytes, nanos(received.at)));
         let received = Received { sending: sending.unwrap_or_default(), ..received };
         match packet.link {
             Some(link) if link.compressed && link.siblings == 0 => {
@@ -376,7 +381,13 @@ impl LinkSession {
             self.requests.remember(Request { message, from, key: RequestKey::NONE, record, at, answered: false });
         }
         if let Some(link) = packet.link.filter(|_| packet.right) {
-            received.from.of(&mut self.sequences).remember(link, packet.bytes, nanos, record, named == Some("COMMCONTROL_CONNECT"));
+            received.from.of(&mut self.sequences).remember(
+                link,
+                packet.bytes,
+                nanos,
+                record,
+                named == Some("COMMCONTROL_CONNECT"),
+            );
         }
         if let Some(name) = named.filter(|_| first)
             && self.life.command(name, received.from)
