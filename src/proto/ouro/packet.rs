@@ -74,6 +74,16 @@ pub enum Numbering {
     New,
 }
 
+impl Numbering {
+    /// Says in words how commands are numbered, and why that is assumed.
+    pub fn words(self) -> &'static str {
+        match self {
+            Numbering::Old => "numbered as in versions 0 to 2, which is what fits",
+            Numbering::New => "numbered as in versions 4 and 5, which is what fits",
+        }
+    }
+}
+
 /// A cursor over the bits of a packet, from a bit on.
 pub fn cursor(bytes: &[u8], bits: usize, from: usize) -> Cursor<'_> {
     let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);

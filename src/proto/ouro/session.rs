@@ -222,7 +222,7 @@ impl LinkSession {
             };
         };
         if self.link.version.is_none() && guessed != self.link.guessed {
-            let text = format!("the link's CONNECT was not captured; commands are taken to be {}", describe(numbering));
+            let text = format!("the link's CONNECT was not captured; commands are taken to be {}", numbering.words());
             event(EventKind::Remark, received, text, context);
         }
         let mut layout = CommandLayout { numbering, message: None, user: command.control.is_none(), cookies: false };
@@ -381,13 +381,8 @@ impl LinkSession {
             self.requests.remember(Request { message, from, key: RequestKey::NONE, record, at, answered: false });
         }
         if let Some(link) = packet.link.filter(|_| packet.right) {
-            received.from.of(&mut self.sequences).remember(
-                link,
-                packet.bytes,
-                nanos,
-                record,
-                named == Some("COMMCONTROL_CONNECT"),
-            );
+            let connects = named == Some("COMMCONTROL_CONNECT");
+            received.from.of(&mut self.sequences).remember(link, packet.bytes, nanos, record, connects);
         }
         if let Some(name) = named.filter(|_| first)
             && self.life.command(name, received.from)
@@ -466,13 +461,6 @@ impl Session for LinkSession {
         let texts = [("version", version), ("encryption", self.link.encryption().into()), ("end", self.life.end())];
         let facts = texts.into_iter().map(|(key, text)| (key, LearnedValue::Text(text))).collect();
         vec![Learned { group: "links", heading: name.len(), name, of_stream: true, facts }]
-    }
-}
-
-fn describe(numbering: super::packet::Numbering) -> &'static str {
-    match numbering {
-        super::packet::Numbering::Old => "numbered as in versions 0 to 2, which is what fits",
-        super::packet::Numbering::New => "numbered as in versions 4 and 5, which is what fits",
     }
 }
 
