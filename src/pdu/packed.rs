@@ -48,7 +48,7 @@ pub(super) const KINDS: [Kind; 23] = [
     Kind::UuidBe,
     Kind::Ipv4,
     Kind::Bytes,
-    // Nothing has this number.
+    // No packet has this number. It keeps its place, so that the others keep theirs.
     Kind::Bytes,
     Kind::Undecoded,
     Kind::Text(TextKind::Utf8),

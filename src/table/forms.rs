@@ -69,16 +69,10 @@ impl Tables {
             }
         };
         match &def.read {
-            ReadAs::Text { kind, or_latin1, .. } => {
-                add(ValueForm::Text(*kind));
-                if *or_latin1 {
-                    add(ValueForm::Text(TextKind::Latin1));
-                }
-            }
-            ReadAs::Native { native, .. } => {
-                let texts = self.native(*native)?.native.texts;
-                texts.iter().for_each(|kind| add(ValueForm::Text(*kind)));
-                return (!texts.is_empty()).then_some(());
+            ReadAs::Text { .. } | ReadAs::Native { .. } => {
+                let encodings = self.encodings(def);
+                encodings.iter().for_each(|kind| add(ValueForm::Text(*kind)));
+                return (!encodings.is_empty()).then_some(());
             }
             ReadAs::Int { size, signed, order } => {
                 let is_named = def.symbols.is_some();
@@ -94,6 +88,16 @@ impl Tables {
             _ => return None,
         }
         Some(())
+    }
+
+    /// The encodings that the values of a type may have, if they are texts whose bytes are in the message as they are, or inverted.
+    pub(in crate::table) fn encodings(&self, def: &TypeDef) -> Vec<TextKind> {
+        match &def.read {
+            ReadAs::Text { kind, or_latin1: false, .. } => vec![*kind],
+            ReadAs::Text { kind, or_latin1: true, .. } => vec![*kind, TextKind::Latin1],
+            ReadAs::Native { native, .. } => self.native(*native).map_or(Vec::new(), |code| code.native.texts.to_vec()),
+            _ => Vec::new(),
+        }
     }
 
     /// Whether all values of a type are texts whose bytes are in the message as they are, or inverted.

@@ -32,14 +32,8 @@ impl Tables {
 
     /// The encodings of all texts.
     pub fn text_kinds(&self) -> Vec<TextKind> {
-        let of = |def: &TypeDef| match &def.read {
-            ReadAs::Text { kind, or_latin1: false, .. } => vec![*kind],
-            ReadAs::Text { kind, or_latin1: true, .. } => vec![*kind, TextKind::Latin1],
-            ReadAs::Native { native, .. } => self.native(*native).map_or(Vec::new(), |code| code.native.texts.to_vec()),
-            _ => Vec::new(),
-        };
         let mut kinds: Vec<TextKind> = Vec::new();
-        for kind in (0..).map_while(|number| self.type_def(TypeRef(number))).flat_map(of) {
+        for kind in (0..).map_while(|number| self.type_def(TypeRef(number))).flat_map(|def| self.encodings(def)) {
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }

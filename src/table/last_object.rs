@@ -12,7 +12,7 @@ pub(super) struct LastObject {
     /// What the object is one of.
     pub(super) family: FamilyId,
     /// What the layout has before the object, if that is simple.
-    pub(super) behind: Option<PlainNumbers>,
+    pub(super) before: Option<PlainNumbers>,
 }
 
 /// Plain numbers with nothing to check, of which the last is the length of the region behind them.
@@ -26,18 +26,18 @@ pub(super) struct PlainNumbers {
     /// The last number.
     pub(super) length: Scalar,
     /// Marks of the region's node.
-    pub(super) region: u8,
+    pub(super) region_marks: u8,
 }
 
 impl LastObject {
-    /// That of a layout. `behind` is what it has before it.
-    pub(super) fn of(tables: &Tables, layout: &Layout, behind: Option<PlainNumbers>) -> Option<LastObject> {
+    /// That of a layout. `before` is what it has before its last field.
+    pub(super) fn of(tables: &Tables, layout: &Layout, before: Option<PlainNumbers>) -> Option<LastObject> {
         let steps = tables.steps().get(layout.start as usize..)?.iter();
         let steps = || steps.clone().take_while(|step| !matches!(step, LayoutStep::End));
         let Some(LayoutStep::Field { ty: region, .. }) = steps().last() else { return None };
         let same = steps().filter(|step| matches!(step, LayoutStep::Field { ty, .. } if ty == region)).count();
         let family = object_in(tables, *region).filter(|_| same == 1)?;
-        Some(LastObject { region: *region, family, behind })
+        Some(LastObject { region: *region, family, before })
     }
 }
 

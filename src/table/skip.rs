@@ -439,7 +439,8 @@ struct SkippedField {
 
 /// The numbers of a program that consists of these and a region.
 fn plain_numbers(tables: &Tables, ops: &[SkipOp]) -> Option<PlainNumbers> {
-    let [SkipOp::Fixed { bytes, nodes, marks }, SkipOp::Value { ty, marks: region, .. }, SkipOp::End] = *ops else {
+    let [SkipOp::Fixed { bytes, nodes, marks }, SkipOp::Value { ty, marks: region_marks, .. }, SkipOp::End] = *ops
+    else {
         return None;
     };
     let ReadAs::Region(RegionType { len: Len { from: LenFrom::Inline(length), .. }, .. }) = tables.type_def(ty)?.read
@@ -453,7 +454,7 @@ fn plain_numbers(tables: &Tables, ops: &[SkipOp]) -> Option<PlainNumbers> {
         nodes: nodes + 1,
         marks: marks | op.marks | mark::SPAN,
         length: op.scalar,
-        region,
+        region_marks,
     })
 }
 

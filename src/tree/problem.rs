@@ -119,6 +119,11 @@ impl Problem {
         Problem { severity, node, text: ProblemText::Fixed(text), a, b, bytes: None }
     }
 
+    /// The same problem with `length` bytes to show, from byte `at` of a buffer on.
+    pub fn showing(self, buffer: Buffer, at: usize, length: usize) -> Self {
+        Problem { bytes: Some((buffer, at as u32, length as u32)), ..self }
+    }
+
     /// Writes a fixed text with its numbers in place.
     pub fn format(text: &str, a: i64, b: i64, out: &mut String) {
         use std::fmt::Write;

@@ -190,24 +190,22 @@ impl Ledger {
 
     /// The sums of a stream over all batches before `number`. Waits until these are complete.
     fn before(&self, number: u64, id: StreamNumber) -> StreamSums {
-        let mut state = self.lock();
-        while state.next < number && !state.over {
-            state = self.wait(state);
-        }
-        state.stream(id)
+        self.wait(number, |_| false).stream(id)
     }
 
     /// Whether a batch before `number` has the note that a stream's messages have once. Waits for these batches only until one has it.
     fn said_before(&self, number: u64, id: StreamNumber) -> bool {
-        let mut state = self.lock();
-        while !state.stream(id).once.is_said() && state.next < number && !state.over {
-            state = self.wait(state);
-        }
-        state.stream(id).once.is_said()
+        let is_said = |state: &LedgerState| state.stream(id).once.is_said();
+        is_said(&self.wait(number, is_said))
     }
 
-    fn wait<'l>(&self, state: MutexGuard<'l, LedgerState>) -> MutexGuard<'l, LedgerState> {
-        self.moved.wait(state).unwrap_or_else(PoisonError::into_inner)
+    /// Waits until all batches before `number` are complete, or until what is complete suffices.
+    fn wait(&self, number: u64, suffices: impl Fn(&LedgerState) -> bool) -> MutexGuard<'_, LedgerState> {
+        let mut state = self.lock();
+        while state.next < number && !state.over && !suffices(&state) {
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state
     }
 
     fn lock(&self) -> MutexGuard<'_, LedgerState> {

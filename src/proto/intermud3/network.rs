@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::captured::Captured;
 use crate::proto::{Learned, LearnedValue, Moment};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
@@ -80,7 +79,7 @@ impl Network {
         match lesson {
             Lesson::Nothing => {}
             Lesson::Startup => {
-                if let Some(name) = view.child_named(0, "originator_mudname") {
+                if let Some(name) = view.value_of(0, "originator_mudname") {
                     let facts = view.facts(0, &["player_port", "mudlib", "driver", "mud_type", "open_status"]);
                     self.put(Group::Muds, view.text(name), facts, "connects here");
                 }
@@ -93,18 +92,15 @@ impl Network {
             Lesson::Routers(list) => {
                 for (_, router) in view.elements(view.child(0, list)) {
                     let facts = view.facts(router, &["address"]);
-                    if let Some(name) = view.child_named(router, "router_name") {
+                    if let Some(name) = view.value_of(router, "router_name") {
                         self.put(Group::Routers, view.text(name), facts, "");
                     }
                 }
             }
             Lesson::RouterChannels(data) => {
                 let data = view.child(0, data);
-                let channels = data.and_then(|d| {
-                    view.elements(Some(d))
-                        .find(|(node, _)| view.tree.dynamic(node.name) == Some(Captured::new("channels")))
-                });
-                for (node, index) in view.elements(channels.map(|c| c.1)) {
+                let channels = data.and_then(|data| view.value_of(data, "channels"));
+                for (node, index) in view.elements(channels) {
                     self.entry(Group::Channels, node, index, at, view);
                 }
             }
@@ -236,13 +232,6 @@ pub(super) struct PacketView<'a> {
 impl<'a> PacketView<'a> {
     fn child(&self, parent: u32, name: Sym) -> Option<u32> {
         self.tree.children(parent).find(|(_, n)| n.name == name).map(|(i, _)| i)
-    }
-
-    fn child_named(&self, parent: u32, name: &str) -> Option<u32> {
-        self.tree
-            .children(parent)
-            .find(|(_, n)| self.tree.dynamic(n.name).is_none() && self.tables.name(n.name) == name)
-            .map(|(i, _)| i)
     }
 
     /// An element of a position or a key: of an array, a mapping, or a mapping that is a list of pairs.

@@ -3,7 +3,7 @@
 //! Each becomes one text, with its count and its bytes as spans. This file does not know which field a text is or what it means.
 
 use crate::table::{Call, Cursor, Native, READ_AS_LATIN_1, Run, SkippedText, Stop, TreeSink};
-use crate::tree::{Kind, Node, Problem, ProblemText, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark};
+use crate::tree::{Kind, Node, Problem, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark};
 
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 3] = {
@@ -52,7 +52,7 @@ fn safe_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call:
         run.problem(Severity::Note, node, "a count as it was written before 2003", 0, 0);
     }
     if let Some(note) = note {
-        say(run, cursor, node, note, at, len);
+        run.tree.problem(Problem::new(Severity::Note, node, note, 0, 0).showing(cursor.buffer(), at, len));
     }
     Ok(0)
 }
@@ -68,13 +68,6 @@ fn skip_safe_string(bytes: &[u8]) -> Option<SkippedText> {
     (count & 0xf000 != 0).then_some(SkippedText { before: 2, text: len, kind, nodes, note })
 }
 
-/// Adds a note to a text's node, about the `len` bytes at `at`.
-fn say<T: TreeSink>(run: &mut Run<'_, T>, cursor: &Cursor<'_>, node: u32, note: &'static str, at: usize, len: usize) {
-    let bytes = Some((cursor.buffer(), at as u32, len as u32));
-    let (severity, text) = (Severity::Note, ProblemText::Fixed(note));
-    run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes });
-}
-
 /// A text with a u16 count of bytes before it: UTF-8 as the client writes it, or Latin-1 as it reads it and others write it.
 fn p_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
@@ -86,7 +79,7 @@ fn p_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &C
     let place = Node::place(at, len);
     let node = Spans { start, count, pad: 0, place, len, tail: 0, kind }.add(run, cursor, call);
     if !valid {
-        run.in_latin1(node, cursor.buffer(), at, len);
+        run.tree.problem(Problem::new(Severity::Note, node, READ_AS_LATIN_1, 0, 0).showing(cursor.buffer(), at, len));
     }
     Ok(0)
 }

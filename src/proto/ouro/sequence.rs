@@ -52,7 +52,7 @@ impl SentContent {
 
 /// How many datagrams are remembered: those with the latest numbers.
 const KEPT: usize = 256;
-/// A datagram may be sent again while its acknowledgement is on the way, but not so many nanoseconds later.
+/// Nanoseconds after its acknowledgement within which a datagram may come again: its sender did not have the acknowledgement yet.
 const CROSSES: i64 = 5_000_000_000;
 
 impl Sequences {
@@ -93,11 +93,11 @@ impl Sequences {
         }
     }
 
-    /// Remembers a datagram and its record, and whether it was a CONNECT. If it is sent again, the first sending stays.
+    /// Remembers a datagram that is not sent [again](Sequences::again), its record, and whether it was a CONNECT. If there was one with its number on this link, that one stays.
     pub fn remember(&mut self, link: LinkHeader, bytes: &[u8], nanos: i64, record: u64, connects: bool) {
         let sequence = link.sequence;
         // Numbers begin with 1, also after the link is opened again.
-        if sequence == 1 && self.again(link, bytes, nanos) == Sending::First {
+        if sequence == 1 {
             self.sent.clear();
         }
         if self.get(sequence).is_some() {

@@ -306,7 +306,7 @@ impl LinkSession {
         context: &mut Context<'_>,
     ) {
         if packet.link.is_some_and(|link| link.compressed) {
-            // All pieces say so. What is compressed cannot be read, also when it is put together.
+            // What is compressed cannot be read, even when it is put together.
             packet.content = PacketContent::Compressed;
             let name = Name { fixed: Some("Compressed"), number: None };
             self.emit(parts, &packet, received, name, context);
@@ -380,7 +380,7 @@ impl LinkSession {
             let Received { from, at, .. } = received;
             self.requests.remember(Request { message, from, key: RequestKey::NONE, record, at, answered: false });
         }
-        if let Some(link) = packet.link.filter(|_| packet.right) {
+        if let Some(link) = packet.link.filter(|_| packet.right && first) {
             let connects = named == Some("COMMCONTROL_CONNECT");
             received.from.of(&mut self.sequences).remember(link, packet.bytes, nanos, record, connects);
         }

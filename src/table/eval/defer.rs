@@ -36,18 +36,19 @@ impl<'r> Skip<'r, '_> {
     /// Defers the object, if plain numbers are all there is before it. Returns `false`, and stays where it is, if not.
     fn defer_behind_numbers(&mut self, program: &SkipProgram, last: &LastObject) -> Skipped<bool> {
         let (begins, marks) = (self.place, self.marks);
-        let Some(numbers) = last.behind.filter(|numbers| numbers.bytes <= begins.end - begins.pos) else {
+        let Some(numbers) = last.before.filter(|numbers| numbers.bytes <= begins.end - begins.pos) else {
             return Ok(false);
         };
         if self.state.depth + program.depth > self.state.limits.depth {
             return Ok(false);
         }
-        let PlainNumbers { bytes, nodes, marks: of_numbers, length, region } = numbers;
+        let PlainNumbers { bytes, nodes, marks: of_numbers, length, region_marks } = numbers;
         self.pass(bytes)?;
         self.count(of_numbers, nodes);
         let content = length.value(self.last_eight(length.size));
         self.state.depth += 1;
-        let deferred = self.defer_content(region, last, usize::try_from(content).map_err(|_| Stopped::Unclear)?)?;
+        let deferred =
+            self.defer_content(region_marks, last, usize::try_from(content).map_err(|_| Stopped::Unclear)?)?;
         self.state.depth -= 1;
         if !deferred {
             (self.place, self.marks) = (begins, marks);

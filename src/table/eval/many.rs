@@ -5,7 +5,7 @@ use super::super::program::*;
 use super::extent::{Count, FoundEnd, zero_at};
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{
-    Buffer, Kind, Node, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
+    Buffer, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
 };
 
 /// The note of a text that is declared as UTF-8 or Latin-1 and is the latter.
@@ -103,7 +103,7 @@ impl<T: TreeSink> Run<'_, T> {
             _ => {}
         }
         if in_latin1 {
-            self.in_latin1(node, buffer, at, content);
+            self.tree.problem(Problem::new(Severity::Note, node, READ_AS_LATIN_1, 0, 0).showing(buffer, at, content));
         }
         self.check_text(node, kind, buffer, at, of_text);
         self.check_max(def, node, (n / unit) as u64);
@@ -133,13 +133,6 @@ impl<T: TreeSink> Run<'_, T> {
         self.tree.close(node, (text.start + text.bits) as usize);
     }
 
-    /// Adds a note to a text's node: its `length` bytes at byte `at` of `buffer` are no UTF-8.
-    pub fn in_latin1(&mut self, node: u32, buffer: Buffer, at: usize, length: usize) {
-        let (severity, text) = (Severity::Note, ProblemText::Fixed(READ_AS_LATIN_1));
-        let bytes = Some((buffer, at as u32, length as u32));
-        self.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes });
-    }
-
     /// Adds a problem to a text's node where the text is not valid, with its bytes, which begin at byte `at` of `buffer`.
     pub fn check_text(&mut self, node: u32, kind: TextKind, buffer: Buffer, at: usize, bytes: &[u8]) {
         let len = bytes.len();
@@ -155,14 +148,7 @@ impl<T: TreeSink> Run<'_, T> {
         if plain || decode_pieces(kind, bytes, |_| {}) {
             return;
         }
-        self.tree.problem(Problem {
-            severity: Severity::Warning,
-            node,
-            text: ProblemText::Fixed("not valid text"),
-            a: 0,
-            b: 0,
-            bytes: Some((buffer, at as u32, len as u32)),
-        });
+        self.tree.problem(Problem::new(Severity::Warning, node, "not valid text", 0, 0).showing(buffer, at, len));
     }
 
     pub(super) fn list(

@@ -452,7 +452,7 @@ impl<'r, 'd> Skip<'r, 'd> {
         self.data.get(self.place.pos.wrapping_sub(1)).copied().unwrap_or(0)
     }
 
-    /// Eight bytes as a number, the first one lowest, of which so many come before the next byte.
+    /// Eight bytes as a number, the first one lowest. The first `bytes` of them come before the next byte.
     pub(super) fn last_eight(&self, bytes: u8) -> u64 {
         self.eight(self.here(), bytes.into())
     }

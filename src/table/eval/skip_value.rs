@@ -6,7 +6,7 @@ use super::extent::Count;
 use super::native::SkippedText;
 use super::skip::{Skip, Skipped, Stopped};
 use super::{Field, Run, Slots};
-use crate::tree::{Deferring, Kind, Outline, Problem, ProblemText, Severity, Sym, TypeRef, mark};
+use crate::tree::{Deferring, Kind, Outline, Problem, Severity, Sym, TypeRef, mark};
 
 impl Skip<'_, '_> {
     /// Passes over a value that is no plain number.
@@ -185,9 +185,7 @@ impl Skip<'_, '_> {
         self.pass(before + text)?;
         let node = self.count(marks | mark::SPAN, nodes);
         if let Some(note) = note {
-            let bytes = Some((self.buffer, at as u32, text as u32));
-            let text = ProblemText::Fixed(note);
-            self.tree.problem(Problem { severity: Severity::Note, node, text, a: 0, b: 0, bytes });
+            self.tree.problem(Problem::new(Severity::Note, node, note, 0, 0).showing(self.buffer, at, text));
         }
         Ok(())
     }
