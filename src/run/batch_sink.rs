@@ -73,10 +73,21 @@ impl<C: BatchConsumer> BatchSink<C> {
 
     fn consume_overfull(&mut self) {
         if self.batch.bytes() >= OVERFULL {
-            let mut reader = self.consumer.reader();
-            self.consumer.consume(self.next, &mut self.batch, &mut reader);
-            self.next += 1;
+            self.consume();
         }
+    }
+
+    /// Another connection begins under the number of one that is over. A batch has records of one of them only: what is in its messages is added up by stream.
+    fn consume_earlier(&mut self, stream: StreamNumber) {
+        if self.batch.has_ended(stream) {
+            self.consume();
+        }
+    }
+
+    fn consume(&mut self) {
+        let mut reader = self.consumer.reader();
+        self.consumer.consume(self.next, &mut self.batch, &mut reader);
+        self.next += 1;
     }
 }
 
@@ -85,6 +96,7 @@ impl<C: BatchConsumer> Output for BatchSink<C> {
         if self.consumer.has_failed() {
             return;
         }
+        self.consume_earlier((record.transport, record.stream));
         self.batch.push(record);
         // A message's tree follows. The batch is not complete before.
         if !matches!(record.body, Body::Message { .. }) {
@@ -105,6 +117,7 @@ impl<C: BatchConsumer> Output for BatchSink<C> {
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
         if !self.consumer.has_failed() {
+            self.consume_earlier((record.transport, record.stream));
             self.batch.outline(record, self.consumer.purpose());
             self.consume_overfull();
         }
@@ -115,10 +128,15 @@ impl<C: BatchConsumer> Output for BatchSink<C> {
     }
 
     fn left_out(&mut self, stream: &StreamKey, from: Side) -> u64 {
-        self.consumer.left_out(self.next, &mut self.batch, (stream.transport, stream.number), from)
+        let stream = (stream.transport, stream.number);
+        self.consume_earlier(stream);
+        self.consumer.left_out(self.next, &mut self.batch, stream, from)
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
+        if let Some(ledger) = self.consumer.ledger() {
+            ledger.over(self.next, (over.key.transport, over.key.number));
+        }
         self.batch.stream_over(over.into());
     }
 

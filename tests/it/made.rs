@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+pub const FIN: u8 = 1;
 pub const SYN: u8 = 2;
 pub const ACK: u8 = 16;
 

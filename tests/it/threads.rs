@@ -7,6 +7,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
+use crate::made::{ACK, FIN, Made, SYN, end, run};
+
 /// How long to wait for what has to come; a machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What the forms are printed with; each has caches or memory of its own.
@@ -104,6 +108,36 @@ fn what_is_counted_is_the_same_for_any_number_of_threads() {
             assert_eq!(counted(threads), one, "{filter}, {threads} threads");
         }
     }
+}
+
+/// A connection is closed on both sides, then segments come far behind it under the same ports: another connection with the same number, whose beginning was not captured.
+#[test]
+fn what_is_counted_of_two_connections_with_one_number_is_the_same_for_any_number_of_threads() {
+    let (client, server) = (end(1, 40_000), end(2, 8_080));
+    let text = b"({\"error\",5,\"a\",0,\"b\",0,\"not-imp\",\"x\",0,})";
+    let packet = [&(text.len() as u32).to_be_bytes()[..], text].concat();
+    let mut capture = Made::new();
+    for round in 0..3_u32 {
+        let begin = round * 0x2000_0000;
+        if round == 0 {
+            capture.tcp((client, server), (0, 0, SYN), &[]);
+            capture.tcp((server, client), (0, 1, SYN | ACK), &[]);
+        }
+        let next = begin + 1 + packet.len() as u32;
+        capture.tcp((client, server), (begin + 1, 1, ACK), &packet);
+        capture.tcp((client, server), (next, 1, ACK | FIN), &[]);
+        capture.tcp((server, client), (1, next + 1, ACK | FIN), &[]);
+        capture.tcp((client, server), (next + 1, 2, ACK), &[]);
+    }
+    let counted = |threads: &str| {
+        let counts = |record: &Value| (record["stream"].clone(), record["bytes"].clone());
+        let (records, _) = run(&capture.bytes, &["--decode-as", "tcp:8080=intermud3", "--threads", threads]);
+        records.iter().filter(|record| record["event"] == "stream_end").map(counts).collect::<Vec<_>>()
+    };
+    let one = counted("1");
+    let explained: Vec<u64> = one.iter().filter_map(|(_, bytes)| bytes["explained"].as_u64()).collect();
+    assert!(explained.iter().filter(|bytes| **bytes == packet.len() as u64).count() > 1, "{one:?}");
+    assert!(["2", "5"].iter().all(|threads| counted(threads) == one));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Adds up what is in the messages of batches: their bytes, their problems, and the notes that were left out. Threads read batches at the same time; the sums are made in the
 //! order of the batches, so that a batch can ask what was in all messages before it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::facts::StreamMap;
@@ -159,6 +159,8 @@ struct LedgerState {
     /// Batches that were ready before one that comes before them.
     early: BTreeMap<u64, BatchSums>,
     streams: SeededMap<StreamNumber, StreamSums>,
+    /// Streams that are over with a batch that is not added yet, and the number of this batch. In later batches the stream's number means another connection.
+    ends: BTreeSet<(StreamNumber, u64)>,
     totals: MessageTotals,
     /// Whether a batch will never come. Nobody waits any more then.
     over: bool,
@@ -174,6 +176,14 @@ impl Ledger {
     pub fn end(&self) {
         self.lock().over = true;
         self.moved.notify_all();
+    }
+
+    /// A stream is over, and its last record is in batch `number` or one before it. Call it before a later batch is read.
+    pub fn over(&self, number: u64, stream: StreamNumber) {
+        let mut state = self.lock();
+        if number >= state.next {
+            state.ends.insert((stream, number));
+        }
     }
 
     /// Adds the sums of batch `number`, which is complete.
@@ -195,7 +205,10 @@ impl Ledger {
 
     /// Whether a batch before `number` has the note that a stream's messages have once. Waits for these batches only until one has it.
     fn said_before(&self, number: u64, id: StreamNumber) -> bool {
-        let is_said = |state: &LedgerState| state.stream(id).once.is_said();
+        let is_said = |state: &LedgerState| {
+            let of_another = state.ends.range((id, 0)..(id, number)).next().is_some();
+            !of_another && state.stream(id).once.is_said()
+        };
         is_said(&self.wait(number, is_said))
     }
 
@@ -220,6 +233,7 @@ impl LedgerState {
     }
 
     fn add(&mut self, sums: &BatchSums) {
+        let number = self.next;
         self.next += 1;
         self.totals.problems.add_counts(sums.problems);
         for (id, more) in sums.streams.iter() {
@@ -228,6 +242,7 @@ impl LedgerState {
             stream.add(more);
             if stream.over {
                 self.streams.remove(id);
+                self.ends.remove(&(*id, number));
             }
         }
     }

@@ -57,6 +57,11 @@ impl Batch {
         self.ended.push((self.heads.len(), ended));
     }
 
+    /// Whether a stream is over whose records are in the batch.
+    pub fn has_ended(&self, stream: StreamNumber) -> bool {
+        self.ended.iter().any(|(_, ended)| ended.stream == stream)
+    }
+
     /// Adds to the bytes of streams that are over what was counted in their messages. All messages of the batch have to be [chosen](Batch::choose).
     pub fn count_ended(&mut self, counting: Counting<'_>) {
         for (_, ended) in &mut self.ended {
