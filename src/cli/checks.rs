@@ -3,6 +3,9 @@
 use crate::captured::file_name;
 use std::path::{Path, PathBuf};
 
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches};
+
 use super::args::{Cli, Command, KeysCommand, ReadArgs, TablesCommand, TimeWord};
 use super::error::CliError;
 use super::files;
@@ -74,6 +77,32 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
         no_command_among(&read.captures)?;
     }
     Ok(())
+}
+
+/// Finds an option that was typed before a command, which reads only what comes after its name. Returns what is wrong. Options of all commands may come before or after it.
+pub(super) fn typed_too_early(known: &clap::Command, matches: &ArgMatches) -> Option<String> {
+    let (mut names, mut command, mut own) = (Vec::new(), known, matches);
+    while let Some((name, within)) = own.subcommand() {
+        names.push(name);
+        (command, own) = (command.find_subcommand(name)?, within);
+    }
+    if names.is_empty() {
+        return None;
+    }
+    let typed = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let early = known.get_arguments().filter(|arg| !arg.is_global_set()).find(typed)?;
+    let name = names.join(" ");
+    let option = match (early.get_long(), early.get_short()) {
+        (Some(long), _) => format!("--{long}"),
+        (None, Some(short)) => format!("-{short}"),
+        (None, None) => return Some(format!("`{name}` is a command and comes first: moulsniff {name} ...")),
+    };
+    let taken =
+        command.get_arguments().any(|arg| arg.get_id() == early.get_id()) && has_use(&name, early.get_id().as_str());
+    Some(match taken {
+        true => format!("{option} has to come after the command: moulsniff {name} {option} ..."),
+        false => format!("{option} does nothing with `{name}`"),
+    })
 }
 
 impl Cli {

@@ -37,6 +37,7 @@ use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::run::list_interfaces;
@@ -79,7 +80,7 @@ fn end(status: Status) -> u8 {
 
 /// What clap has to print: help and version onto standard output; what was typed wrong as one line.
 fn help_or_mistake(error: &clap::Error) -> Result<Status, CliError> {
-    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return Err(CliError::Typed(no_command(&error.render().to_string())));
     }
     if error.use_stderr() {
@@ -150,16 +151,18 @@ fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> 
     let matches = match known.try_get_matches_from_mut(&typed) {
         // What only help needs takes as long as reading the command line.
         Err(error) if shows_help(&error) => command().try_get_matches_from(&typed)?,
-        Err(error) if error.kind() == clap::error::ErrorKind::DisplayVersion => return Err(error),
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => return Err(error),
         // An option may be one of another command.
         Err(_) => Cli::command().try_get_matches_from(&typed)?,
         Ok(matches) => matches,
     };
-    Cli::from_arg_matches(&matches)
+    match checks::typed_too_early(&known, &matches) {
+        Some(text) => Err(clap::Error::raw(ErrorKind::ArgumentConflict, text)),
+        None => Cli::from_arg_matches(&matches),
+    }
 }
 
 fn shows_help(error: &clap::Error) -> bool {
-    use clap::error::ErrorKind;
     matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
 }
 

@@ -30,6 +30,24 @@ fn mistake(words: &[&str], what: &str) {
 }
 
 #[test]
+fn an_option_of_a_command_comes_after_its_name() {
+    let after = |option: &str, command: &str| {
+        format!("{option} has to come after the command: moulsniff {command} {option} ...")
+    };
+    mistake(&["--strict", "stats", GATE], &after("--strict", "stats"));
+    mistake(&["-c", "1", "stats", GATE], &after("-c", "stats"));
+    mistake(&["-Y", "stats", "stats", GATE], &after("--filter", "stats"));
+    mistake(&["--pseudonyms", "never-made", "export", "chat", GATE], &after("--pseudonyms", "export chat"));
+    mistake(&["--oneline", "stats", GATE], "--oneline does nothing with `stats`");
+    mistake(&["--strict", "split", GATE, "--into", "2", "-o", "never-made"], "--strict does nothing with `split`");
+    mistake(&["-t", "local", "schema"], "--time does nothing with `schema`");
+    assert!(!std::path::Path::new("never-made").exists());
+    // Options of all commands may come before it.
+    let (status, early, _) = run(&["--keys", KEYS, "--json", "-q", "stats", GATE]);
+    assert_eq!((status, early), (Some(0), run(&["stats", GATE, "--keys", KEYS, "--json", "-q"]).1));
+}
+
+#[test]
 fn an_option_that_does_nothing_where_it_was_typed_is_a_mistake() {
     mistake(&[GATE, "--spans"], "--spans belongs to --json");
     mistake(&[GATE, "--json", "--columns", "record"], "different outputs");
