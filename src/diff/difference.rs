@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::bounds::DiffBounds;
-use super::compare::{Comparison, Finding, LostMessages, PairFindings, scope};
+use super::compare::{Comparison, Finding, LostMessages, PairFindings, UnreadBytes, scope};
 use super::detail::{ALLOCATION, DetailMessage, DetailStore};
 use super::detail_lines::{FieldComparer, FieldLine};
-use super::digest::{CaptureDigest, MessageDigest, NO_PEER};
+use super::digest::{CaptureDigest, LossCause, MessageDigest, NO_PEER};
 use super::renaming::{Naming, Said};
 
 /// What differs.
@@ -26,11 +26,13 @@ pub enum DifferenceKind {
     Refused,
     /// The time until a reply.
     Latency,
+    /// How many bytes of a direction are not understood, or not opened by any key.
+    Unread,
 }
 
 impl DifferenceKind {
     /// All of them, in the order in which they are counted.
-    pub const ALL: [DifferenceKind; 7] = [
+    pub const ALL: [DifferenceKind; 8] = [
         DifferenceKind::OnlyA,
         DifferenceKind::OnlyB,
         DifferenceKind::Value,
@@ -38,6 +40,7 @@ impl DifferenceKind {
         DifferenceKind::Order,
         DifferenceKind::Refused,
         DifferenceKind::Latency,
+        DifferenceKind::Unread,
     ];
 
     /// The word in the JSON.
@@ -50,6 +53,7 @@ impl DifferenceKind {
             DifferenceKind::Order => "order",
             DifferenceKind::Refused => "refused",
             DifferenceKind::Latency => "latency",
+            DifferenceKind::Unread => "unread",
         }
     }
 }
@@ -124,7 +128,7 @@ pub struct Section {
     /// What differs.
     pub differences: Vec<Difference>,
     /// Differences of each kind that are only counted, because there are too many.
-    pub(super) not_told: [u64; 7],
+    pub(super) not_told: [u64; 8],
     pub(super) lost: Vec<LostMessages>,
     /// Messages that are the same.
     pub same: u64,
@@ -136,9 +140,15 @@ pub struct DifferenceSum {
     /// Pairs of messages that are the same.
     pub same: u64,
     /// Differences of each kind, in the order of [`DifferenceKind::ALL`].
-    pub kinds: [u64; 7],
+    pub kinds: [u64; 8],
     /// Messages that fell into gaps of the first capture, and of the second one.
     pub lost: [u64; 2],
+    /// The same for messages that fell into bytes which were captured and could not be read.
+    pub unread_messages: [u64; 2],
+    /// Bytes of each capture that could not be read.
+    pub unread_bytes: [u64; 2],
+    /// Messages of each capture that were sent again, and are not compared.
+    pub sent_again: [u64; 2],
     /// Pairs of numbers that were seen once in each capture, differ, and were taken for renamed.
     pub renamed_once: u64,
     /// Messages of each capture that were not compared, because its memory was used up.
@@ -151,7 +161,11 @@ impl DifferenceSum {
     /// The sum of some sections.
     pub fn new(sections: &[Section], comparison: &Comparison<'_>) -> DifferenceSum {
         let not_compared = [comparison.a.beyond, comparison.b.beyond];
-        let mut sum = DifferenceSum { not_compared, renamed_once: comparison.renamed_once, ..DifferenceSum::default() };
+        let sent_again = [comparison.a.sent_again, comparison.b.sent_again];
+        let unread_bytes = [comparison.a.unread(), comparison.b.unread()];
+        let renamed_once = comparison.renamed_once;
+        let mut sum =
+            DifferenceSum { not_compared, sent_again, unread_bytes, renamed_once, ..DifferenceSum::default() };
         for section in sections {
             sum.same += section.same;
             for field in section.differences.iter().flat_map(|difference| &difference.fields) {
@@ -163,7 +177,8 @@ impl DifferenceSum {
                 sum.not_told += more;
             }
             for lost in &section.lost {
-                sum.lost.get_mut(lost.side).into_iter().for_each(|count| *count += lost.messages);
+                let counts = if lost.unread { &mut sum.unread_messages } else { &mut sum.lost };
+                counts.get_mut(lost.side).into_iter().for_each(|count| *count += lost.messages);
             }
         }
         sum
@@ -213,7 +228,7 @@ impl<'c> Teller<'c, '_> {
             digest.sessions.get(place? as usize).map(|session| session.who.clone()).filter(|who| !who.is_empty())
         };
         let [in_a, in_b] = found.pair.sessions;
-        let mut not_told = [0; 7];
+        let mut not_told = [0; 8];
         let mut differences = Vec::new();
         for finding in &found.findings {
             if *self.left == 0 {
@@ -238,9 +253,10 @@ impl<'c> Teller<'c, '_> {
     }
 
     fn difference(&mut self, found: &PairFindings, finding: &Finding) -> Option<Difference> {
+        let (a, b) = (found.pair.a, found.pair.b);
         match *finding {
-            Finding::OnlyA(index) => self.only(0, index, found.pair.a),
-            Finding::OnlyB(index) => self.only(1, index, found.pair.b),
+            Finding::OnlyA(index) => self.only(0, index, a),
+            Finding::OnlyB(index) => self.only(1, index, b),
             Finding::Moved(at) => self.both(at, |two, _| (vec![plain(DifferenceKind::Order, two)], Vec::new())),
             Finding::Refused(at) => self.both(at, |two, _| (vec![refusal(two)], Vec::new())),
             Finding::Slower(at) => self.both(at, |two, _| (vec![slower(two)], Vec::new())),
@@ -249,6 +265,7 @@ impl<'c> Teller<'c, '_> {
                 self.told.insert(naming);
                 self.both(at, |two, teller| teller.renamed(two, [naming, known], Some(by), more))
             }
+            Finding::Unread(unread) => Some(self.unread([a, b], unread)),
             Finding::Once { at, naming } => self.both(at, |two, teller| teller.renamed(two, [naming, naming], None, 0)),
         }
     }
@@ -269,6 +286,29 @@ impl<'c> Teller<'c, '_> {
             fields: vec![field],
             lines: Vec::new(),
         })
+    }
+
+    /// Bytes of a direction that could not be read.
+    fn unread(&self, streams: [Option<u32>; 2], unread: UnreadBytes) -> Difference {
+        let of = |side: usize, digest: &CaptureDigest| {
+            let (stream, record) = (*streams.get(side)?, *unread.records.get(side)?);
+            let stream = digest.streams.get(stream? as usize)?;
+            Some(RecordOf { record: record?, transport: stream.transport.word(), stream: stream.number })
+        };
+        let (path, what) = match unread.cause {
+            LossCause::Closed => ("bytes.closed", "that no key opens"),
+            LossCause::Undecoded | LossCause::Gap => ("bytes.undecoded", "that are in no message"),
+        };
+        let info = format!("bytes of the {} {what}", unread.from.word());
+        let values = unread.bytes.map(|bytes| Some(bytes.to_string()));
+        let fields = vec![FieldDifference {
+            kind: DifferenceKind::Unread,
+            path: Some(path.to_string()),
+            values,
+            identity: None,
+        }];
+        let (a, b) = (of(0, self.comparison.a), of(1, self.comparison.b));
+        Difference { a, b, message: String::new(), info, fields, lines: Vec::new() }
     }
 
     fn both(
@@ -378,6 +418,7 @@ fn kind_of(finding: &Finding) -> DifferenceKind {
         Finding::Changed(_) | Finding::Renamed { .. } | Finding::Once { .. } => DifferenceKind::Value,
         Finding::Refused(_) => DifferenceKind::Refused,
         Finding::Slower(_) => DifferenceKind::Latency,
+        Finding::Unread(_) => DifferenceKind::Unread,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Memory is bounded ([`DiffBounds`]). Messages beyond it are counted, but not compared.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::bounds::DiffBounds;
 use super::content::{ContentHasher, ContentView, HashedMessage, IdentityMark};
@@ -52,15 +52,28 @@ pub(super) struct MessageDigest {
 /// The index of no message.
 pub(super) const NO_PEER: u32 = u32::MAX;
 
+/// Why bytes are in no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LossCause {
+    /// They were not captured.
+    Gap,
+    /// They were not understood.
+    Undecoded,
+    /// No key opens them.
+    Closed,
+}
+
 /// Bytes of a direction that are in no message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loss {
     /// How many messages of the direction came before.
     pub(super) before: u32,
-    /// Bytes that were lost, not understood or not opened.
     pub(super) bytes: u64,
+    pub(super) cause: LossCause,
     /// The record that says so.
     pub(super) record: u64,
+    /// Whether the filter keeps this record.
+    pub(super) wanted: bool,
 }
 
 /// One direction of a stream.
@@ -71,6 +84,19 @@ pub(super) struct LaneDigest {
     pub(super) losses: Vec<Loss>,
     /// Its beginning was not captured.
     pub(super) joined_late: bool,
+}
+
+impl LaneDigest {
+    /// Bytes that were captured and not understood, or not opened, and the first record that says so. What is beside a gap counts as part of it.
+    pub(super) fn unread(&self, cause: LossCause) -> (u64, Option<u64>) {
+        let gaps: HashSet<u32> =
+            self.losses.iter().filter(|loss| loss.cause == LossCause::Gap).map(|loss| loss.before).collect();
+        let beside = |loss: &&Loss| {
+            cause == LossCause::Undecoded && (gaps.contains(&loss.before) || self.joined_late && loss.before == 0)
+        };
+        let unread = self.losses.iter().filter(|loss| loss.cause == cause && loss.wanted && !beside(loss));
+        unread.fold((0, None), |(bytes, record), loss| (bytes + loss.bytes, record.or(Some(loss.record))))
+    }
 }
 
 /// One stream.
@@ -125,6 +151,12 @@ impl CaptureDigest {
 
     pub(super) fn name(&self, message: &MessageDigest) -> &str {
         self.names.get(message.name as usize).map_or("", String::as_str)
+    }
+
+    /// Bytes of all directions that were captured and could not be read.
+    pub(super) fn unread(&self) -> u64 {
+        let lanes = self.streams.iter().flat_map(|stream| &stream.lanes);
+        lanes.flat_map(|lane| [LossCause::Undecoded, LossCause::Closed].map(|cause| lane.unread(cause).0)).sum()
     }
 
     pub(super) fn marks_of(&self, message: &MessageDigest) -> &[IdentityMark] {
@@ -284,11 +316,16 @@ impl<'f> Digester<'f> {
         self.names.get(name).unwrap_or(&UNKNOWN)
     }
 
-    fn message(&mut self, record: &Record<'_>, stream: u32, view: &ContentView<'_>, message: &Message<'_>) {
-        let kept = self.filter.is_none_or(|filter| {
+    /// Whether the filter keeps a record. Call it once for each record, in their order.
+    fn keeps(&mut self, record: &Record<'_>) -> bool {
+        self.filter.is_none_or(|filter| {
             let names = if filter.wants_names() { self.names_seen.next(record) } else { Annotations::default() };
             filter.keeps(record, names)
-        });
+        })
+    }
+
+    fn message(&mut self, record: &Record<'_>, stream: u32, view: &ContentView<'_>, message: &Message<'_>) {
+        let kept = self.keeps(record);
         let &NameFacts { place, hash, may_refuse, ignored } = self.name(message.name.raw(), view.tables);
         let wanted = kept && !ignored;
         if view.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain && link.node == 0) {
@@ -346,14 +383,24 @@ impl<'f> Digester<'f> {
 
     fn event(&mut self, record: &Record<'_>, stream: u32, event: &Event) {
         let counts = event.counts();
-        let bytes = counts.lost + counts.undecoded;
         let begins = matches!(event.kind, EventKind::Resync { passed_over } if event.offset == Some(passed_over));
         let Some(lane) = self.lane(stream, record.from) else { return };
         if begins && lane.messages.is_empty() && lane.losses.is_empty() {
             lane.joined_late = true;
         }
-        if bytes > 0 {
-            lane.losses.push(Loss { before: lane.messages.len() as u32, bytes, record: record.number });
+        self.lose(record, stream, LossCause::Gap, counts.lost);
+        self.lose(record, stream, LossCause::Undecoded, counts.undecoded);
+    }
+
+    /// Bytes that are in no message, as `record` says.
+    fn lose(&mut self, record: &Record<'_>, stream: u32, cause: LossCause, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let wanted = self.keeps(record);
+        if let Some(lane) = self.lane(stream, record.from) {
+            let before = lane.messages.len() as u32;
+            lane.losses.push(Loss { before, bytes, cause, record: record.number, wanted });
         }
     }
 }
@@ -379,10 +426,7 @@ impl Output for Digester<'_> {
             }
             Body::Event(event) => self.event(record, stream, event),
             Body::StreamEnd { counts, .. } => {
-                let (closed, number) = (counts.closed, record.number);
-                if let Some(lane) = self.lane(stream, record.from).filter(|_| closed > 0) {
-                    lane.losses.push(Loss { before: lane.messages.len() as u32, bytes: closed, record: number });
-                }
+                self.lose(record, stream, LossCause::Closed, counts.closed);
             }
         }
     }

@@ -79,15 +79,16 @@ impl Slide<'_> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-    use super::super::digest::{CaptureDigest, LaneDigest, Loss};
+    use super::super::digest::{CaptureDigest, LaneDigest, Loss, LossCause};
     use super::*;
 
     #[test]
     fn of_equal_messages_the_one_at_the_loss_is_missing() {
         let digest = CaptureDigest::default();
+        let gap = |before| Loss { before, bytes: 9, cause: LossCause::Gap, record: 1, wanted: true };
         let lane = |count: u32, loss: Option<u32>| LaneDigest {
             messages: (0..count).collect(),
-            losses: loss.into_iter().map(|before| Loss { before, bytes: 9, record: 1 }).collect(),
+            losses: loss.into_iter().map(gap).collect(),
             joined_late: false,
         };
         let (whole, cut) = (lane(4, None), lane(3, Some(1)));

@@ -74,9 +74,14 @@ pub fn sum_json(sum: &DifferenceSum) -> String {
     if let Some(all) = all.as_object_mut().filter(|_| sum.not_told > 0) {
         all.insert("not_told".into(), sum.not_told.into());
     }
-    let [beyond_a, beyond_b] = sum.not_compared;
-    if let Some(all) = all.as_object_mut().filter(|_| beyond_a + beyond_b > 0) {
-        all.insert("not_compared".into(), json!({"a": beyond_a, "b": beyond_b}));
+    let pairs = [
+        ("unread_messages", sum.unread_messages),
+        ("unread_bytes", sum.unread_bytes),
+        ("sent_again", sum.sent_again),
+        ("not_compared", sum.not_compared),
+    ];
+    for (key, [a, b]) in pairs.into_iter().filter(|(_, counts)| counts.iter().any(|count| *count > 0)) {
+        all.as_object_mut().into_iter().for_each(|all| drop(all.insert(key.into(), json!({"a": a, "b": b}))));
     }
     format!("{}\n", one_line(&all))
 }

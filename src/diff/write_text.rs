@@ -66,6 +66,19 @@ pub fn summary_text(sum: &DifferenceSum, style: &DiffStyle, out: &mut String) {
     for (n, name) in [(lost_a, 'A'), (lost_b, 'B')].into_iter().filter(|(n, _)| *n > 0) {
         let _ = write!(out, "; {} lost in {name}", counted(n, "message"));
     }
+    let [unread_a, unread_b] = sum.unread_messages;
+    for (n, name) in [(unread_a, 'A'), (unread_b, 'B')].into_iter().filter(|(n, _)| *n > 0) {
+        let _ = write!(out, "; {} unread in {name}", counted(n, "message"));
+    }
+    let [bytes_a, bytes_b] = sum.unread_bytes;
+    if bytes_a + bytes_b > 0 {
+        let _ = write!(out, "; {} of A and {bytes_b} of B could not be read", counted(bytes_a, "byte"));
+    }
+    match sum.sent_again {
+        [0, 0] => {}
+        [a, b] if a == b => drop(write!(out, "; {} sent again in each, not compared", counted(a, "message"))),
+        [a, b] => drop(write!(out, "; {} sent again in A and {b} in B, not compared", counted(a, "message"))),
+    }
     if sum.renamed_once > 0 {
         let n = sum.renamed_once;
         let _ = write!(out, "; {} seen once, taken for renamed", counted(n, "number"));
@@ -90,6 +103,7 @@ fn kind_text(kind: DifferenceKind, n: u64) -> String {
         DifferenceKind::Order => format!("{n} in another order"),
         DifferenceKind::Refused => format!("{n} refused in one of them"),
         DifferenceKind::Latency => format!("{n} slower in B"),
+        DifferenceKind::Unread => format!("{n} in what can be read"),
     }
 }
 
@@ -127,6 +141,11 @@ pub fn section_text(section: &Section, session: &mut String, style: &DiffStyle, 
         let (own, other) = if lost.side == 0 { ('A', 'B') } else { ('B', 'A') };
         let text = match lost.bytes {
             0 => format!("{} of {other} came before {own} began", counted(lost.messages, "message")),
+            bytes if lost.unread => format!(
+                "{} of {other} fell into what could not be read in {own} ({bytes} bytes, record {})",
+                counted(lost.messages, "message"),
+                lost.record
+            ),
             bytes => format!(
                 "{} of {other} fell into what {own} lost ({bytes} bytes, record {})",
                 counted(lost.messages, "message"),
@@ -158,7 +177,7 @@ fn heading(section: &Section, session: &mut String, style: &DiffStyle, out: &mut
 
 /// What differences that are folded have in common.
 fn sort_of(difference: &Difference) -> String {
-    let mut key = difference.message.clone();
+    let mut key = if difference.message.is_empty() { difference.info.clone() } else { difference.message.clone() };
     for field in &difference.fields {
         let _ = write!(key, " {}", field.kind.word());
         let mut digits = false;
@@ -181,6 +200,9 @@ fn difference_text(difference: &Difference, style: &DiffStyle, out: &mut String)
     let name = style.strong(&escape(&difference.message));
     let info = style.dim(&cut(&escape(&difference.info)));
     let (a, b) = (number(&difference.a), number(&difference.b));
+    if difference.fields.iter().any(|field| field.kind == DifferenceKind::Unread) {
+        return unread_text(difference, style, out);
+    }
     let _ = match (difference.a, difference.b) {
         (Some(_), None) => writeln!(out, "    {} {name}  {a}  {info}", style.painted(0, "- only in A")),
         (None, Some(_)) => writeln!(out, "    {} {name}  {b}  {info}", style.painted(1, "+ only in B")),
@@ -194,13 +216,24 @@ fn difference_text(difference: &Difference, style: &DiffStyle, out: &mut String)
     }
 }
 
+/// How many bytes of a direction could not be read.
+fn unread_text(difference: &Difference, style: &DiffStyle, out: &mut String) {
+    let record = |of: &Option<RecordOf>| of.map_or(String::new(), |of| format!(", from record {} on", of.record));
+    for field in &difference.fields {
+        let [a, b] = field.values.each_ref().map(|value| value.as_deref().unwrap_or("0"));
+        let a = style.painted(0, &format!("{a} in A{}", record(&difference.a)));
+        let b = style.painted(1, &format!("{b} in B{}", record(&difference.b)));
+        let _ = writeln!(out, "    {}: {a}; {b}", style.strong(&escape(&difference.info)));
+    }
+}
+
 /// What is said of a difference in words, beside its field.
 fn field_text(field: &FieldDifference, difference: &Difference, style: &DiffStyle, out: &mut String) {
     let indent = "      ";
     let [a, b] = field.values.clone().map(|value| value.map_or("nothing".to_string(), |value| value_text(&value)));
     let path = escape(field.path.as_deref().unwrap_or_default());
     let _ = match field.kind {
-        DifferenceKind::OnlyA | DifferenceKind::OnlyB => Ok(()),
+        DifferenceKind::OnlyA | DifferenceKind::OnlyB | DifferenceKind::Unread => Ok(()),
         DifferenceKind::Order => writeln!(out, "{indent}is at another place among the messages of its direction"),
         DifferenceKind::Latency => {
             writeln!(out, "{indent}answered after {} ms, and after {} ms", style.painted(0, &a), style.painted(1, &b))
@@ -306,13 +339,10 @@ pub fn difference_line(section: &Section, difference: &Difference, style: &DiffS
         (None, None) => (name_a, 0),
     };
     for field in &difference.fields {
-        let _ = write!(
-            out,
-            "{name}:{record}: {}: {} {}",
-            field.kind.word(),
-            escape(&section.service),
-            escape(&difference.message)
-        );
+        let _ = write!(out, "{name}:{record}: {}: {}", field.kind.word(), escape(&section.service));
+        if !difference.message.is_empty() {
+            let _ = write!(out, " {}", escape(&difference.message));
+        }
         if let Some(path) = &field.path {
             let [a, b] = field.values.clone().map(|value| value.map_or("nothing".into(), |value| value_text(&value)));
             let _ = write!(out, " {}: {a} -> {b}", escape(path));

@@ -23,7 +23,7 @@ fn run(args: &[&str]) -> (String, String, i32) {
 }
 
 /// The objects of `--json` without the last one, and the last one.
-fn compared(a: &str, b: &str, more: &[&str]) -> (Vec<Value>, Value) {
+pub fn compared(a: &str, b: &str, more: &[&str]) -> (Vec<Value>, Value) {
     let (out, said, status) = run(&[&[a, b, "--json", "--quiet"], more].concat());
     let mut lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let sum = lines.pop().unwrap_or_else(|| panic!("{said}"));
@@ -35,18 +35,18 @@ fn compared(a: &str, b: &str, more: &[&str]) -> (Vec<Value>, Value) {
 
 /// One message of a capture whose plaintext is what was sent.
 #[derive(Clone)]
-struct Sent {
-    stream: u64,
-    client: bool,
-    name: String,
+pub struct Sent {
+    pub stream: u64,
+    pub client: bool,
+    pub name: String,
     fields: Value,
-    bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// Milliseconds that pass before it.
     wait: u32,
 }
 
 /// The messages of [`CLEAR`], in order, without the file server's.
-fn messages() -> Vec<Sent> {
+pub fn messages() -> Vec<Sent> {
     let folder = folder("follow");
     let mut program = crate::common::program();
     let follow = ["follow", "--all", "--raw", "--quiet", CLEAR, "-o"];
@@ -70,7 +70,7 @@ fn messages() -> Vec<Sent> {
 }
 
 /// A folder of this test's own.
-fn folder(name: &str) -> PathBuf {
+pub fn folder(name: &str) -> PathBuf {
     let number = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("diff-{name}-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&path).unwrap();
@@ -78,7 +78,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// A capture of these messages, as they are named by their places, and each piece of at most `most` bytes a segment of its own.
-fn capture(name: &str, messages: &[Sent], most: usize) -> String {
+pub fn capture(name: &str, messages: &[Sent], most: usize) -> String {
     let mut made = Made::new();
     let server: End = end(1, 14617);
     let mut next: BTreeMap<(u64, bool), u32> = BTreeMap::new();
@@ -102,7 +102,7 @@ fn capture(name: &str, messages: &[Sent], most: usize) -> String {
 }
 
 /// Compares the messages with what `change` makes of them.
-fn changed(name: &str, more: &[&str], change: impl FnOnce(&mut Vec<Sent>)) -> Vec<Value> {
+pub fn changed(name: &str, more: &[&str], change: impl FnOnce(&mut Vec<Sent>)) -> Vec<Value> {
     let mut all = messages();
     let a = capture(&format!("{name}-a"), &all, 1400);
     change(&mut all);
@@ -116,7 +116,7 @@ fn changed(name: &str, more: &[&str], change: impl FnOnce(&mut Vec<Sent>)) -> Ve
     found
 }
 
-fn place(all: &[Sent], name: &str, fits: impl Fn(&Value) -> bool) -> usize {
+pub fn place(all: &[Sent], name: &str, fits: impl Fn(&Value) -> bool) -> usize {
     all.iter().position(|sent| sent.name == name && fits(&sent.fields)).unwrap_or_else(|| panic!("no such {name}"))
 }
 

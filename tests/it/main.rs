@@ -14,6 +14,7 @@ mod cut;
 mod cut_worlds;
 mod damaged;
 mod diff;
+mod diff_unread;
 mod export_chat;
 mod export_files;
 mod export_vault;

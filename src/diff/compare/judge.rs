@@ -4,13 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::align::{LaneMatches, StreamScope};
 use super::super::content::IdentityMark;
-use super::super::digest::{Loss, MessageDigest};
+use super::super::digest::{Loss, LossCause, MessageDigest};
 use super::super::lane::LaneView;
 use super::super::lcs::{Match, holes};
 use super::super::pairing::StreamPair;
 use super::super::renaming::{MarkParts, Naming, NamingVerdict, Said, Scope};
 use super::once::SeenOnce;
-use super::{CompareOptions, Finding, LostMessages, PairFindings, PairMatches, Work, said};
+use super::{CompareOptions, Finding, LostMessages, PairFindings, PairMatches, UnreadBytes, Work, said};
+use crate::session::Side;
 
 /// A reply is never called slower if it is later by less than this, in nanoseconds.
 const SLOWER_BY: i64 = 5_000_000;
@@ -38,6 +39,8 @@ impl Judge<'_, '_> {
         for (side, matches) in lanes.iter().enumerate() {
             let views = self.work.lanes(pair, side);
             self.lane(&views, matches, &mut out);
+            let from = if side == 0 { Side::Client } else { Side::Server };
+            out.findings.extend(unread(from, &views));
         }
         self.sort(&mut out.findings);
         out
@@ -50,7 +53,7 @@ impl Judge<'_, '_> {
         let mut keyed: Vec<(u32, Finding)> = Vec::new();
         for finding in findings.drain(..) {
             last = match finding {
-                Finding::OnlyB(_) => last,
+                Finding::OnlyB(_) | Finding::Unread(_) => last,
                 Finding::OnlyA(a) => a,
                 Finding::Moved(at)
                 | Finding::Changed(at)
@@ -126,7 +129,8 @@ impl Judge<'_, '_> {
         let side = usize::from(!std::ptr::eq(other.digest, self.work.a));
         let wanted = |at: &&u32| own.get(**at).is_some_and(|message| message.wanted);
         let messages = (only.iter().filter(wanted).count() - kept.iter().filter(wanted).count()) as u64;
-        out.lost.push(LostMessages { side, messages, record, bytes });
+        let unread = !late && losses.iter().all(|loss| loss.cause != LossCause::Gap);
+        out.lost.push(LostMessages { side, messages, record, bytes, unread });
         kept
     }
 
@@ -156,7 +160,11 @@ impl Judge<'_, '_> {
             out.findings.push(Finding::Changed(at));
         } else {
             fits = self.names(at, left, right, out);
-            out.findings.extend(self.once.at(at).iter().map(|naming| Finding::Once { at, naming: *naming }));
+            // A number may stand for things of several kinds, of which one contradicts what other messages say.
+            let told: Vec<[u64; 2]> =
+                out.findings.get(before..).unwrap_or_default().iter().filter_map(renamed).collect();
+            let once = self.once.at(at).iter().filter(|naming| !told.contains(&[naming.a, naming.b]));
+            out.findings.extend(once.map(|naming| Finding::Once { at, naming: *naming }));
         }
         if self.is_slower(left, right) {
             out.findings.push(Finding::Slower(at));
@@ -201,4 +209,22 @@ impl Judge<'_, '_> {
         both && right.elapsed as f64 > left.elapsed as f64 * factor
             && right.elapsed.saturating_sub(left.elapsed) > SLOWER_BY
     }
+}
+
+/// The numbers in a contradiction.
+fn renamed(finding: &Finding) -> Option<[u64; 2]> {
+    match finding {
+        Finding::Renamed { naming, .. } => Some([naming.a, naming.b]),
+        _ => None,
+    }
+}
+
+/// Bytes of a direction that could not be read, where one capture has more of them.
+fn unread(from: Side, views: &[LaneView<'_>; 2]) -> impl Iterator<Item = Finding> {
+    [LossCause::Undecoded, LossCause::Closed].into_iter().filter_map(move |cause| {
+        let unread = views.each_ref().map(|view| view.lane.unread(cause));
+        let (bytes, records) = (unread.map(|(bytes, _)| bytes), unread.map(|(_, record)| record));
+        let [a, b] = bytes;
+        (a != b).then_some(Finding::Unread(UnreadBytes { from, cause, bytes, records }))
+    })
 }

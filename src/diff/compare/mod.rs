@@ -6,11 +6,12 @@ mod once;
 use std::collections::{HashMap, HashSet};
 
 use super::align::{Hints, LaneMatches, StreamScope, align};
-use super::digest::{CaptureDigest, LaneDigest, MessageDigest, NO_PEER};
+use super::digest::{CaptureDigest, LaneDigest, LossCause, MessageDigest, NO_PEER};
 use super::lane::{LaneView, exact_key};
 use super::lcs::Match;
 use super::pairing::{StreamPair, pair_streams};
 use super::renaming::{Ballot, MarkParts, Naming, NamingVerdict, Renaming, Said, Scope, match_sets};
+use crate::session::Side;
 use judge::Judge;
 use once::seen_once;
 
@@ -59,17 +60,30 @@ pub(super) enum Finding {
     },
     /// A reply came later.
     Slower(Said),
+    /// One capture has more bytes in a direction that are not understood or not opened.
+    Unread(UnreadBytes),
 }
 
-/// Messages that fell into gaps of the other capture.
+/// Bytes of a direction of both captures that could not be read, and the first record in each that says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct UnreadBytes {
+    pub(super) from: Side,
+    pub(super) cause: LossCause,
+    pub(super) bytes: [u64; 2],
+    pub(super) records: [Option<u64>; 2],
+}
+
+/// Messages that fell into gaps of the other capture, or into bytes that could not be read there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LostMessages {
-    /// 0 if the first capture has the gap.
+    /// 0 if the first capture lacks them.
     pub(super) side: usize,
     pub(super) messages: u64,
     /// The record that says what was lost, and its bytes.
     pub(super) record: u64,
     pub(super) bytes: u64,
+    /// Whether all these bytes were captured.
+    pub(super) unread: bool,
 }
 
 /// Two streams, and their differences.
@@ -138,6 +152,7 @@ impl<'d> Comparison<'d> {
                 | Finding::Slower(at)
                 | Finding::Once { at, .. }
                 | Finding::Renamed { at, .. } => (Some(at.a), Some(at.b)),
+                Finding::Unread(_) => (None, None),
             };
             a.extend(left.and_then(|index| record(self.a, index)));
             b.extend(right.and_then(|index| record(self.b, index)));

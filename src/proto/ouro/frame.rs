@@ -19,6 +19,7 @@ pub struct FrameTables {
     body: Sym,
     payload: Sym,
     fragments: Sym,
+    record_number: TypeRef,
     ciphertext: Sym,
 }
 
@@ -151,6 +152,7 @@ impl FrameTables {
             payload: tables.sym("payload")?,
             fragments: tables.sym("fragments")?,
             ciphertext: tables.sym("ciphertext")?,
+            record_number: tables.type_named("RecordNumber")?,
         })
     }
 
@@ -280,7 +282,7 @@ impl FrameTables {
             let kind = if u32::try_from(*record).is_ok() { Kind::Unsigned } else { Kind::Unsigned64 };
             let node = self.node(run, cursor, NodeShape::new(Sym::ELEMENT, kind), 0);
             if let Some(node) = run.tree.get_mut(node) {
-                node.value = *record;
+                (node.value, node.ty) = (*record, self.record_number);
             }
         }
         run.tree.close(list, cursor.pos());
