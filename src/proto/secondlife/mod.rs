@@ -4,6 +4,7 @@
 
 mod circuit;
 mod datagram;
+mod embedded;
 mod layer;
 mod meanings;
 mod natives;

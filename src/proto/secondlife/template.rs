@@ -1,14 +1,13 @@
 //! A grid's own message template (`message_template.msg`, version 2.0) as table text.
 //!
 //! It knows the template's syntax and the table language's. The result is compiled like any other table and replaces the
-//! embedded messages of the same number. A field keeps its structure from the embedded tables if it is still read from
-//! the same bytes.
+//! embedded messages of the same number. A message that has the blocks and fields of the embedded one is left out, so the
+//! embedded one stays with all that is known of it. In another message, a field keeps its structure from the embedded
+//! tables if it is still read from the same bytes.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::SecondLife;
-use crate::proto::Protocol;
+use super::embedded::{FieldTypes, MessageShape};
 use crate::table::{TableError, TableSource};
 
 /// Whether a text is a message template: its first words behind comments are `version 2.0`.
@@ -25,6 +24,7 @@ pub fn to_source(name: &str, text: &str) -> Result<TableSource, TableError> {
         words: words(text),
         at: 0,
         known: FieldTypes::embedded(),
+        shape: MessageShape::default(),
         out: String::from("protocol secondlife\n"),
     };
     reader.file()?;
@@ -60,6 +60,8 @@ struct TemplateReader<'a> {
     words: Vec<(usize, &'a str)>,
     at: usize,
     known: FieldTypes,
+    /// The current message's blocks and fields.
+    shape: MessageShape,
     out: String,
 }
 
@@ -91,13 +93,18 @@ impl<'a> TemplateReader<'a> {
         while !matches!(self.peek(), Some("{" | "}") | None) {
             self.at += 1; // Trusted, Zerocoded, Deprecated …: nothing that changes how it is read
         }
-        let marks = self.known.marks.get(name).map_or("", String::as_str);
+        let before = self.out.len();
+        self.shape.begin_new(range, number);
+        let marks = self.known.marks(name);
         let _ = writeln!(self.out, "\nmessage circuit both {range} {number} {name}{marks} {{");
         while self.peek() == Some("{") {
             self.block(name)?;
         }
         self.need("}")?;
         self.out.push_str("}\n");
+        if self.known.has(name, &self.shape) {
+            self.out.truncate(before);
+        }
         Ok(())
     }
 
@@ -111,6 +118,7 @@ impl<'a> TemplateReader<'a> {
             _ => return self.wrong(1, "Single, Multiple or Variable"),
         };
         let _ = writeln!(self.out, "    {name}: {{");
+        self.shape.block(name, &repeat);
         while self.peek() == Some("{") {
             self.field(message, name)?;
         }
@@ -138,7 +146,9 @@ impl<'a> TemplateReader<'a> {
         self.need("}")?;
         // With a session's ID, anyone can act as the agent.
         let secret = if name == "SessionID" { " secret" } else { "" };
-        let _ = match self.known.field(message, block, name, &wire) {
+        let known = self.known.field(message, block, name, &wire);
+        self.shape.field(name, known.is_some());
+        let _ = match known {
             Some(ty) => writeln!(self.out, "        {name}: {ty}"),
             None => writeln!(self.out, "        {name}: {wire}{secret}"),
         };
@@ -223,93 +233,10 @@ fn scalar(word: &str) -> Option<&'static str> {
     })
 }
 
-/// What the embedded tables say of fields, by `Owner.Block.Field`. The owner is a message or a structure. The fields of
-/// a structure itself have no block.
-#[derive(Default)]
-struct FieldTypes {
-    fields: HashMap<String, String>,
-    /// Structures that messages extend.
-    parents: HashMap<String, String>,
-    /// Integer types of enums and flags.
-    bases: HashMap<String, String>,
-    /// The words behind message names, except the structure that they extend: what they answer, whether they refuse.
-    marks: HashMap<String, String>,
-}
-
-impl FieldTypes {
-    /// Reads the embedded tables line by line: they have one field a line, and indent by four blanks a level.
-    fn embedded() -> FieldTypes {
-        let mut known = FieldTypes::default();
-        for source in SecondLife.sources() {
-            let (mut owner, mut block) = ("", "");
-            for line in source.text.lines() {
-                let words: Vec<&str> = line.split_whitespace().collect();
-                match words.as_slice() {
-                    ["message", _, _, _, _, name, rest @ ..] => {
-                        owner = name;
-                        known.heading(name, rest);
-                    }
-                    ["struct", name, "{"] => (owner, block) = (name, ""),
-                    ["enum" | "flags", name, ":", base, "{"] => {
-                        known.bases.insert((*name).into(), (*base).into());
-                    }
-                    [name, "{"] if line.starts_with("    ") => block = name.trim_end_matches(':'),
-                    [name, _, ..] if line.starts_with("    ") && name.ends_with(':') => {
-                        let block = if line.starts_with("        ") { block } else { "" };
-                        let ty = line.split_once(": ").map_or("", |l| l.1);
-                        known.fields.insert(format!("{owner}.{block}.{}", name.trim_end_matches(':')), ty.to_string());
-                    }
-                    _ => {}
-                }
-            }
-        }
-        known
-    }
-
-    /// Keeps the words behind a message's name: the structure that it extends, and its marks.
-    fn heading(&mut self, name: &str, rest: &[&str]) {
-        let mut marks = String::new();
-        let mut words = rest.iter();
-        while let Some(word) = words.next().filter(|word| **word != "{") {
-            if *word == "extends" {
-                self.parents.extend(words.next().map(|parent| (name.to_string(), (*parent).to_string())));
-            } else {
-                marks.push(' ');
-                marks.push_str(word);
-            }
-        }
-        self.marks.insert(name.to_string(), marks);
-    }
-
-    /// The known type of a field, if it is read from the same bytes as `wire`.
-    fn field(&self, message: &str, block: &str, name: &str, wire: &str) -> Option<&str> {
-        let ty = self.declared(message, block, name)?;
-        let first = ty.split_whitespace().next().unwrap_or("");
-        let base = match first.split_once('(') {
-            Some((_, base)) => base.trim_end_matches(')'),
-            None => self.bases.get(first).map_or(first, String::as_str),
-        };
-        let text = base.strip_prefix("utf8").is_some_and(|length| wire.strip_prefix("bytes") == Some(length));
-        (base == wire || text).then_some(ty)
-    }
-
-    /// The type of a field as the tables write it: in the message, in the structure that it extends, or in the block's
-    /// type.
-    fn declared(&self, message: &str, block: &str, name: &str) -> Option<&str> {
-        let parent = self.parents.get(message).map(String::as_str);
-        let own = [Some(message), parent].into_iter().flatten();
-        if let Some(ty) = own.clone().find_map(|owner| self.fields.get(&format!("{owner}.{block}.{name}"))) {
-            return Some(ty);
-        }
-        let shared = own.clone().find_map(|owner| self.fields.get(&format!("{owner}..{block}")))?;
-        let structure = shared.split('[').next().unwrap_or("");
-        self.fields.get(&format!("{structure}..{name}")).map(String::as_str)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::SecondLife;
     use super::*;
     use crate::proto::load_tables;
 
@@ -340,6 +267,31 @@ mod tests {
     }
 
     #[test]
+    fn messages_that_are_as_ours_are_left_out() {
+        let message = |count, last| {
+            format!(
+                "version 2.0 {{ MoneyTransferRequest2 Low 9 Trusted Unencoded {{ A Single {{ B U8 }} }} }}
+                {{ ObjectExtraParams Low 99 NotTrusted Zerocoded
+                {{ AgentData Single {{ AgentID LLUUID }} {{ SessionID LLUUID }} }}
+                {{ ObjectData {count} {{ ObjectLocalID U32 }} {{ ParamType U16 }} {{ ParamInUse BOOL }} {{ ParamSize U32 }} {{ ParamData {last} }} }} }}"
+            )
+        };
+        let kept = |count, last| {
+            let text = to_source("grid.msg", &message(count, last)).unwrap().text;
+            assert!(text.contains("MoneyTransferRequest2"), "another name");
+            text.contains("ObjectExtraParams")
+        };
+        assert!(!kept("Variable", "Variable 1"));
+        let text = "version 2.0 { EstateOwnerMessage Low 260 NotTrusted Unencoded
+            { AgentData Single { AgentID LLUUID } { SessionID LLUUID } { TransactionID LLUUID } }
+            { MethodData Single { Method Variable 1 } { Invoice LLUUID } } { ParamList Variable { Parameter Variable 1 } } }";
+        assert!(!to_source("grid.msg", text).unwrap().text.contains("EstateOwnerMessage"), "a field in a choice");
+        assert!(kept("Single", "Variable 1"), "another number of blocks");
+        assert!(kept("Variable", "Variable 2"), "other bytes");
+        assert!(kept("Variable", "Variable 1 } { More U8"), "another field");
+    }
+
+    #[test]
     fn fields_are_known_through_shared_structures() {
         let known = FieldTypes::embedded();
         let session = known.field("ChatFromViewer", "AgentData", "SessionID", "uuidbe").unwrap();
@@ -351,9 +303,8 @@ mod tests {
             "of a list"
         );
         assert_eq!(known.field("RezScript", "InventoryBlock", "Type", "u32"), None, "other bytes");
-        let marks = |name: &str| known.marks.get(name).map(String::as_str);
-        assert_eq!(marks("GroupAccountSummaryReply"), Some(" answers GroupAccountSummaryRequest"));
-        assert_eq!(marks("LogoutRequest"), Some(" usually client step"), "the structure that it extends is left out");
+        assert_eq!(known.marks("GroupAccountSummaryReply"), " answers GroupAccountSummaryRequest");
+        assert_eq!(known.marks("LogoutRequest"), " usually client step", "the structure that it extends is left out");
     }
 
     #[test]
