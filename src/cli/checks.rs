@@ -7,6 +7,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 
 use super::args::{Cli, Command, KeysCommand, ReadArgs, TablesCommand, TimeWord};
+use super::captures::CaptureArgs;
 use super::error::CliError;
 use super::files;
 use super::late_args::LateArgs;
@@ -220,12 +221,12 @@ fn command_name(command: Option<&Command>) -> &'static str {
 }
 
 /// A command comes before the captures. One that is typed behind them, or misspelt, would be read as a file.
-fn no_command_among(captures: &[std::path::PathBuf]) -> Result<(), CliError> {
-    for path in captures.iter().filter(|path| !exists(path)) {
+fn no_command_among(captures: &CaptureArgs) -> Result<(), CliError> {
+    for path in captures.words().filter(|path| !exists(path)) {
         let word = path.to_string_lossy();
         if COMMANDS.contains(&word.as_ref()) {
             let rest: Vec<String> =
-                captures.iter().filter(|other| *other != path).map(|other| file_name(other)).collect();
+                captures.words().filter(|other| *other != path).map(|other| file_name(other)).collect();
             let text = format!("`{word}` is a command and comes first: moulsniff {word} {}", rest.join(" "));
             return Err(CliError::Typed(text));
         }

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder, ScopedJoinHandle};
 
 use super::args::{DiffArgs, ReadArgs};
+use super::captures::CaptureArgs;
 use super::ending::Ending;
 use super::error::{CliError, Status};
 use super::files;
@@ -88,7 +89,7 @@ fn captures(args: &DiffArgs) -> Result<[PathBuf; 2], CliError> {
     if read.interface.is_some() || read.tail.is_some() {
         return Err(CliError::Typed("diff compares two capture files: -i and --tail do nothing with it".into()));
     }
-    let all: Vec<&PathBuf> = read.captures.iter().chain(&read.read_files).collect();
+    let all: Vec<&PathBuf> = read.captures.paths().collect();
     let [a, b] = all.as_slice() else {
         return Err(CliError::Typed(format!("diff compares two captures, and here are {}", all.len())));
     };
@@ -107,10 +108,10 @@ fn captures(args: &DiffArgs) -> Result<[PathBuf; 2], CliError> {
 
 /// How one of the captures is read. Both unpack within `room`.
 fn plan(args: &DiffArgs, files: &[PathBuf; 2], side: usize, room: &UnpackRoom) -> Result<Plan, CliError> {
-    let captures = files.get(side).cloned().into_iter().collect();
+    let captures = files.get(side).cloned().map(CaptureArgs::from).unwrap_or_default();
     // Remarks on the filter are made once.
     let quiet = args.read.quiet || side > 0;
-    let read = ReadArgs { captures, read_files: Vec::new(), quiet, strict: args.read.strict, ..args.read.clone() };
+    let read = ReadArgs { captures, quiet, strict: args.read.strict, ..args.read.clone() };
     let mut plan = Plan::within(&read, room.clone())?;
     // Two lines of progress would write over each other.
     plan.reading.quiet = true;

@@ -54,10 +54,9 @@ pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
     if args.output.is_some() {
         return Err(CliError::Typed("-o DIR belongs to --all; a single stream goes to standard output".into()));
     }
-    if read.captures.is_empty() {
+    let Some(word) = read.captures.take_first_word() else {
         return Err(CliError::Typed("follow which stream? tcp:N, udp:N, or --all -o DIR".into()));
-    }
-    let word = read.captures.remove(0);
+    };
     let key = stream(&word.to_string_lossy())?;
     if read.captures.is_empty() && read.tail.is_none() && read.interface.is_none() {
         return Err(CliError::Typed(format!("no capture: moulsniff follow {} CAPTURE", file_name(&word))));

@@ -178,7 +178,7 @@ impl Output for Proved {
 
 fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result<Status, CliError> {
     readable_twice(input)?;
-    let args = ReadArgs { captures: vec![input.to_path_buf()], ..args.clone() };
+    let args = ReadArgs { captures: input.to_path_buf().into(), ..args.clone() };
     let inputs = args.inputs();
     // Before the capture is read, which may take long.
     files::create(output, Access::Owner, &inputs)?;

@@ -1,6 +1,7 @@
 //! The command line: parsing, commands and exit status.
 
 mod args;
+mod captures;
 mod checks;
 mod completions;
 mod config;

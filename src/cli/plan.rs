@@ -105,9 +105,9 @@ impl Plan {
 }
 
 fn reading(args: &ReadArgs, unpack_room: UnpackRoom) -> Result<Reading, CliError> {
-    let no_files = args.captures.is_empty() && args.read_files.is_empty();
+    let no_files = args.captures.is_empty();
     let input = match (&args.interface, &args.tail) {
-        (None, None) => FrameInput::Files(args.captures.iter().chain(&args.read_files).cloned().collect()),
+        (None, None) => FrameInput::Files(args.captures.paths().cloned().collect()),
         (None, Some(file)) if no_files => FrameInput::Growing(file.clone()),
         (Some(name), None) if no_files => {
             FrameInput::Interface(name.clone(), args.capture_filter.clone().unwrap_or_default())

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::captures::CaptureArgs;
 use super::given::ProtocolArgs;
 use super::offered::OfferedText;
 use super::size::{self, Bound};
@@ -17,12 +18,9 @@ pub(super) const TIME_HELP: &str = "Print this time before each record, in trees
 /// Reading captures.
 #[derive(Args, Debug, Clone, Default)]
 pub struct ReadArgs {
-    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is standard input
-    #[arg(value_name = "CAPTURE", required_unless_present_any = ["interface", "list_interfaces", "tail", "read_file"])]
-    pub captures: Vec<PathBuf>,
-    /// Read a capture, as CAPTURE does; for users of tshark and tcpdump
-    #[arg(short = 'r', value_name = "FILE", id = "read_file")]
-    pub read_files: Vec<PathBuf>,
+    /// What is read.
+    #[command(flatten)]
+    pub captures: CaptureArgs,
     /// Capture on an interface, such as lo or any, until Ctrl-C
     #[arg(short, long, value_name = "IFACE")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
@@ -200,7 +198,7 @@ impl ReadArgs {
     /// The same, and further files.
     pub(super) fn inputs_and(&self, more: &[PathBuf]) -> Inputs {
         let protocols: Vec<PathBuf> = self.protocols.paths().collect();
-        let captures = self.captures.iter().chain(&self.read_files).chain(&self.tail);
+        let captures = self.captures.paths().chain(&self.tail);
         let own = self.tables.iter().chain(&self.pseudonyms).chain(&self.config.path);
         let all = captures.chain(own).chain(&protocols).chain(more);
         Inputs::of(all.map(PathBuf::as_path))

@@ -30,7 +30,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         return Err(CliError::Typed("a report is made of capture files".into()));
     }
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
-    let captures = args.read.captures.iter().chain(&args.read.read_files);
+    let captures = args.read.captures.paths();
     let name = |path: &PathBuf| path.file_name().map_or("capture".into(), |name| name.to_string_lossy().into_owned());
     let mut limits = Vec::new();
     if let Some(number) = args.read.session {

@@ -51,10 +51,10 @@ impl SessionsArgs {
     /// that name.
     fn resolved(&self) -> (Option<u64>, ReadArgs) {
         let mut read = self.read.clone();
-        let first = read.captures.first().filter(|path| read.captures.len() > 1 && !path.exists());
+        let first = read.captures.words().next().filter(|path| read.captures.len() > 1 && !path.exists());
         let number = first.and_then(|path| path.to_str()?.parse().ok());
         if number.is_some() {
-            read.captures.remove(0);
+            read.captures.take_first_word();
         }
         // Every session is collected here, so that nothing is read twice for the one that is wanted.
         (read.session.take().or(number), read)

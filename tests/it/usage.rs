@@ -108,6 +108,23 @@ fn the_help_of_a_command_lists_no_option_that_does_nothing_with_it() {
 }
 
 #[test]
+fn captures_are_read_in_the_order_in_which_they_were_typed() {
+    let other = "captures/moul/golden.pcap";
+    let read = |words: &[&str]| run(&[words, &["--keys", KEYS, "--json", "-q"]].concat());
+    for command in [&[][..], &["diff"]] {
+        let all = |captures: &[&str]| read(&[command, captures].concat());
+        let expected = all(&[GATE, other]);
+        for captures in [&["-r", GATE, other][..], &[GATE, "-r", other], &["-r", GATE, "-r", other]] {
+            assert!(all(captures) == expected, "{command:?} {captures:?}");
+        }
+        assert!(all(&["-r", other, GATE]) != expected, "{command:?}");
+    }
+    assert!(read(&["sessions", "1", "-r", GATE]) == read(&["sessions", GATE, "--session", "1"]));
+    let follow = |words: &[&str]| run(&[&["follow"], words, &["--keys", KEYS, "-q"]].concat());
+    assert!(follow(&["-r", GATE, "tcp:0"]) == follow(&["tcp:0", GATE]));
+}
+
+#[test]
 fn tables_list_has_json() {
     let (status, out, _) = run(&["tables", "list", "VaultNodeFetch", "--json"]);
     assert_eq!(status, Some(0));
