@@ -43,10 +43,12 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
         ("oneline", read.oneline),
         ("time", other_time),
         ("filter", read.filter.is_some()),
+        ("count", read.count.is_some()),
     ];
     let typed = typed.into_iter().filter_map(|(option, typed)| typed.then_some(option));
     if let Some(option) = read.typed_everywhere().chain(typed).find(|option| !has_use(name, option)) {
-        return Err(CliError::Typed(format!("--{option} does nothing with `{name}`")));
+        let option = if option == "count" { "-c".into() } else { format!("--{option}") };
+        return Err(CliError::Typed(format!("{option} does nothing with `{name}`")));
     }
     if read.spans && !read.json {
         return Err(CliError::Typed("--spans belongs to --json: it does nothing without".into()));
@@ -148,7 +150,7 @@ impl Cli {
 }
 
 /// Options of all commands that read captures which do something with some of these alone.
-pub(super) const OF_SOME: [&str; 6] = ["columns", "csv", "bytes", "oneline", "time", "filter"];
+pub(super) const OF_SOME: [&str; 7] = ["columns", "csv", "bytes", "oneline", "time", "filter", "count"];
 
 /// Whether one of [`OF_SOME`], or an option that can be typed with every command, does anything with the one of this name (of several words, such as `keys check`).
 /// `option` is without its hyphens at the beginning.
@@ -173,6 +175,8 @@ pub(super) fn has_use(command: &str, option: &str) -> bool {
         "oneline" => matches!(command, PROGRAM | "diff"),
         "time" => matches!(command, PROGRAM | "config"),
         "filter" => command != "sessions",
+        // What is compared, followed or put together would end at another place in each stream.
+        "count" => !matches!(command, "diff" | "follow" | "export files"),
         "tables" => !OWN_WORDS_ALONE.contains(&command),
         "redact" => !NO_MESSAGES.contains(&command) && !OWN_WORDS_ALONE.contains(&command),
         "quiet" | "color" | "no_config" => true,

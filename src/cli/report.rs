@@ -29,7 +29,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if args.read.interface.is_some() || args.read.tail.is_some() {
         return Err(CliError::Typed("a report is made of capture files".into()));
     }
-    let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
+    let Plan { reading, setup, filter, limit, redact, ending, .. } = Plan::new(&args.read)?;
     let captures = args.read.captures.paths();
     let name = |path: &PathBuf| path.file_name().map_or("capture".into(), |name| name.to_string_lossy().into_owned());
     let mut limits = Vec::new();
@@ -38,6 +38,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     }
     if let (Some(filter), Some(used)) = (&args.read.filter, filter.as_ref().map(Filter::used)) {
         limits.push(format!("Only the records that this filter keeps: {}", written_out(filter, used)));
+    }
+    if let Some(count) = args.read.count {
+        limits.push(format!("At most the first {count} records."));
     }
     if redact {
         limits.push("Secrets are hidden: what tables mark as one is not in this file.".into());
@@ -63,6 +66,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         last_replies: LastReplies::default(),
         keys: BTreeSet::new(),
         redact,
+        left: limit,
         error: None,
     };
     let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut collector);
@@ -142,11 +146,16 @@ struct ReportOutput {
     last_replies: LastReplies,
     keys: BTreeSet<String>,
     redact: bool,
+    /// How many more records are read.
+    left: u64,
     error: Option<io::Error>,
 }
 
 impl Output for ReportOutput {
     fn record(&mut self, record: &Record<'_>) {
+        if self.left == 0 {
+            return;
+        }
         self.store.clear(KEEP);
         let range = self.names.next(record, &mut self.store);
         let names = self.store.get(range);
@@ -156,6 +165,7 @@ impl Output for ReportOutput {
         if self.error.is_some() || self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, names)) {
             return;
         }
+        self.left -= 1;
         let info = &mut self.info;
         info.clear();
         let mut refusal = None;
@@ -196,6 +206,6 @@ impl Output for ReportOutput {
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {
-        self.error.is_none()
+        self.error.is_none() && self.left > 0
     }
 }

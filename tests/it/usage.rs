@@ -60,6 +60,9 @@ fn an_option_that_does_nothing_where_it_was_typed_is_a_mistake() {
     mistake(&["follow", "tcp:0", GATE, "--json", "--spans"], "--spans does nothing with `follow`");
     mistake(&["keys", "inject", GATE, "-o", "x.pcapng", "--json"], "--json does nothing with `keys inject`");
     mistake(&["tables", "show", "plUoid", "--json"], "--json does nothing with `tables show`");
+    mistake(&["diff", GATE, GATE, "-c", "1"], "-c does nothing with `diff`");
+    mistake(&["follow", "tcp:0", GATE, "-c", "1"], "-c does nothing with `follow`");
+    mistake(&["export", "files", GATE, "-c", "1", "-o", "never-made"], "-c does nothing with `export files`");
     let out = std::env::temp_dir().join(format!("moulsniff-usage-no-use-{}", std::process::id()));
     let out = out.to_str().unwrap();
     let split = ["split", GATE, "--into", "2", "-o", out];
@@ -97,6 +100,8 @@ fn the_help_of_a_command_lists_no_option_that_does_nothing_with_it() {
         (&["stats"], "--filter", "--columns"),
         (&["sessions"], "--csv", "--filter"),
         (&["diff"], "--oneline", "--bytes"),
+        (&["diff"], "--oneline", "-c"),
+        (&["export", "vault"], "-c <N>", "--columns"),
         (&["config"], "--time", "--json"),
         (&["tables", "list"], "--tables", "--sdl"),
     ] {
@@ -122,6 +127,23 @@ fn captures_are_read_in_the_order_in_which_they_were_typed() {
     assert!(read(&["sessions", "1", "-r", GATE]) == read(&["sessions", GATE, "--session", "1"]));
     let follow = |words: &[&str]| run(&[&["follow"], words, &["--keys", KEYS, "-q"]].concat());
     assert!(follow(&["-r", GATE, "tcp:0"]) == follow(&["tcp:0", GATE]));
+}
+
+#[test]
+fn a_page_and_a_vault_have_no_more_records_than_asked_for() {
+    let dir = std::env::temp_dir().join(format!("moulsniff-usage-count-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    let size = |command: &[&str], name: &str, more: &[&str]| {
+        let out = dir.join(name);
+        let words = ["captures/moul/full_dirtsand.pcapng", "--keys", KEYS, "-q", "-o", out.to_str().unwrap()];
+        assert_eq!(run(&[command, &words, more].concat()), (Some(0), String::new(), String::new()));
+        fs::metadata(out).unwrap().len()
+    };
+    for (command, name) in [(&["report"][..], "page.html"), (&["export", "vault"], "v.json")] {
+        let [whole, much, little] = [&[][..], &["-c", "100000"], &["-c", "3"]].map(|more| size(command, name, more));
+        assert!(much.abs_diff(whole) < 200 && little < whole / 2, "{name}: {whole} {much} {little}");
+    }
+    fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]

@@ -25,12 +25,12 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
             return Err(CliError::Typed(format!("-o {name}: expected a name that ends in .json or .dot")));
         }
     };
-    let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
+    let Plan { reading, setup, filter, redact, limit, ending, .. } = Plan::new(&args.read)?;
     let run = CaptureRun::new(&reading, setup)?;
     let mut file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let json = JsonWriter::new(JsonOptions { spans: false, redact });
-    let mut collector =
-        VaultCollector { graph: Graph::default(), filter: RecordFilter::new(filter), json, text: Vec::new() };
+    let (graph, filter) = (Graph::default(), RecordFilter::new(filter));
+    let mut collector = VaultCollector { graph, filter, json, text: Vec::new(), left: limit };
     let mut outcome = run.into_output(&mut collector);
     if let Some(error) = outcome.take_error_of_nothing_read() {
         return Err(error.into());
@@ -60,13 +60,16 @@ struct VaultCollector {
     filter: RecordFilter,
     json: JsonWriter,
     text: Vec<u8>,
+    /// How many more records are read.
+    left: u64,
 }
 
 impl Output for VaultCollector {
     fn record(&mut self, record: &Record<'_>) {
-        if !self.filter.keeps(record) {
+        if self.left == 0 || !self.filter.keeps(record) {
             return;
         }
+        self.left -= 1;
         let Body::Message { message, tables, tree } = &record.body else { return };
         let VaultCollector { graph, json, text, .. } = self;
         graph.record(record, &mut |node| {
@@ -74,5 +77,9 @@ impl Output for VaultCollector {
             json.value(tables, tree, message.bytes, node, text);
             serde_json::from_slice(text).unwrap_or_else(|_| String::from_utf8_lossy(text).into())
         });
+    }
+
+    fn wants_more(&mut self, _may_block: bool) -> bool {
+        self.left > 0
     }
 }
