@@ -9,7 +9,7 @@ use std::thread::{self, Builder, ScopedJoinHandle};
 
 use super::args::{DiffArgs, ReadArgs};
 use super::captures::CaptureArgs;
-use super::ending::Ending;
+use super::ending::{Ending, refuse_mistake};
 use super::error::{CliError, Status};
 use super::files;
 use super::plan::{Plan, coloured, marks};
@@ -20,7 +20,6 @@ use crate::diff::{
     Digester, IgnoreList, Section, StreamRoom, difference_json, difference_line, differences, section_text, sum_json,
     summary_text,
 };
-use crate::filter::Filter;
 use crate::out::Paint;
 use crate::pipeline::Output;
 use crate::run::{CaptureRun, RunOutcome};
@@ -178,17 +177,9 @@ fn digest(
     let outcome = CaptureRun::new(&reading, setup)?.into_output(&mut digester);
     let gave_up = digester.gave_up();
     if !gave_up {
-        filter_verdict(filter.as_ref())?;
+        refuse_mistake(filter.as_ref())?;
     }
     Ok(DiffSide { digest: digester.finish(), outcome, gave_up })
-}
-
-/// A doubtful name that no record had was a mistake.
-fn filter_verdict(filter: Option<&Filter>) -> Result<(), CliError> {
-    match filter.map(Filter::verdict) {
-        Some(Err(doubt)) => Err(CliError::Typed(format!("filter: {doubt}"))),
-        _ => Ok(()),
-    }
 }
 
 /// Compares what was read, and prints it. Returns whether anything differs.

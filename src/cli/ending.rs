@@ -54,13 +54,34 @@ impl Ending {
         if outcome.interrupted {
             return Ok(Status::Interrupted);
         }
-        if let Some(Err(doubt)) = filter.map(Filter::verdict) {
-            return Err(CliError::Typed(format!("filter: {doubt}")));
-        }
+        refuse_mistake(filter)?;
         let bytes = summary.bytes;
         let incomplete = bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0;
         let incomplete = incomplete || summary.flow.cut > 0 || summary.left_out > 0 || summary.streams == 0;
         Ok(if self.strict && incomplete { Status::Strict } else { Status::Good })
+    }
+}
+
+/// Refuses, before a file takes its place, what the run was read for in vain: captures of which nothing could be read, or a filter that was a mistake.
+///
+/// # Errors
+/// What is wrong with them.
+pub(super) fn before_commit(outcome: &mut RunOutcome, filter: Option<&Filter>) -> Result<(), CliError> {
+    if let Some(error) = outcome.take_error_of_nothing_read() {
+        return Err(error.into());
+    }
+    // A run that was ended early may have met the name later.
+    if outcome.interrupted || outcome.error.is_some() { Ok(()) } else { refuse_mistake(filter) }
+}
+
+/// Refuses a filter with a doubtful name that no record had: the name was a mistake. To be asked before a file is replaced.
+///
+/// # Errors
+/// The first such name.
+pub(super) fn refuse_mistake(filter: Option<&Filter>) -> Result<(), CliError> {
+    match filter.map(Filter::verdict) {
+        Some(Err(doubt)) => Err(CliError::Typed(format!("filter: {doubt}"))),
+        _ => Ok(()),
     }
 }
 

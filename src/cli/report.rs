@@ -6,6 +6,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use super::args::ReportArgs;
+use super::ending::before_commit;
 use super::error::{CliError, Status};
 use super::files;
 use super::plan::Plan;
@@ -79,9 +80,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if let Some(error) = collector.error.take() {
         return Err(fail(error));
     }
-    if let Some(error) = outcome.take_error_of_nothing_read() {
-        return Err(error.into());
-    }
+    before_commit(&mut outcome, collector.filter.as_ref())?;
     let file = collector.page.finish(about).map_err(fail)?;
     file.into_inner().map_err(|e| fail(e.into_error()))?.commit().map_err(fail)?;
     if let Some(error) = outcome.error.take() {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::super::ending::before_commit;
 use super::super::error::{CliError, Status};
 use super::super::plan::Plan;
 use super::args::ExportFilesArgs;
@@ -47,9 +48,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
     if let Some(error) = error {
         return Err(fail(error));
     }
-    if let Some(error) = outcome.take_error_of_nothing_read() {
-        return Err(error.into());
-    }
+    before_commit(&mut outcome, filter.filter())?;
     lists.commit().map_err(fail)?;
     if let Some(error) = outcome.error.take() {
         return Err(error.into());

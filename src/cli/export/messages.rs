@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter};
 
+use super::super::ending::before_commit;
 use super::super::error::{CliError, Status};
 use super::super::files;
 use super::super::plan::Plan;
@@ -48,9 +49,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     if let Some(error) = packets.error.take() {
         return Err(fail(error));
     }
-    if let Some(error) = outcome.take_error_of_nothing_read() {
-        return Err(error.into());
-    }
+    before_commit(&mut outcome, packets.filter.as_ref())?;
     let file = packets.capture.into_inner().into_inner().map_err(|e| fail(e.into_error()))?;
     file.commit().map_err(fail)?;
     if let Some(error) = outcome.error.take() {

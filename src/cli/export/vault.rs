@@ -1,5 +1,6 @@
 //! `moulsniff export vault`: nodes, what they are below, and how they changed, as JSON or for Graphviz.
 
+use super::super::ending::before_commit;
 use super::super::error::{CliError, Status};
 use super::super::files;
 use super::super::plan::Plan;
@@ -32,9 +33,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
     let (graph, filter) = (Graph::default(), RecordFilter::new(filter));
     let mut collector = VaultCollector { graph, filter, json, text: Vec::new(), left: limit };
     let mut outcome = run.into_output(&mut collector);
-    if let Some(error) = outcome.take_error_of_nothing_read() {
-        return Err(error.into());
-    }
+    before_commit(&mut outcome, collector.filter.filter())?;
     let graph = &collector.graph;
     let written = if dot { write_graph_dot(graph, &mut file) } else { write_graph_json(graph, &mut file) };
     written.and_then(|()| file.commit()).map_err(|error| CliError::File(file_name(&args.output), error))?;
