@@ -100,6 +100,38 @@ pub(super) fn create(path: &Path, access: Access, inputs: &Inputs) -> Result<Out
     })
 }
 
+/// A folder for files that are written. Dropped before [`keep`](OutputFolder::keep), those folders that were made for it are removed, unless something is in them.
+pub(super) struct OutputFolder {
+    /// The folders that were not there, the innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl OutputFolder {
+    /// Makes the folder and those that it is in, where they are not there.
+    ///
+    /// # Errors
+    /// A folder cannot be made.
+    pub(super) fn create(path: &Path) -> Result<OutputFolder, CliError> {
+        let absent =
+            path.ancestors().take_while(|path| !path.as_os_str().is_empty() && path.symlink_metadata().is_err());
+        let folder = OutputFolder { made: absent.map(Path::to_path_buf).collect() };
+        std::fs::create_dir_all(path).map_err(|error| CliError::File(file_name(path), error))?;
+        Ok(folder)
+    }
+
+    /// The folder stays, even if it is empty.
+    pub(super) fn keep(mut self) {
+        self.made.clear();
+    }
+}
+
+impl Drop for OutputFolder {
+    fn drop(&mut self) {
+        // A folder with something in it is not removed.
+        let _ = self.made.iter().try_for_each(std::fs::remove_dir);
+    }
+}
+
 /// Refuses to write to a file that is read.
 ///
 /// # Errors

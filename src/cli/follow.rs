@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::{FollowArgs, FromSide, ReadArgs};
 use super::error::{CliError, Status};
-use super::files;
+use super::files::{self, OutputFolder};
 use super::plan::{Plan, marks};
 use crate::filter::RecordFilter;
 use crate::out::follow::{Follow, FollowFormat, FollowPieces, PieceWriter};
@@ -215,7 +215,7 @@ impl Output for One {
 fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> Result<Status, CliError> {
     refuse_inputs_among_streams(args, form, side, dir)?;
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
-    std::fs::create_dir_all(dir).map_err(|e| CliError::File(file_name(dir), e))?;
+    let folder = OutputFolder::create(dir)?;
     let run = CaptureRun::new(&reading, setup)?;
     let mut all = All {
         dir: dir.into(),
@@ -244,6 +244,7 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
         return Err(error.into());
     }
     let status = if stopped { Status::Interrupted } else { ending.status(&outcome, all.filter.filter())? };
+    folder.keep();
     if !ending.quiet {
         remark::say(format_args!("{} files in {}", all.files, file_name(dir)));
         let bytes = outcome.pipeline.summary().bytes;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::{ReadArgs, SplitArgs};
 use super::error::{CliError, Status};
-use super::files;
+use super::files::{self, OutputFolder};
 use crate::capture::{CaptureProblem, Source, Splitter};
 use crate::filter::HostPattern;
 use crate::flow::hosts;
@@ -22,7 +22,7 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
     let servers = networks(&args.servers)?;
     run::exit_on_signal();
     let inputs = Inputs::of(args.captures.iter().chain(&read.config.path).map(PathBuf::as_path));
-    std::fs::create_dir_all(&args.output).map_err(|e| CliError::File(file_name(&args.output), e))?;
+    let folder = OutputFolder::create(&args.output)?;
     let parts: Vec<PartFile> =
         (0..args.into).map(|number| PartFile::create(args, number, &inputs)).collect::<Result<_, _>>()?;
     let names: Vec<PathBuf> = parts.iter().map(|part| part.path.clone()).collect();
@@ -55,6 +55,7 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
         file.into_inner().map_err(|e| fail(e.into_error()))?.commit().map_err(fail)?;
         used += usize::from(frames > 0);
     }
+    folder.keep();
     if !unreadable.is_empty() {
         return Err(CliError::several(unreadable));
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::ending::before_commit;
 use super::super::error::{CliError, Status};
+use super::super::files::OutputFolder;
 use super::super::plan::Plan;
 use super::args::ExportFilesArgs;
 use super::file_index::{INDEX_COLUMNS, LISTED_COLUMNS, index_json, index_line, listed_line};
@@ -24,7 +25,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
     let fail = |error| CliError::File(file_name(&args.output), error);
     let run = CaptureRun::new(&reading, setup)?;
-    std::fs::create_dir_all(&args.output).map_err(fail)?;
+    let folder = OutputFolder::create(&args.output)?;
     let max_file = args.max_file_size as u64;
     let lists = Lists::new(&args.output, &reading.inputs, args.read.json).map_err(fail)?;
     let mut names = FileNames::new(&args.output);
@@ -50,6 +51,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
     }
     before_commit(&mut outcome, filter.filter())?;
     lists.commit().map_err(fail)?;
+    folder.keep();
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
