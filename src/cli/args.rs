@@ -189,7 +189,7 @@ pub struct FollowArgs {
     /// Write all streams, one file for each direction
     #[arg(long)]
     pub all: bool,
-    /// Write the files into this folder (with --all); files of an earlier run are replaced
+    /// Write the files into this folder (with --all); files of an earlier run are replaced, and those of other streams stay
     #[arg(short, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// The stream (unless --all), the captures, and how to read them.
@@ -287,7 +287,7 @@ pub struct SplitArgs {
     /// Write this many parts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub into: u16,
-    /// Write part-00.pcapng, part-01.pcapng and so on into this folder. It is created if necessary; existing parts are replaced
+    /// Write part-00.pcapng, part-01.pcapng and so on into this folder. It is created if necessary; existing parts are replaced, and a folder with further parts is refused
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
     /// Take these addresses or networks, separated by commas, for servers: a client's traffic with all of them stays in one part

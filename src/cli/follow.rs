@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::args::{FollowArgs, FromSide, ReadArgs};
+use super::earlier::EarlierFiles;
 use super::error::{CliError, Status};
 use super::files::{self, OutputFolder};
 use super::plan::{Plan, marks};
@@ -213,7 +214,8 @@ impl Output for One {
 }
 
 fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> Result<Status, CliError> {
-    refuse_inputs_among_streams(args, form, side, dir)?;
+    let earlier = EarlierFiles::within(dir, |name| may_be_written(name, form, side));
+    refuse_inputs_among_streams(args, form, side, dir, &earlier)?;
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
     let folder = OutputFolder::create(dir)?;
     let run = CaptureRun::new(&reading, setup)?;
@@ -227,6 +229,7 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
         open: HashMap::new(),
         pieces: FollowPieces::default(),
         done: Vec::new(),
+        earlier,
         held: 0,
         files: 0,
         error: None,
@@ -239,6 +242,10 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
     let stopped = all.commit_rest();
     if let Some(error) = all.error.take() {
         return Err(error);
+    }
+    if let Some((names, verb)) = all.earlier.told().filter(|_| !stopped && !outcome.interrupted && all.files > 0) {
+        let folder = file_name(dir);
+        remark::say_before(format!("{folder}: {names} {verb} there before; no stream of this run has such a name"));
     }
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
@@ -260,24 +267,28 @@ fn refuse_inputs_among_streams(
     form: FollowFormat,
     side: Option<Side>,
     dir: &Path,
+    earlier: &EarlierFiles,
 ) -> Result<(), CliError> {
     let inputs = args.inputs();
-    let end = file_extension(form);
-    let may_be_written = |name: &str| {
-        let mut parts = name.strip_suffix(end).and_then(|name| name.strip_suffix('.')).unwrap_or_default().split('-');
-        let (transport, number, of) = (parts.next(), parts.next(), parts.next());
-        matches!(transport, Some("tcp" | "udp"))
-            && number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-            && [Side::Client, Side::Server].iter().any(|s| side.is_none_or(|side| side == *s) && of == Some(s.word()))
-    };
-    let there = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut written =
-        there.filter(|entry| may_be_written(&entry.file_name().to_string_lossy())).map(|entry| entry.path());
-    written.try_for_each(|path| files::refuse_input(&path, &inputs))?;
+    earlier.paths(dir).try_for_each(|path| files::refuse_input(&path, &inputs))?;
     let Some((key, name)) = args.pseudonyms.as_ref().and_then(|key| Some((key, key.file_name()?))) else {
         return Ok(());
     };
-    if may_be_written(&name.to_string_lossy()) { files::refuse_future_key(key, &dir.join(name)) } else { Ok(()) }
+    if may_be_written(&name.to_string_lossy(), form, side) {
+        files::refuse_future_key(key, &dir.join(name))
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether the file of some stream has this name.
+fn may_be_written(name: &str, form: FollowFormat, side: Option<Side>) -> bool {
+    let end = file_extension(form);
+    let mut parts = name.strip_suffix(end).and_then(|name| name.strip_suffix('.')).unwrap_or_default().split('-');
+    let (transport, number, of) = (parts.next(), parts.next(), parts.next());
+    matches!(transport, Some("tcp" | "udp"))
+        && number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        && [Side::Client, Side::Server].iter().any(|s| side.is_none_or(|side| side == *s) && of == Some(s.word()))
 }
 
 /// A direction on its way into its file.
@@ -309,6 +320,8 @@ struct All {
     pieces: FollowPieces,
     /// Files whose streams are over, to be completed.
     done: Vec<(PathBuf, OutputFile)>,
+    /// Files that were there before and are not replaced so far.
+    earlier: EarlierFiles,
     held: usize,
     files: u64,
     error: Option<CliError>,
@@ -375,7 +388,10 @@ impl All {
                 continue;
             }
             match file.commit_among_many() {
-                Ok(()) => self.files += 1,
+                Ok(()) => {
+                    self.files += 1;
+                    self.earlier.replaced(&path);
+                }
                 Err(error) => self.error = Some(CliError::File(file_name(&path), error)),
             }
             last = Some(path);

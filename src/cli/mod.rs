@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod decode;
 mod diff;
+mod earlier;
 mod ending;
 mod error;
 mod export;

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use super::args::{ReadArgs, SplitArgs};
+use super::earlier::EarlierFiles;
 use super::error::{CliError, Status};
 use super::files::{self, OutputFolder};
 use crate::capture::{CaptureProblem, Source, Splitter};
@@ -22,6 +23,7 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
     let servers = networks(&args.servers)?;
     run::exit_on_signal();
     let inputs = Inputs::of(args.captures.iter().chain(&read.config.path).map(PathBuf::as_path));
+    refuse_other_parts(args)?;
     let folder = OutputFolder::create(&args.output)?;
     let parts: Vec<PartFile> =
         (0..args.into).map(|number| PartFile::create(args, number, &inputs)).collect::<Result<_, _>>()?;
@@ -80,10 +82,31 @@ struct PartFile {
 
 impl PartFile {
     fn create(args: &SplitArgs, number: u16, inputs: &Inputs) -> Result<PartFile, CliError> {
-        let width = args.into.saturating_sub(1).to_string().len().max(2);
-        let path = args.output.join(format!("part-{number:0width$}.pcapng"));
+        let path = args.output.join(part_name(args, number));
         Ok(PartFile { file: files::create(&path, Access::Usual, inputs)?, path })
     }
+}
+
+/// `part-00.pcapng`
+fn part_name(args: &SplitArgs, number: u16) -> String {
+    let width = args.into.saturating_sub(1).to_string().len().max(2);
+    format!("part-{number:0width$}.pcapng")
+}
+
+/// Refuses a folder with parts that would stay beside the new ones: whoever reads all parts would read their frames twice.
+fn refuse_other_parts(args: &SplitArgs) -> Result<(), CliError> {
+    let is_part = |name: &str| {
+        let number = name.strip_prefix("part-").and_then(|name| name.strip_suffix(".pcapng")).unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let mut earlier = EarlierFiles::within(&args.output, is_part);
+    (0..args.into).for_each(|number| earlier.replaced(Path::new(&part_name(args, number))));
+    let Some((names, _)) = earlier.told() else { return Ok(()) };
+    let folder = file_name(&args.output);
+    Err(CliError::Typed(format!(
+        "{folder}: {names} would stay beside the {} new parts; remove them, or name another folder",
+        args.into
+    )))
 }
 
 fn source(path: &Path) -> Source {
