@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::capture::{CaptureError, LiveError};
+use crate::capture::{CaptureError, CaptureProblem, LiveError};
 use crate::captured::{Escaped, escape, system_text};
 use crate::proto::SettingsError;
 use crate::run::RunError;
@@ -73,6 +73,17 @@ impl CliError {
             texts.push(format!("and {more} more"));
         }
         CliError::Unreadable(texts.join("; "))
+    }
+
+    /// Whether the reader of what is written closed it: of standard output, or of a pipe that was named as a file.
+    pub(super) fn is_closed_pipe(&self) -> bool {
+        let closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        match self {
+            CliError::BrokenPipe => true,
+            CliError::File(_, error) => closed(error),
+            CliError::Capture(error) => matches!(error.problem(), CaptureProblem::Write(error) if closed(error)),
+            CliError::Table(_) | CliError::Typed(_) | CliError::Unreadable(_) => false,
+        }
     }
 
     /// The same error, which says remarks, too.

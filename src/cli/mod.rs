@@ -64,7 +64,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
     };
     match done {
         Ok(status) => end(status),
-        Err(CliError::BrokenPipe) => end(Status::Good),
+        Err(error) if error.is_closed_pipe() => end(Status::Good),
         Err(error) => {
             // One line. Where what was typed is wrong, the remarks come again when it is mended.
             let remarks = remark::take_waiting();
