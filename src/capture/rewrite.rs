@@ -9,7 +9,10 @@ use super::bytes::Endianness;
 use super::error::{CaptureError, CaptureProblem, Fault, ReadResult};
 use super::input::Input;
 use super::pcap::Pcap;
-use super::pcapng::{BlockHeader, INTERFACE, SECRETS, SECTION, SMALLEST_SECRETS, SMALLEST_SECTION};
+use super::pcapng::{
+    BlockHeader, INTERFACE, MAX_HELD, OLD_PACKET, PACKET, SECRETS, SECTION, SIMPLE_PACKET, SMALLEST_SECRETS,
+    SMALLEST_SECTION,
+};
 use super::reader::{CaptureReader, FileFormat};
 use super::source::Source;
 use super::unpack_room::UnpackRoom;
@@ -28,11 +31,15 @@ pub struct RewriteTarget<'a> {
     out: &'a mut dyn Write,
 }
 
-/// What copying changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What was copied.
+#[derive(Debug, Default)]
 pub struct Rewritten {
+    /// How many packets there are.
+    pub packets: u64,
     /// How many blocks with secrets of these kinds were removed or replaced.
     pub removed: u64,
+    /// Where the input is cut or damaged. Everything before that has been written.
+    pub damage: Option<CaptureError>,
 }
 
 impl<'a> RewriteTarget<'a> {
@@ -47,7 +54,7 @@ impl<'a> RewriteTarget<'a> {
 /// the interfaces too, but editcap 4.0 cannot rewrite such a file.)
 ///
 /// # Errors
-/// Reading or writing failed. If the input is cut, everything before the cut has been written.
+/// Writing failed, or the input is damaged before its first packet.
 pub fn inject(
     input: Source,
     output: RewriteTarget<'_>,
@@ -79,6 +86,9 @@ fn rewrite(
     let flushed = copy.out.flush().map_err(write_fault);
     match copied.and(flushed) {
         Ok(()) => Ok(copy.done),
+        Err(fault) if copy.done.packets > 0 && !matches!(fault.problem, CaptureProblem::Write(_)) => {
+            Ok(Rewritten { damage: Some(reader.error(fault)), ..copy.done })
+        }
         Err(Fault { problem: problem @ CaptureProblem::Write(_), at }) => {
             Err(CaptureError::new(output.name, None, at, problem))
         }
@@ -115,7 +125,10 @@ impl Copy<'_> {
                     section = Some(head.order);
                 }
                 SECRETS => self.secrets(input, head)?,
-                _ => head.pass(input, |bytes| write(self.out, bytes))?,
+                kind => {
+                    self.block(input, head)?;
+                    self.done.packets += u64::from(matches!(kind, PACKET | SIMPLE_PACKET | OLD_PACKET));
+                }
             }
         }
         self.insert(section)
@@ -131,6 +144,17 @@ impl Copy<'_> {
             write(self.out, block)?;
         }
         Ok(())
+    }
+
+    /// Copies a block. One that is cut is left out, unless it is too long to be held in memory.
+    fn block(&mut self, input: &mut Input, head: BlockHeader) -> ReadResult<()> {
+        if head.total > MAX_HELD {
+            return head.pass(input, |bytes| write(self.out, bytes));
+        }
+        head.hold(input, 0)?;
+        let total = head.total as usize;
+        let place = input.take(total, 0, total);
+        write(self.out, input.at(place))
     }
 
     fn section(&mut self, input: &mut Input, head: BlockHeader) -> ReadResult<()> {
@@ -179,6 +203,7 @@ impl Copy<'_> {
                 wire_len: found.wire_len,
             };
             writer.frame_of(interface, &frame).map_err(write_fault)?;
+            self.done.packets += 1;
         }
         Ok(())
     }

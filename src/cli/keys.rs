@@ -37,25 +37,57 @@ fn with_secrets() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn S
 }
 
 fn check(paths: &[PathBuf], json: bool) -> Result<Status, CliError> {
-    let mut wrong: Vec<String> = Vec::new();
-    let mut out = std::io::stdout().lock();
-    for path in paths {
-        let checked = check_path(path, &mut |file, report| {
-            wrong.extend(report.problem.as_deref().map(|problem| format!("{}: {problem}", files::name(file))));
-            let text = if json { format!("{}\n", one_line(&report_json(file, &report))) } else { report.text };
-            out.write_all(text.as_bytes()).map_err(CliError::writing)
-        });
-        match checked {
-            Ok(()) => {}
-            Err(CliError::BrokenPipe) => return Err(CliError::BrokenPipe),
-            Err(error) => wrong.push(error.to_string()),
-        }
-    }
-    if wrong.is_empty() { Ok(Status::Good) } else { Err(CliError::several(wrong)) }
+    let mut check = KeyCheck { json, wrong: Vec::new() };
+    paths.iter().try_for_each(|path| check.path(path))?;
+    if check.wrong.is_empty() { Ok(Status::Good) } else { Err(CliError::several(check.wrong)) }
 }
 
-/// Takes a report and the file it is about.
-type TakeReport<'a> = dyn FnMut(&Path, SecretsReport) -> Result<(), CliError> + 'a;
+/// Prints what key files hold. A file that is wrong does not end it.
+struct KeyCheck {
+    json: bool,
+    /// What is wrong, with the names of the files.
+    wrong: Vec<String>,
+}
+
+impl KeyCheck {
+    /// Checks a file, or the key files in a folder.
+    ///
+    /// # Errors
+    /// Standard output takes no more.
+    fn path(&mut self, path: &Path) -> Result<(), CliError> {
+        let files = match files::within(path, "a key file", None) {
+            Ok(files) => files,
+            Err(error) => {
+                self.wrong.push(error.to_string());
+                return Ok(());
+            }
+        };
+        let mut any = false;
+        for file in files {
+            let mut found = Vec::new();
+            let read = reports(&file, &mut found);
+            found.into_iter().try_for_each(|report| self.print(&file, report))?;
+            match read {
+                // A folder may hold anything.
+                Err(CheckError::AnotherKind(_)) if path.is_dir() => continue,
+                Err(CheckError::AnotherKind(text)) => self.wrong.push(text),
+                Err(CheckError::Other(error)) => self.wrong.push(error.to_string()),
+                Ok(()) => {}
+            }
+            any = true;
+        }
+        if !any {
+            self.wrong.push(format!("{}: none of the files in this folder is a key file", file_name(path)));
+        }
+        Ok(())
+    }
+
+    fn print(&mut self, file: &Path, report: SecretsReport) -> Result<(), CliError> {
+        self.wrong.extend(report.problem.as_deref().map(|problem| format!("{}: {problem}", files::name(file))));
+        let text = if self.json { format!("{}\n", one_line(&report_json(file, &report))) } else { report.text };
+        std::io::stdout().write_all(text.as_bytes()).map_err(CliError::writing)
+    }
+}
 
 /// A report as one JSON object. Like the report itself it holds nothing secret.
 fn report_json(file: &Path, report: &SecretsReport) -> Value {
@@ -84,24 +116,6 @@ fn fact_json(value: &FactValue) -> Value {
     }
 }
 
-/// Hands over the reports on a file, or on the key files in a folder.
-fn check_path(path: &Path, take: &mut TakeReport<'_>) -> Result<(), CliError> {
-    let mut any = false;
-    for file in files::within(path, "a key file", None)? {
-        let reports = match reports(&file) {
-            // A folder may hold anything.
-            Err(CheckError::AnotherKind(_)) if path.is_dir() => continue,
-            Err(CheckError::AnotherKind(text)) => return Err(CliError::Unreadable(text)),
-            Err(CheckError::Other(error)) => return Err(error),
-            Ok(reports) => reports,
-        };
-        any = true;
-        reports.into_iter().try_for_each(|report| take(&file, report))?;
-    }
-    let none = || format!("{}: none of the files in this folder is a key file", file_name(path));
-    if any { Ok(()) } else { Err(CliError::Unreadable(none())) }
-}
-
 /// Why a file was not reported on.
 enum CheckError {
     /// It is not a key file at all.
@@ -116,13 +130,14 @@ impl From<CliError> for CheckError {
     }
 }
 
-/// The reports on a file: one of a key file; of a capture, one for each block of keys in it.
-fn reports(path: &Path) -> Result<Vec<SecretsReport>, CheckError> {
+/// Adds the reports on a file: one of a key file; of a capture, one for each block of keys in it, up to where it is damaged.
+fn reports(path: &Path, found: &mut Vec<SecretsReport>) -> Result<(), CheckError> {
     if is_capture(path) {
-        return reports_on_capture(path);
+        return reports_on_capture(path, found);
     }
     let bytes = files::read(path, "a key file", MOST_BYTES)?;
-    report(&file_name(path), &bytes, None).map(|report| vec![report])
+    found.push(report(&file_name(path), &bytes, None)?);
+    Ok(())
 }
 
 /// The report of the protocol that can read some bytes; with `block_type`, of the one whose secrets blocks have this type.
@@ -146,10 +161,9 @@ fn is_capture(path: &Path) -> bool {
         && capture::is_magic(start)
 }
 
-fn reports_on_capture(path: &Path) -> Result<Vec<SecretsReport>, CheckError> {
+fn reports_on_capture(path: &Path, found: &mut Vec<SecretsReport>) -> Result<(), CheckError> {
     let name = file_name(path);
     let mut capture = Capture::open(path).map_err(CliError::from)?;
-    let mut found = Vec::new();
     while let Some(item) = capture.next_item().map_err(CliError::from)? {
         let CaptureItem::Secrets(block) = item else { continue };
         if with_secrets().any(|(_, secrets)| secrets.block_type() == block.kind) {
@@ -159,7 +173,7 @@ fn reports_on_capture(path: &Path) -> Result<Vec<SecretsReport>, CheckError> {
     if found.is_empty() {
         return Err(CheckError::AnotherKind(format!("{name}: a capture without keys in it")));
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The secrets of the connections that a capture holds, as a run over it proves them, with the protocols' names.
@@ -188,7 +202,7 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
     }
     let mut proved = Proved::default();
     let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut proved);
-    if let Some(error) = outcome.error.take() {
+    if let Some(error) = outcome.take_error_of_nothing_read() {
         return Err(error.into());
     }
     if outcome.interrupted {
@@ -211,18 +225,25 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
             0 => "these keys open none of its sessions",
             _ => "a capture takes the keys of one protocol only",
         };
-        return Err(CliError::Unreadable(format!("{}: {why}; nothing was written", file_name(input))));
+        let damage = outcome.error.take().map(|error| error.to_string());
+        let why = format!("{}: {why}; nothing was written", file_name(input));
+        return Err(CliError::several(damage.into_iter().chain([why]).collect()));
     };
     let mut file = files::create(output, Access::Owner, &inputs)?;
-    capture::inject(Source::path(input), capture::RewriteTarget::new(&name, &mut file), *block_type, &block.bytes)?;
+    let target = capture::RewriteTarget::new(&name, &mut file);
+    let done = capture::inject(Source::path(input), target, *block_type, &block.bytes)?;
     file.commit().map_err(|e| CliError::File(name.clone(), e))?;
-    if private {
-        remark::say(format_args!(
+    let warning = private.then(|| {
+        format!(
             "WARNING: {name} now holds {} long-term PRIVATE KEYS. Anyone who has this file can read every session with these servers, past and \
              future. Do not pass it on to anyone who may not; `moulsniff keys strip` takes the keys out.",
             block.long_term
-        ));
+        )
+    });
+    if let Some(damage) = done.damage {
+        return Err(CliError::Capture(damage).with_remarks(warning.into_iter().collect()));
     }
+    warning.iter().for_each(|warning| remark::say(format_args!("{warning}")));
     if !args.quiet {
         remark::say(format_args!("{name}: the keys of {} sessions", proved.len()));
     }
@@ -238,6 +259,9 @@ fn strip(input: &Path, output: &Path, args: &ReadArgs) -> Result<Status, CliErro
     let mut file = files::create(output, Access::Usual, &inputs)?;
     let done = capture::strip(Source::path(input), capture::RewriteTarget::new(&name, &mut file), &kinds)?;
     file.commit().map_err(|e| CliError::File(name.clone(), e))?;
+    if let Some(damage) = done.damage {
+        return Err(damage.into());
+    }
     if !args.quiet {
         remark::say(format_args!("{name}: {} blocks of keys taken out", done.removed));
     }

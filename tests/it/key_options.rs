@@ -88,6 +88,21 @@ fn keys_check_reads_what_keys_inject_wrote() {
     assert!(errors(&check).contains("a capture without keys in it"));
 }
 
+#[test]
+fn a_check_goes_on_behind_a_file_that_is_wrong() {
+    let keys = folder("check-all");
+    std::fs::copy(file(CAPTURE), keys.join("a.pcap")).unwrap();
+    std::fs::write(keys.join("b.pcap"), &std::fs::read(file(CAPTURE)).unwrap()[..1001]).unwrap();
+    let whole = std::fs::read_to_string(file("keys/dirtsand.ini")).unwrap();
+    std::fs::write(keys.join("c.ini"), whole.replacen("Key.Auth.N = ", "Key.Auth.N = !", 1)).unwrap();
+    std::fs::write(keys.join("d.ini"), &whole).unwrap();
+    let check = moulsniff(&["keys", "check", "nowhere.ini"]).arg(&keys).output().unwrap();
+    let said = errors(&check);
+    assert_eq!((check.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(["nowhere.ini", "b.pcap", "c.ini"].iter().all(|wrong| said.contains(wrong)), "{said}");
+    assert!(printed(&check).contains("d.ini") && !said.contains("d.ini") && !said.contains("a.pcap"), "{said}");
+}
+
 #[cfg(unix)]
 #[test]
 fn pipes_by_name_and_devices_are_refused_and_standard_input_is_read() {

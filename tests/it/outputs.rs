@@ -152,8 +152,8 @@ fn a_failure_leaves_the_old_file_and_no_half_one() {
     }
     let before = contents(&dir);
     for words in [
-        &["keys", "strip", "cut.pcapng", "-o", "old.pcapng"][..],
-        &["keys", "strip", "missing.pcapng", "-o", "old.pcapng"],
+        &["keys", "strip", "missing.pcapng", "-o", "old.pcapng"][..],
+        &["keys", "strip", "old.pcapng", "-o", "old.json"],
         &["keys", "inject", "a.pcapng", "-o", "old.pcapng"],
         &["keys", "strip", "a.pcapng", "-o", "/dev/full"],
         &["report", "missing.pcapng", "-o", "old.pcapng"],
@@ -164,10 +164,117 @@ fn a_failure_leaves_the_old_file_and_no_half_one() {
         &["export", "files", "missing.pcapng", "-o", "."],
         &["split", "missing.pcapng", "--into", "2", "-o", "."],
         &["split", "old.pcapng", "--into", "2", "-o", "."],
+        &["follow", "--all", "missing.pcapng", "-o", "new"],
+        &["split", "missing.pcapng", "--into", "2", "-o", "new/within"],
+        &["export", "files", "missing.pcapng", "-o", "new/within"],
     ] {
         assert_eq!(run(&dir, words).status.code(), Some(1), "{words:?}");
         assert_eq!(contents(&dir), before, "{words:?}");
     }
+    // A folder that was there stays.
+    fs::create_dir(dir.join("empty")).unwrap();
+    assert_eq!(run(&dir, &["split", "missing.pcapng", "--into", "2", "-o", "empty/new"]).status.code(), Some(1));
+    assert_eq!(contents(&dir.join("empty")), []);
+}
+
+#[test]
+fn a_filter_that_was_a_mistake_replaces_no_file() {
+    let dir = folder("mistake");
+    for old in ["page.html", "v.json", "m.pcapng"] {
+        fs::write(dir.join(old), "old").unwrap();
+    }
+    let before = contents(&dir);
+    for words in [
+        &["report", "-o", "page.html"][..],
+        &["export", "vault", "-o", "v.json"],
+        &["export", "messages", "-o", "m.pcapng"],
+        &["export", "files", "-o", "new"],
+        &["follow", "--all", "-o", "new"],
+    ] {
+        let filter = ["a.pcapng", "--keys", "k.ini", "-q", "-Y", "*.player_idd == 1"];
+        let output = run(&dir, &[words, &filter].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains("did you mean `player_id`") && said.lines().count() == 1, "{words:?}: {said}");
+        assert_eq!(contents(&dir), before, "{words:?}");
+    }
+}
+
+#[test]
+fn what_comes_before_a_cut_is_written() {
+    let dir = folder("cut");
+    let whole = fs::read(dir.join("a.pcapng")).unwrap();
+    fs::write(dir.join("cut.pcapng"), &whole[..300_000]).unwrap();
+    let records = |capture: &str, more: &[&str]| {
+        let output = run(&dir, &[&[capture, "--json", "-q"], more].concat());
+        (output.status.code(), output.stdout)
+    };
+    let (status, expected) = records("cut.pcapng", &["--keys", "k.ini"]);
+    assert!(status == Some(1) && expected.len() > 100_000);
+    for (words, out) in [
+        (&["keys", "inject", "cut.pcapng", "--keys", "k.ini"][..], "with.pcapng"),
+        (&["keys", "strip", "with.pcapng"], "without.pcapng"),
+        (&["keys", "strip", "cut.pcapng"], "stripped.pcapng"),
+    ] {
+        let output = run(&dir, &[words, &["-o", out]].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        let cut = words[2] == "cut.pcapng";
+        assert_eq!((output.status.code(), said.contains("the file is cut")), (Some(i32::from(cut)), cut), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    // What is in the files is whole.
+    let keys = |name: &str| String::from_utf8(expected.clone()).unwrap().replace("k.ini", name);
+    let (status, with) = records("with.pcapng", &[]);
+    assert_eq!((status, String::from_utf8(with).unwrap().lines().count()), (Some(0), keys("").lines().count()));
+    for name in ["without.pcapng", "stripped.pcapng"] {
+        assert!(records(name, &["--keys", "k.ini"]) == (Some(0), expected.clone()), "{name}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_reader_that_has_enough_is_no_mistake() {
+    let dir = folder("enough");
+    for words in [
+        "report a.pcapng --keys k.ini",
+        "export messages a.pcapng --keys k.ini",
+        "keys inject a.pcapng --keys k.ini",
+        "keys strip a.pcapng",
+    ] {
+        let program = env!("CARGO_BIN_EXE_moulsniff");
+        let line = format!("({program} {words} -q -o /dev/stdout; echo $? >&2) | head -c 1");
+        let output = crate::common::shell().current_dir(&dir).args(["-c", &line]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "0\n", "{words}");
+    }
+}
+
+#[test]
+fn files_of_an_earlier_run_are_told_of() {
+    let dir = folder("earlier");
+    let split = |into: &str| {
+        let output = run(&dir, &["split", "a.pcapng", "--into", into, "-q", "-o", "parts"]);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(split("4"), (Some(0), String::new()));
+    assert_eq!(split("4"), (Some(0), String::new()));
+    let before = contents(&dir.join("parts"));
+    let told = "moulsniff: parts: part-02.pcapng and 1 more would stay beside the 2 new parts; remove them, or name another folder\n";
+    assert_eq!(split("2"), (Some(2), told.into()));
+    assert_eq!(contents(&dir.join("parts")), before);
+    assert_eq!(split("8").0, Some(0));
+
+    fs::create_dir(dir.join("out")).unwrap();
+    fs::write(dir.join("out/tcp-77777-client.txt"), "old").unwrap();
+    fs::write(dir.join("out/tcp-77777-client.bin"), "another form").unwrap();
+    let follow = || {
+        let output = run(&dir, &["follow", "--all", "a.pcapng", "--keys", "k.ini", "-q", "-o", "out"]);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let told = "moulsniff: out: tcp-77777-client.txt was there before; no stream of this run has such a name\n";
+    assert_eq!(follow(), (Some(0), told.into()));
+    assert_eq!(fs::read(dir.join("out/tcp-77777-client.txt")).unwrap(), b"old");
+    fs::remove_file(dir.join("out/tcp-77777-client.txt")).unwrap();
+    assert_eq!(follow(), (Some(0), String::new()));
 }
 
 #[test]
