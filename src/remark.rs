@@ -26,7 +26,7 @@ fn write(line: fmt::Arguments<'_>) {
 
 /// Whether somebody may be reading while the program runs.
 #[cfg(feature = "cli")]
-pub fn is_watched() -> bool {
+fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 

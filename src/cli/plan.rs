@@ -167,11 +167,7 @@ fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     let Some(text) = &args.filter else { return Ok(session) };
     let filter = compile(text)?;
     if !args.quiet {
-        for note in filter.notes() {
-            remark::say_before(format!("filter: {note}"));
-        }
-        // Whoever looks at a terminal need not wait for the end. Elsewhere an error at the end is the only line.
-        for doubt in filter.doubts().iter().filter(|_| remark::is_watched()) {
+        for doubt in filter.doubts() {
             remark::say_before(format!("filter: {doubt}"));
         }
     }

@@ -70,7 +70,6 @@ pub struct Filter {
     condition: BooleanExpr,
     protocols: Vec<&'static str>,
     redact: bool,
-    notes: Vec<String>,
     doubts: Vec<FilterError>,
     used: BTreeMap<String, String>,
     kept: AtomicBool,
@@ -153,7 +152,7 @@ impl Filter {
         redact: bool,
     ) -> Result<Filter, FilterError> {
         let names = FilterNames::new(tables, named);
-        let (condition, parse::Remarks { notes, doubts, used, .. }) = parse::expression(expression, &names)?;
+        let (condition, parse::Remarks { doubts, used, .. }) = parse::expression(expression, &names)?;
         let (protocols, kept) = (protocols(tables), AtomicBool::new(false));
         let (sessions, worth, no_tree) = (None, Worth::default(), Tree::new());
         let (wants_names, told_unread) = (false, [false; 2]);
@@ -161,7 +160,6 @@ impl Filter {
             condition,
             protocols,
             redact,
-            notes,
             doubts,
             used,
             kept,
@@ -185,7 +183,6 @@ impl Filter {
     /// A filter that keeps what both keep. Both have to be compiled with the same tables and the same `redact`.
     pub fn and(mut self, other: Filter) -> Filter {
         self.condition = BooleanExpr::And(vec![self.condition, other.condition]);
-        self.notes.extend(other.notes);
         self.doubts.extend(other.doubts);
         self.used.extend(other.used);
         self.completed()
@@ -220,11 +217,6 @@ impl Filter {
             self.kept.store(true, Ordering::Relaxed);
         }
         kept
-    }
-
-    /// Remarks on the expression that are no mistakes.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
     }
 
     /// Names that are probably mistakes, although the traffic itself may bring them.

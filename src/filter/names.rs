@@ -16,10 +16,10 @@ pub(super) struct FilterNames<'a> {
     named: &'a NamedExpressions,
 }
 
-/// A name that no table has, and the suggestion for it.
+/// A word that no table has, and the suggestion for it.
 pub(super) struct Unknown {
     pub(super) text: String,
-    /// Set if a known name is near, so that it may be a mistake.
+    /// Set if a known word is near, so that it is a mistake.
     pub(super) near: bool,
 }
 
@@ -153,7 +153,10 @@ impl<'a> FilterNames<'a> {
     }
 
     /// Whether tables know a field's name. With `record`, a record's own keys count as well.
-    pub(super) fn field(&self, name: &str, record: bool) -> Result<(), Unknown> {
+    ///
+    /// # Errors
+    /// They do not: says so, and which name may have been meant.
+    pub(super) fn field(&self, name: &str, record: bool) -> Result<(), String> {
         let numbered = name.rsplit_once('_').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
         let known = self.knows(name)
             || record && RecordKey::named(name).is_some()
@@ -164,7 +167,7 @@ impl<'a> FilterNames<'a> {
         }
         // Every name of one or two letters is near to some other.
         let near = if name.chars().count() > 2 { suggestion(name, self.all()) } else { String::new() };
-        Err(Unknown { text: format!("no table has a field `{name}`{near}"), near: !near.is_empty() })
+        Err(format!("no table has a field `{name}`{near}"))
     }
 
     /// Whether a word belongs to a vocabulary.

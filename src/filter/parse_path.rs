@@ -139,19 +139,15 @@ impl FilterParser<'_> {
     }
 
     /// Checks the name of a field. Directly below `fields` tables declare all names; deeper within a message the traffic
-    /// itself may bring names, such as the keys of a mapping.
+    /// itself may bring names, such as the keys of a mapping, so that only the traffic tells whether the name is a mistake.
     fn check_field(&mut self, at: usize, word: &str, before: &[PathStep]) -> ParseResult<()> {
         let Err(unknown) = self.names.field(word, before.is_empty()) else { return Ok(()) };
         let quote = format!("a name that comes with the traffic is written in quotes: \"{word}\"");
-        let doubt = self.wrong(at..self.at, format!("{} ({quote})", unknown.text));
+        let doubt = self.wrong(at..self.at, format!("{unknown} ({quote})"));
         if matches!(before, [PathStep::Key(_)]) {
             return Err(doubt);
         }
-        if unknown.near {
-            self.remarks.doubts.push(doubt);
-        } else {
-            self.remarks.notes.push(format!("{}; only one that comes with the traffic fits", unknown.text));
-        }
+        self.remarks.doubts.push(doubt);
         Ok(())
     }
 }

@@ -296,6 +296,15 @@ fn a_doubtful_name_that_kept_nothing_was_a_mistake() {
     assert_eq!(said.matches("object_nam`").count(), 1, "said once: {said}");
     let quiet = ask("*.object_nam == \"x\"", &["-q"]);
     assert_eq!((quiet.status.code(), String::from_utf8_lossy(&quiet.stderr).lines().count()), (Some(2), 1));
+    for unknown in ["*.nosuchfield == 1", "fields.buffer.nosuchfield == 1"] {
+        let done = ask(unknown, &["-q"]);
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!((done.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains("no table has a field `nosuchfield`") && said.contains("\"nosuchfield\""), "{said}");
+    }
+    // A name in quotes comes with the traffic.
+    let quoted = ask("*.\"nosuchfield\" == 1", &["-q"]);
+    assert!(quoted.status.success() && quoted.stderr.is_empty() && quoted.stdout.is_empty());
     // Where the filter keeps something all the same, it is no mistake.
     let kept = ask("not *.object_nam", &["-q"]);
     assert!(kept.status.success() && kept.stderr.is_empty());

@@ -25,8 +25,6 @@ pub(super) type ParseResult<T> = Result<T, FilterError>;
 /// What there is to say of an expression that could be parsed.
 #[derive(Default)]
 pub(super) struct Remarks {
-    /// Remarks that are no mistakes.
-    pub(super) notes: Vec<String>,
     /// Names that are probably mistakes.
     pub(super) doubts: Vec<FilterError>,
     /// The expressions of the names that were used, by name with its `@`.
