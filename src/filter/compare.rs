@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::literal::{Literal, NumberLiteral};
+use super::literal::{Literal, NumberLiteral, numbers};
 use super::symbols::set_flags;
 use super::value::{Leaf, RecordScope};
 use super::{Check, CompareOp, SetItem};
@@ -137,11 +137,4 @@ fn text<'a>(leaf: &'a Leaf<'_>) -> Option<Cow<'a, str>> {
         Leaf::Time(time) => Cow::Owned(RecordScope::time_text(*time)),
         _ => return None,
     })
-}
-
-fn numbers(a: NumberLiteral, b: NumberLiteral) -> Option<Ordering> {
-    match (a, b) {
-        (NumberLiteral::Int(a), NumberLiteral::Int(b)) => Some(a.cmp(&b)),
-        (a, b) => a.float().partial_cmp(&b.float()),
-    }
 }

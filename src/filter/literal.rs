@@ -1,5 +1,7 @@
 //! The right side of a comparison, with every meaning it may have. The value it is compared with decides which counts.
 
+use std::cmp::Ordering;
+
 use super::host::HostPattern;
 use super::times::TimeLiteral;
 
@@ -36,6 +38,14 @@ impl NumberLiteral {
     }
 }
 
+/// How two numbers compare.
+pub(super) fn numbers(a: NumberLiteral, b: NumberLiteral) -> Option<Ordering> {
+    match (a, b) {
+        (NumberLiteral::Int(a), NumberLiteral::Int(b)) => Some(a.cmp(&b)),
+        (a, b) => a.float().partial_cmp(&b.float()),
+    }
+}
+
 impl Literal {
     pub(super) fn new(raw: String, quoted: bool) -> Literal {
         Literal {
@@ -63,6 +73,15 @@ impl Literal {
     pub(super) fn bytes(&self) -> Option<&str> {
         let digits = self.raw.starts_with('0') && self.hex.is_some();
         (self.text().is_some() || digits).then(|| self.hex.as_deref().unwrap_or(&self.raw))
+    }
+
+    /// Whether it is a number above another one, or a time behind another one of its kind.
+    pub(super) fn is_above(&self, other: &Literal) -> bool {
+        match (self.number, other.number, self.time, other.time) {
+            (Some(own), Some(other), ..) => numbers(own, other).is_some_and(Ordering::is_gt),
+            (_, _, Some(own), Some(other)) => own.is_after(other),
+            _ => false,
+        }
     }
 
     pub(super) fn truth(&self) -> Option<bool> {

@@ -32,6 +32,14 @@ fn what_can_never_hold_is_a_mistake_that_says_what_to_write() {
         ("src has kName", "which flags are set"),
         ("bytes > 3", "bytes.payload"),
         ("sent_again == 3", "sent_again[*].record"),
+        ("record in {5..1}", "this range ends before it begins"),
+        ("fields.x in {1, 2.5..-1}", "this range ends before it begins"),
+        ("time in {11:00..10:00}", "this range ends before it begins"),
+        ("record == -1", "`record` is never below 0"),
+        ("frame < 0", "`frame` is never below 0"),
+        ("length in {-5..-1}", "`length` is never below 0"),
+        ("time > 2026-02-30", "`2026-02-30` is no time"),
+        ("time > 2026-01-01T10:00+99:99", "is no time"),
     ] {
         let mistake = Filter::compile(expression, &tables, false).err().map(|mistake| mistake.to_string());
         let mistake = mistake.unwrap_or_else(|| panic!("{expression} is accepted"));
@@ -52,6 +60,7 @@ fn what_can_hold_is_accepted_without_a_word() {
         "not reply_to && fields.buffer.flags contains \"Player\"",
         "problems[*].bytes contains \"9C:BB\"",
         "fields[\"a name\"] == 'x' and fields.extra_3 == 0",
+        "record >= -1 and stream != -1 and elapsed_ms < 0 and frame in {-1..5} and record in {3..3}",
         "event == unanswered and waited_ms > 1000 and request < 100",
     ] {
         let filter = Filter::compile(expression, &tables, false).unwrap_or_else(|mistake| panic!("{mistake}"));

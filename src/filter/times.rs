@@ -23,6 +23,15 @@ impl TimeLiteral {
         })
     }
 
+    /// Whether it is after another time of the same kind.
+    pub(super) fn is_after(self, other: TimeLiteral) -> bool {
+        match (self, other) {
+            (TimeLiteral::Instant(own), TimeLiteral::Instant(other))
+            | (TimeLiteral::OfDay(own), TimeLiteral::OfDay(other)) => own > other,
+            _ => false,
+        }
+    }
+
     /// How a time, in nanoseconds since 1970, compares with it.
     pub(super) fn compare(self, nanos: i128) -> Ordering {
         match self {
@@ -36,7 +45,8 @@ impl TimeLiteral {
 fn instant(raw: &str) -> Option<i128> {
     let (date, clock) = raw.split_once(['T', 't', ' ']).unwrap_or((raw, "00:00:00Z"));
     let [year, month, day] = parts(date, '-')?;
-    let good = date.len() == 10 && (1..=12).contains(&month) && (1..=31).contains(&day);
+    let written = date.len() == 10 && date.find('-') == Some(4) && date.rfind('-') == Some(7);
+    let good = written && (1..=days_of_month(year, month)).contains(&day);
     let midnight = days(year, month, day) * SECONDS_PER_DAY;
     let (clock, zone) = match clock.rfind(['+', '-']) {
         Some(at) => (clock.get(..at)?, zone(clock.get(at..)?)?),
@@ -58,17 +68,34 @@ fn time_of_day(clock: &str) -> Option<i128> {
 }
 
 fn parts(text: &str, between: char) -> Option<[i64; 3]> {
-    let mut parts = text.split(between).map(|p| p.parse::<u32>().ok().filter(|_| p.len() <= 4));
+    let mut parts = text.split(between).map(|p| number(p).filter(|_| p.len() <= 4));
     let all = [parts.next()??.into(), parts.next()??.into(), parts.next()??.into()];
     parts.next().is_none().then_some(all)
+}
+
+/// A number of digits alone.
+fn number(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// `+02:00` in seconds.
 fn zone(text: &str) -> Option<i64> {
     let (sign, digits) = text.split_at_checked(1)?;
     let (h, m) = digits.split_once(':')?;
-    let seconds = i64::from(h.parse::<u8>().ok()?) * 3600 + i64::from(m.parse::<u8>().ok()?) * 60;
+    let (h, m) = (number(h).filter(|h| *h < 24)?, number(m).filter(|m| *m < 60)?);
+    let seconds = i64::from(h) * 3600 + i64::from(m) * 60;
     Some(if sign == "-" { -seconds } else { seconds })
+}
+
+/// How many days a month of the Gregorian calendar has; none if there is no such month.
+fn days_of_month(year: i64, month: i64) -> i64 {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    }
 }
 
 /// Days from 1970-01-01 to a date of the Gregorian calendar (Howard Hinnant's `days_from_civil`).
@@ -97,6 +124,19 @@ mod tests {
         for wrong in ["", "2026", "2026-13-01", "12:30", "2026-11-20T25:00", "2026-11-20Tx", "2026-11-20T1:2:3+"] {
             assert_eq!(instant(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn times_that_do_not_exist_are_none() {
+        for wrong in ["2026-02-29", "1900-02-29", "2026-04-31", "2026-01-00", "2026-00-01", "202-010-01", "2026-+1-01"]
+        {
+            assert_eq!(instant(wrong), None, "{wrong}");
+        }
+        for zone in ["+24:00", "+99:99", "-10:60", "++2:00"] {
+            assert_eq!(instant(&format!("2026-01-01T10:00{zone}")), None, "{zone}");
+        }
+        assert!(instant("2024-02-29").is_some() && instant("2000-02-29").is_some());
+        assert!(instant("2026-01-01T10:00-23:59").is_some());
     }
 
     #[test]

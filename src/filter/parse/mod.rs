@@ -85,6 +85,11 @@ impl<'a> FilterParser<'a> {
         let mut paths = Vec::new();
         loop {
             self.skip_blanks();
+            if self.rest().is_empty() || self.rest().starts_with(',') {
+                return Err(
+                    self.wrong(self.at..self.at + 1, "a column is missing here, such as message or fields.trans_id")
+                );
+            }
             if self.rest().starts_with('@') {
                 paths.extend(self.named_columns()?);
             } else {

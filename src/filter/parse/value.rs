@@ -122,6 +122,9 @@ impl FilterParser<'_> {
                 Some((from, to)) => {
                     self.check(&from, &place, target, Asked::Compare(CompareOp::Ge))?;
                     self.check(&to, &place, target, Asked::Compare(CompareOp::Le))?;
+                    if from.is_above(&to) {
+                        return Err(self.wrong(place, "this range ends before it begins: nothing is in it"));
+                    }
                     SetItem::Range(from, to)
                 }
                 None => {
@@ -236,6 +239,12 @@ fn check_key(literal: &Literal, key: &RecordKey, comparison: CompareOp) -> Resul
             let hint = hints::misread_literal(key.name, raw).unwrap_or_default();
             Err(format!("`{}` is a number, not `{raw}`{hint}", key.name))
         }
+        // Spans of time are below 0 where the frames of a capture are not in order.
+        KeyKind::Number
+            if !key.name.ends_with("_ms") && literal.number.is_some_and(|number| is_below_all(number, comparison)) =>
+        {
+            Err(format!("`{}` is never below 0: this never holds", key.name))
+        }
         KeyKind::Truth if literal.truth().is_none() => {
             Err(format!("`{}` is true or absent: it is asked for by its name alone", key.name))
         }
@@ -253,6 +262,15 @@ fn check_key(literal: &Literal, key: &RecordKey, comparison: CompareOp) -> Resul
         KeyKind::Text if ordered && matches!(key.parts, KeyParts::Object(_)) => Err(composite(key)),
         KeyKind::Composite => Err(composite(key)),
         _ => Ok(()),
+    }
+}
+
+/// Whether a comparison holds for no number from 0 on.
+fn is_below_all(number: NumberLiteral, comparison: CompareOp) -> bool {
+    match comparison {
+        CompareOp::Eq | CompareOp::Le => number.float() < 0.0,
+        CompareOp::Lt => number.float() <= 0.0,
+        CompareOp::Ne | CompareOp::Gt | CompareOp::Ge => false,
     }
 }
 
