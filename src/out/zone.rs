@@ -1,9 +1,16 @@
 //! The zone of the times of day that people read. It knows no record.
 
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::capture::is_of_kernel;
 use crate::captured::escape;
+
+/// The most bytes of a file that `TZ` may name. Those of real zones have a few thousand.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The time zone in which times are shown: UTC, or the one of this machine.
 #[derive(Clone, Debug, Default)]
@@ -15,10 +22,15 @@ impl Zone {
     /// # Errors
     /// `TZ` names no zone that this machine knows.
     pub fn local() -> Result<Zone, String> {
-        match (TimeZone::try_system(), std::env::var_os("TZ")) {
-            (Ok(zone), _) => Ok(Zone(Some(zone))),
-            (Err(_), None) => Ok(Zone(None)),
-            (Err(_), Some(name)) => {
+        let named = std::env::var_os("TZ");
+        let found = match named.as_deref().filter(|name| is_endless(name)) {
+            Some(name) => named_zone(&name.to_string_lossy()),
+            None => TimeZone::try_system().ok(),
+        };
+        match (found, named) {
+            (Some(zone), _) => Ok(Zone(Some(zone))),
+            (None, None) => Ok(Zone(None)),
+            (None, Some(name)) => {
                 Err(format!("this machine knows no time zone `{}` (TZ)", escape(&name.to_string_lossy())))
             }
         }
@@ -49,4 +61,19 @@ impl Zone {
             name => format!("{name}, UTC{sign}{hours:02}:{minutes:02}"),
         }
     }
+}
+
+/// Whether `TZ` is the path of something that is not read: a pipe or a device, which may have no end, or a file that is too long.
+fn is_endless(named: &OsStr) -> bool {
+    let text = named.to_string_lossy();
+    let path = text.strip_prefix(':').map_or_else(|| named.to_os_string(), OsString::from);
+    let path = Path::new(&path);
+    path.metadata()
+        .is_ok_and(|facts| !facts.is_dir() && (!facts.is_file() || facts.len() > MOST_BYTES || is_of_kernel(path)))
+}
+
+/// The zone of this name, or with this rule, without a look at a file of this path.
+fn named_zone(text: &str) -> Option<TimeZone> {
+    let name = text.strip_prefix(':').unwrap_or(text);
+    TimeZone::posix(name).or_else(|_| TimeZone::get(name)).ok()
 }

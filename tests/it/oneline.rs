@@ -125,6 +125,9 @@ fn local_times_are_those_of_the_zone() {
     let output = output.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("`No/Where`"));
+    // A device has no end.
+    let output = program.env("TZ", "/dev/zero").output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
 }
 
 #[test]
