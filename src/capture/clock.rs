@@ -5,6 +5,11 @@
 
 use super::Time;
 
+/// The first second of the year 0, and the last one of the year 9999: RFC 3339 can write no other years.
+pub(super) const EARLIEST: i64 = -62_167_219_200;
+/// See [`EARLIEST`].
+pub(super) const LATEST: i64 = 253_402_300_799;
+
 const BILLION: u64 = 1_000_000_000;
 
 /// How one interface counts time.
@@ -52,7 +57,7 @@ impl TickClock {
         self.digits
     }
 
-    /// The time that is `ticks` after the start of 1970.
+    /// The time that is `ticks` after the start of 1970. A damaged clock, beyond [`EARLIEST`] and [`LATEST`], has these times.
     #[inline]
     pub(super) fn time(self, ticks: u64) -> Time {
         let (seconds, nanos) = match self.scale {
@@ -68,7 +73,7 @@ impl TickClock {
         // the count is garbage; then any time will do.
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         Time {
-            seconds: seconds.saturating_add(self.offset),
+            seconds: seconds.saturating_add(self.offset).clamp(EARLIEST, LATEST),
             nanos: u32::try_from(nanos).unwrap_or(0),
             digits: self.digits,
         }
@@ -157,8 +162,9 @@ mod tests {
     fn the_offset_is_added_and_never_overflows() {
         assert_eq!(time(6, 1_000, 1_500_000), (1_001, 500_000_000, 6));
         assert_eq!(time(6, -3, 1_500_000), (-2, 500_000_000, 6));
-        assert_eq!(time(0, i64::MAX, u64::MAX), (i64::MAX, 0, 0));
-        assert_eq!(time(0, i64::MIN, 0), (i64::MIN, 0, 0));
+        assert_eq!(time(0, i64::MAX, u64::MAX), (LATEST, 0, 0));
+        assert_eq!(time(0, i64::MIN, 0), (EARLIEST, 0, 0));
+        assert_eq!(time(0, LATEST - 1, 5), (LATEST, 0, 0));
     }
 
     #[test]

@@ -65,6 +65,13 @@ pub struct Time {
     pub digits: u8,
 }
 
+impl Time {
+    /// Whether a damaged clock gave it: it is the first or the last time that can be written.
+    pub fn is_of_damaged_clock(self) -> bool {
+        [clock::EARLIEST, clock::LATEST].contains(&self.seconds)
+    }
+}
+
 /// The frame at which something became known, and when that frame was captured.
 ///
 /// Ordered by the frame's number first. [`Default`] is for bytes that come from no capture: frame 0 at time 0.

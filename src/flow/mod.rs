@@ -111,6 +111,8 @@ pub struct FlowStats {
     pub bytes: u64,
     /// The times of the earliest and of the latest frame. Frames without a time do not count.
     pub times: Option<(Time, Time)>,
+    /// Frames of a damaged clock: their times are the first or the last that can be written.
+    pub wrong_times: u64,
     /// Frames of an unsupported link type.
     pub unsupported: u64,
     /// The first unsupported link type.
@@ -391,6 +393,9 @@ impl FlowStats {
     fn count_time(&mut self, time: Time) {
         if time.seconds == 0 && time.nanos == 0 {
             return;
+        }
+        if time.is_of_damaged_clock() {
+            self.wrong_times += 1;
         }
         let (first, last) = self.times.get_or_insert((time, time));
         if time > *last {
