@@ -14,6 +14,8 @@ pub(super) struct Ending {
     pub(super) quiet: bool,
     /// What was not understood is an exit status.
     pub(super) strict: bool,
+    /// No record was asked for (`-c 0`), so that none says nothing about the captures.
+    pub(super) nothing_asked: bool,
 }
 
 impl Ending {
@@ -43,6 +45,10 @@ impl Ending {
     /// Says why nothing was recognised, where nothing was.
     pub(super) fn explain_nothing(self, outcome: &RunOutcome) {
         let summary = outcome.pipeline.summary();
+        // Of captures that were hardly begun, this would be a guess.
+        if self.nothing_asked || outcome.interrupted {
+            return;
+        }
         if !self.quiet && summary.streams == 0 && summary.flow.frames > 0 {
             remark::say(format_args!("{}", nothing::explain(&summary, outcome.pipeline.passed_over())));
         }
@@ -57,7 +63,8 @@ impl Ending {
         refuse_mistake(filter)?;
         let bytes = summary.bytes;
         let incomplete = bytes.undecoded > 0 || bytes.lost > 0 || bytes.closed > 0;
-        let incomplete = incomplete || summary.flow.cut > 0 || summary.left_out > 0 || summary.streams == 0;
+        let nothing = summary.streams == 0 && !self.nothing_asked;
+        let incomplete = incomplete || summary.flow.cut > 0 || summary.left_out > 0 || nothing;
         Ok(if self.strict && incomplete { Status::Strict } else { Status::Good })
     }
 }
@@ -104,6 +111,9 @@ fn summary_line(summary: &Summary) -> String {
     }
     if summary.flow.fragments_dropped > 0 {
         text.push_str(&format!("; {} datagrams of which IP fragments are missing", summary.flow.fragments_dropped));
+    }
+    if summary.flow.wrong_times > 0 {
+        text.push_str(&format!("; {} frames of a damaged clock, not in the years 0 to 9999", summary.flow.wrong_times));
     }
     if let Some(link) = summary.flow.unsupported_link {
         text.push_str(&format!("; {} frames of link type {link}, which is not supported", summary.flow.unsupported));

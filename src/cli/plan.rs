@@ -22,7 +22,7 @@ use crate::out::oneline::{OneLineOptions, OneLineWriter};
 use crate::out::tree::{TreeOptions, TreeWriter};
 use crate::out::{Marks, Paint, Zone};
 use crate::pipeline::{DecodeAs, Setup};
-use crate::proto::{LazyTables, Options};
+use crate::proto::{LazyTables, Options, Protocol};
 use crate::run::{Columns, FrameInput, Reading, RecordWriter};
 
 /// The columns of `--csv` alone.
@@ -76,7 +76,7 @@ impl Plan {
             columns,
             limit: args.count.unwrap_or(u64::MAX),
             redact: args.redact,
-            ending: Ending { quiet: args.quiet, strict: args.strict },
+            ending: Ending { quiet: args.quiet, strict: args.strict, nothing_asked: args.count == Some(0) },
         })
     }
 
@@ -136,8 +136,7 @@ fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
     let tables: Arc<[LazyTables]> = load::tables_of(args)?.into();
     // They stay until the program ends, when the system takes all of its memory at once.
     std::mem::forget(Arc::clone(&tables));
-    let names: Vec<&str> = tables.iter().map(|lazy| lazy.protocol().name()).collect();
-    let decode_as = args.decode_as.iter().map(|d| decode_as(d, &names)).collect::<Result<_, _>>()?;
+    let decode_as = decode_as(args, &tables)?;
     Ok(Setup {
         tables,
         settings: load::settings(args, false)?,
@@ -193,11 +192,17 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
 }
 
 /// `tcp:14000=moul`, or `14000=moul`.
-fn decode_as(text: &str, protocols: &[&str]) -> Result<DecodeAs, CliError> {
-    DecodeAs::parse(text, protocols).map_err(|why| {
-        let protocol = example_protocol();
-        CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000={protocol}"))
-    })
+fn decode_as(args: &ReadArgs, tables: &[LazyTables]) -> Result<Vec<DecodeAs>, CliError> {
+    let protocols: Vec<&dyn Protocol> = tables.iter().map(|lazy| lazy.protocol() as _).collect();
+    let one = |text: &String| {
+        DecodeAs::parse(text, &protocols).map_err(|why| {
+            let protocol = example_protocol();
+            CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000={protocol}"))
+        })
+    };
+    let all = args.decode_as.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    DecodeAs::agree(&all).map_err(|why| CliError::Typed(format!("--decode-as: {why}")))?;
+    Ok(all)
 }
 
 /// Whether to use colour on a standard output that is a terminal or not.

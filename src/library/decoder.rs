@@ -14,8 +14,8 @@ use crate::filter::Filter;
 use crate::flow::FlowLimits;
 use crate::pipeline::{DecodeAs, Setup};
 use crate::proto::{
-    AllSettings, Given, GivenFile, LazyTables, NamedService, OptionKind, OptionSpec, Options, PROTOCOLS, all_tables,
-    decode_named,
+    AllSettings, Given, GivenFile, LazyTables, NamedService, OptionKind, OptionSpec, Options, PROTOCOLS, Protocol,
+    all_tables, decode_named,
 };
 use crate::suggest::suggestion;
 use crate::table::{MAX_TABLE_BYTES, TableSource};
@@ -292,12 +292,13 @@ impl Decoder {
 
     fn begin(&self, capture: Capture) -> Result<Records, LibraryError> {
         let tables: Arc<[LazyTables]> = all_tables(self.tables.clone())?.into();
-        let names: Vec<&str> = tables.iter().map(|lazy| lazy.protocol().name()).collect();
+        let protocols: Vec<&dyn Protocol> = tables.iter().map(|lazy| lazy.protocol() as _).collect();
         let rule = |text: &String| {
             let wrong = |why| LibraryError::new(ErrorKind::Given, format!("{text}: {why}"));
-            DecodeAs::parse(text, &names).map_err(wrong)
+            DecodeAs::parse(text, &protocols).map_err(wrong)
         };
-        let decode_as = self.decode_as.iter().map(rule).collect::<Result<_, _>>()?;
+        let decode_as = self.decode_as.iter().map(rule).collect::<Result<Vec<_>, _>>()?;
+        DecodeAs::agree(&decode_as).map_err(|why| LibraryError::new(ErrorKind::Given, why))?;
         let compile = |text: &String| Filter::compile(text, &tables, self.redact);
         let filter = self.filter.as_ref().map(compile).transpose()?;
         let context = RecordContext::new(Arc::clone(&tables), self.redact);

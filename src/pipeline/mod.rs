@@ -22,7 +22,7 @@ use crate::flow::{Flow, FlowLimits, FlowStats};
 #[cfg(feature = "cli")]
 use crate::out::MessageTotals;
 use crate::pdu;
-use crate::proto::{AllSettings, LazyTables, Options, Transport};
+use crate::proto::{AllSettings, LazyTables, Options, Protocol, Transport};
 #[cfg(feature = "cli")]
 use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
@@ -72,8 +72,8 @@ impl DecodeAs {
     /// Reads `tcp:14000=NAME`, or `14000=NAME`.
     ///
     /// # Errors
-    /// A text in another form.
-    pub fn parse(text: &str, protocols: &[&str]) -> Result<DecodeAs, String> {
+    /// A text in another form, a protocol that is not there, or one that does not run over this transport.
+    pub fn parse(text: &str, protocols: &[&dyn Protocol]) -> Result<DecodeAs, String> {
         let (place, protocol) = text.split_once('=').ok_or("no `=`")?;
         let (transport, port) = place.split_once(':').unwrap_or(("tcp", place));
         let transport = match transport {
@@ -82,11 +82,31 @@ impl DecodeAs {
             other => return Err(format!("`{other}` is neither tcp nor udp")),
         };
         let port = port.parse().map_err(|_| format!("`{port}` is no port"))?;
-        if !protocols.contains(&protocol) {
-            let near = suggestion(protocol, protocols.iter().copied());
+        let Some(named) = protocols.iter().find(|known| known.name() == protocol) else {
+            let near = suggestion(protocol, protocols.iter().map(|known| known.name()));
             return Err(format!("there is no protocol `{protocol}`{near}"));
+        };
+        if !named.transports().contains(&transport) {
+            let others: Vec<&str> = named.transports().iter().map(|runs| runs.word()).collect();
+            return Err(format!("{protocol} runs over {}, not over {}", others.join(" and "), transport.word()));
         }
         Ok(DecodeAs { transport, port, protocol: protocol.to_string() })
+    }
+
+    /// Finds two that say different things of one port.
+    ///
+    /// # Errors
+    /// What they say.
+    pub fn agree(all: &[DecodeAs]) -> Result<(), String> {
+        for (at, one) in all.iter().enumerate() {
+            let same_port = |other: &&DecodeAs| (other.transport, other.port) == (one.transport, one.port);
+            let other = all.iter().skip(at + 1).find(|other| same_port(other) && other.protocol != one.protocol);
+            if let Some(other) = other {
+                let (transport, port) = (one.transport.word(), one.port);
+                return Err(format!("{transport}:{port} cannot be both {} and {}", one.protocol, other.protocol));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::table::{BITSTREAM, Condition, Native, ProtocolDef, Rule, RuleSide, Se
 pub struct DeclaredProtocol {
     name: String,
     ports: Vec<(Transport, u16)>,
-    transport: Transport,
+    transports: Vec<Transport>,
 }
 
 impl DeclaredProtocol {
@@ -20,8 +20,8 @@ impl DeclaredProtocol {
         let declared = tables.declared()?;
         let transports = transports(declared);
         let ports = transports.iter().flat_map(|t| declared.ports.iter().map(|port| (*t, *port))).collect();
-        let transport = transports.first().copied()?;
-        Some(DeclaredProtocol { name: tables.protocol().to_string(), ports, transport })
+        let known = !transports.is_empty();
+        known.then(|| DeclaredProtocol { name: tables.protocol().to_string(), ports, transports })
     }
 
     /// The types with code that such tables may use, beside the types of the language.
@@ -50,8 +50,8 @@ impl Protocol for DeclaredProtocol {
         &self.ports
     }
 
-    fn transport(&self) -> Transport {
-        self.transport
+    fn transports(&self) -> &[Transport] {
+        &self.transports
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {

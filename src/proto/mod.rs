@@ -140,9 +140,9 @@ pub trait Protocol: Sync {
     fn usual_ports(&self) -> &[(Transport, u16)] {
         &[]
     }
-    /// The transport of its connections, for bytes that are decoded without a capture.
-    fn transport(&self) -> Transport {
-        Transport::Tcp
+    /// The transports of its connections. Bytes that are decoded without a capture have the first one.
+    fn transports(&self) -> &[Transport] {
+        &[Transport::Tcp]
     }
     /// Converts a table file in this protocol's own syntax into the table language. `None` if it is not in that syntax.
     fn foreign_tables(&self, _name: &str, _text: &str) -> Option<Result<TableSource, TableError>> {
@@ -192,6 +192,13 @@ pub trait Protocol: Sync {
     }
     /// A session for a connection that was recognised, or that the user wants decoded as this protocol.
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session>;
+}
+
+impl dyn Protocol + '_ {
+    /// The transport of bytes that are decoded without a capture.
+    pub fn transport(&self) -> Transport {
+        self.transports().first().copied().unwrap_or(Transport::Tcp)
+    }
 }
 
 /// The settings of all protocols.

@@ -47,8 +47,8 @@ impl Protocol for Ouro {
         &natives::NATIVES
     }
 
-    fn transport(&self) -> Transport {
-        Transport::Udp
+    fn transports(&self) -> &[Transport] {
+        &[Transport::Udp, Transport::Tcp]
     }
 
     fn record_names(&self) -> RecordNames {

@@ -73,8 +73,8 @@ impl Protocol for SecondLife {
         &meanings::MEANINGS
     }
 
-    fn transport(&self) -> Transport {
-        Transport::Udp
+    fn transports(&self) -> &[Transport] {
+        &[Transport::Udp]
     }
 
     fn foreign_tables(&self, name: &str, text: &str) -> Option<Result<TableSource, TableError>> {
