@@ -49,6 +49,9 @@ pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
         return Ok(Status::Interrupted);
     }
     let error = a.outcome.error.take().or(b.outcome.error.take());
+    if error.is_none() {
+        ignore.verdict().map_err(|error| CliError::Typed(format!("--ignore: {error}")))?;
+    }
     if let Some(error) = error {
         if [&a, &b].iter().any(|side| side.outcome.pipeline.summary().flow.frames == 0) {
             return Err(error.into());
@@ -127,7 +130,7 @@ fn ignore_list(args: &DiffArgs, plan: &Plan) -> Result<IgnoreList, CliError> {
     for path in &args.ignore_files {
         let (name, text) = (files::name(path), ignore_text(path)?);
         for (number, line) in text.lines().enumerate() {
-            list.add(line, tables)
+            list.add_line(line, tables)
                 .map_err(|error| CliError::Typed(format!("{name}, line {}, {}", number + 1, error.unquoted())))?;
         }
     }

@@ -4,12 +4,14 @@
 //! A path has the form that filters have. An entry may be both: the name of a message, a blank, and a path within it.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::captured::Captured;
 use crate::filter::{FilterError, Paths, RecordValue};
 use crate::out::tree::Annotations;
 use crate::proto::LazyTables;
 use crate::record::{Body, Record};
+use crate::suggest::suggestion;
 
 /// Entries of a list. Each costs time for every message.
 const MOST: usize = 1000;
@@ -28,8 +30,12 @@ struct IgnoredFields {
 }
 
 /// A message's name; `*` matches any characters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct NamePattern(String);
+#[derive(Debug)]
+struct NamePattern {
+    text: String,
+    /// Whether a message had such a name, where no table has one: in some protocols senders name messages.
+    met: Option<AtomicBool>,
+}
 
 /// An entry that is wrong.
 #[derive(Debug)]
@@ -42,6 +48,9 @@ pub struct IgnoreError {
 enum Why {
     Path(FilterError),
     TooMany,
+    Empty,
+    /// No message has this name. The second text is what was probably meant.
+    Unknown(String, String),
 }
 
 impl IgnoreError {
@@ -52,6 +61,8 @@ impl IgnoreError {
                 format!("column {}: expected the name of a message, or the path of a field", error.column())
             }
             Why::TooMany => format!("one entry too many: there may be {MOST}"),
+            Why::Empty => "expected the name of a message, or the path of a field".into(),
+            Why::Unknown(..) => "expected the name of a message, or the path of a field: no table has this name".into(),
         }
     }
 }
@@ -63,6 +74,10 @@ impl fmt::Display for IgnoreError {
             Why::TooMany => {
                 write!(f, "`{}` is one entry too many: there may be {MOST}", Captured::new(&self.entry).escaped())
             }
+            Why::Empty => f.write_str("an empty entry; expected the name of a message, or the path of a field"),
+            Why::Unknown(name, near) => {
+                write!(f, "no table has a message `{}`{near}", Captured::new(name).escaped())
+            }
         }
     }
 }
@@ -70,8 +85,38 @@ impl fmt::Display for IgnoreError {
 impl std::error::Error for IgnoreError {}
 
 impl NamePattern {
+    fn new(text: &str, tables: &[LazyTables]) -> Result<NamePattern, Why> {
+        let mut pattern = NamePattern { text: text.to_owned(), met: None };
+        let names = || {
+            let declared = tables.iter().map(LazyTables::get).flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
+            declared.chain(tables.iter().flat_map(|lazy| lazy.protocol().record_names().messages).copied())
+        };
+        if names().any(|name| pattern.fits(name)) {
+            return Ok(pattern);
+        }
+        let near = if text.contains('*') { String::new() } else { suggestion(text, names()) };
+        if !near.is_empty() {
+            return Err(Why::Unknown(text.to_owned(), near));
+        }
+        pattern.met = Some(AtomicBool::new(false));
+        Ok(pattern)
+    }
+
+    /// Whether a message of the captures has such a name.
+    fn takes(&self, name: &str) -> bool {
+        let fits = self.fits(name);
+        if let Some(met) = self.met.as_ref().filter(|_| fits) {
+            met.store(true, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    fn is_unmet(&self) -> bool {
+        self.met.as_ref().is_some_and(|met| !met.load(Ordering::Relaxed))
+    }
+
     fn fits(&self, name: &str) -> bool {
-        let mut parts = self.0.split('*');
+        let mut parts = self.text.split('*');
         let first = parts.next().unwrap_or_default();
         let Some(mut rest) = name.strip_prefix(first) else { return false };
         let mut parts: Vec<&str> = parts.collect();
@@ -91,39 +136,73 @@ fn is_path(word: &str) -> bool {
 }
 
 impl IgnoreList {
-    /// Adds an entry. Empty ones, and those that begin with `#`, are comments.
+    /// Adds a line of a file. Empty ones, and those that begin with `#`, are comments. A list may name messages that these captures do not have.
     ///
     /// # Errors
-    /// A path that names no field of `tables`, and more than a thousand entries.
-    pub fn add(&mut self, entry: &str, tables: &[LazyTables]) -> Result<(), IgnoreError> {
-        let text = entry.split(" #").next().unwrap_or_default().trim();
+    /// As [`add`](IgnoreList::add).
+    pub fn add_line(&mut self, line: &str, tables: &[LazyTables]) -> Result<(), IgnoreError> {
+        let text = line.split(" #").next().unwrap_or_default().trim();
         if text.is_empty() || text.starts_with('#') {
             return Ok(());
         }
+        let own = self.add_entry(text, tables)?;
+        own.into_iter().for_each(|pattern| pattern.met = None);
+        Ok(())
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// A path that names no field of `tables`, a name that is nearly one of a message, no text, and more than a thousand entries.
+    pub fn add(&mut self, entry: &str, tables: &[LazyTables]) -> Result<(), IgnoreError> {
+        self.add_entry(entry, tables).map(drop)
+    }
+
+    /// Adds an entry. Returns its name, if it has one.
+    fn add_entry(&mut self, entry: &str, tables: &[LazyTables]) -> Result<Option<&mut NamePattern>, IgnoreError> {
+        let text = entry.trim();
         let fail = |why| IgnoreError { entry: text.to_string(), why };
         if self.messages.len() + self.fields.len() >= MOST {
             return Err(fail(Why::TooMany));
+        }
+        if text.is_empty() {
+            return Err(fail(Why::Empty));
         }
         let (name, path) = match text.split_once(char::is_whitespace) {
             Some((name, path)) if !is_path(name) => (Some(name), Some(path.trim())),
             _ if is_path(text) => (None, Some(text)),
             _ => (Some(text), None),
         };
-        let of = name.map(|name| NamePattern(name.to_string()));
+        let of = name.map(|name| NamePattern::new(name, tables)).transpose().map_err(fail)?;
         match (of, path) {
             (of, Some(path)) => {
                 let paths = Paths::compile(path, tables, false).map_err(|error| fail(Why::Path(error)))?;
                 self.fields.push(IgnoredFields { of, paths });
+                Ok(self.fields.last_mut().and_then(|fields| fields.of.as_mut()))
             }
-            (Some(of), None) => self.messages.push(of),
-            (None, None) => {}
+            (of, None) => {
+                self.messages.extend(of);
+                Ok(self.messages.last_mut())
+            }
         }
-        Ok(())
     }
 
     /// Whether a message is not compared at all.
     pub fn ignores(&self, message: &str) -> bool {
-        self.messages.iter().any(|pattern| pattern.fits(message))
+        self.messages.iter().any(|pattern| pattern.takes(message))
+    }
+
+    /// Finds an entry with a name that no table and, now that both captures are read, no message has.
+    ///
+    /// # Errors
+    /// The name was a mistake.
+    pub fn verdict(&self) -> Result<(), IgnoreError> {
+        let names = self.messages.iter().chain(self.fields.iter().filter_map(|fields| fields.of.as_ref()));
+        let unmet = names.into_iter().find(|pattern| pattern.is_unmet());
+        unmet.map_or(Ok(()), |pattern| {
+            let (entry, why) = (pattern.text.clone(), Why::Unknown(pattern.text.clone(), String::new()));
+            Err(IgnoreError { entry, why })
+        })
     }
 
     /// Puts the nodes of a record's tree that are not compared into `nodes`, in ascending order.
@@ -131,7 +210,7 @@ impl IgnoreList {
         nodes.clear();
         let Body::Message { message, .. } = &record.body else { return };
         let name = message.name.raw();
-        for fields in self.fields.iter().filter(|fields| fields.of.as_ref().is_none_or(|of| of.fits(name))) {
+        for fields in self.fields.iter().filter(|fields| fields.of.as_ref().is_none_or(|of| of.takes(name))) {
             let scope = fields.paths.scope(record, Annotations::default());
             for path in fields.paths.paths() {
                 scope.any(path, &mut |value| {
@@ -153,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_characters() {
-        let fits = |pattern: &str, name| NamePattern(pattern.into()).fits(name);
+        let fits = |pattern: &str, name| NamePattern { text: pattern.into(), met: None }.fits(name);
         assert!(fits("Ping", "Ping") && !fits("Ping", "PingReply") && !fits("Ping", "APing"));
         assert!(fits("*Ping*", "Cli2Auth_PingRequest") && fits("Cli2*Request", "Cli2Auth_PingRequest"));
         assert!(!fits("Cli2*Reply", "Cli2Auth_PingRequest") && fits("*", ""));

@@ -386,6 +386,16 @@ fn what_is_ignored_is_not_compared() {
     let (_, said, status) = run(&[CLEAR, CLEAR, "--ignore", "fields.agename"]);
     assert_eq!(status, 2, "{said}");
     assert!(said.contains("age_name"), "{said}");
+    for (entry, what) in [
+        ("Cli2Auth_PingReq", "did you mean `Cli2Auth_PingRequest`?"),
+        ("Nope", "no table has a message `Nope`"),
+        ("*Nope* fields.age_name", "no table has a message `*Nope*`"),
+        ("", "an empty entry"),
+    ] {
+        let (out, said, status) = run(&[CLEAR, CLEAR, "--ignore", entry]);
+        assert_eq!((status, out.len()), (2, 0), "{entry}: {said}");
+        assert!(said.contains(what), "{said}");
+    }
 }
 
 #[test]
