@@ -9,7 +9,7 @@ use super::args::ReadArgs;
 use super::error::CliError;
 use super::files;
 use crate::proto::{AllSettings, LazyTables, all_tables};
-use crate::table::{MAX_TABLE_BYTES, TableSource};
+use crate::table::{MAX_TABLE_BYTES, TableError, TableSource};
 
 /// The tables of all protocols, with those that were given on top, and behind them the protocols that given files declare.
 pub(super) fn tables(files: &[PathBuf]) -> Result<Vec<LazyTables>, CliError> {
@@ -67,8 +67,9 @@ pub(super) fn settings(args: &ReadArgs, no_capture: bool) -> Result<AllSettings,
 /// A table file's text.
 fn table_text(path: &Path) -> Result<String, CliError> {
     let bytes = files::read(path, "a table file", MAX_TABLE_BYTES as u64)?;
-    String::from_utf8(bytes).map_err(|_| {
-        let error = io::Error::new(io::ErrorKind::InvalidData, "no table file: it is no text in UTF-8");
-        CliError::File(files::name(path), error)
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(error.as_bytes().get(..good).unwrap_or_default());
+        TableError::at(&files::name(path), &before, good, "expected text in UTF-8").into()
     })
 }

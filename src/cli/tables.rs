@@ -1,5 +1,6 @@
 //! `moulsniff tables`: the message tables themselves.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use crate::examples::{MOST_FAILED, run_examples};
 use crate::out::json::one_line;
 use crate::out::lua_script;
 use crate::proto::{LazyTables, protocol_named};
-use crate::table::{ListedDeclaration, Sender, Tables, WithLine};
+use crate::table::{ListedDeclaration, MessageDef, Sender, Tables, WithLine};
 
 pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, CliError> {
     let mut out = String::new();
@@ -69,7 +70,7 @@ fn list(all: &[LazyTables], word: Option<&str>, json: bool, out: &mut String) ->
         let tables = lazy.get();
         let protocol = tables.protocol();
         for (id, service) in tables.services().iter().enumerate() {
-            for def in tables.messages().iter().filter(|m| m.service.0 as usize == id) {
+            for def in messages(tables).filter(|m| m.service.0 as usize == id) {
                 let from = sender(def.direction);
                 let (name, service, number) = (tables.name(def.name), &service.name, def.number);
                 let (shown, unknown) = (number.map_or("-".into(), |n| n.to_string()), def.layout.is_none());
@@ -83,12 +84,30 @@ fn list(all: &[LazyTables], word: Option<&str>, json: bool, out: &mut String) ->
                 line(format!("{protocol}.{service}.{from}\t{shown}\t{name}{remark}"), object);
             }
         }
+        let mut listed = HashSet::new();
         for d in tables.declarations().iter().filter(|d| d.kind != "message" && d.kind != "service") {
+            if !listed.insert((&d.kind, &d.name)) {
+                continue;
+            }
             let object = serde_json::json!({ "protocol": protocol, "kind": d.kind, "name": d.name });
             line(format!("{protocol}\t{}\t{}", d.kind, d.name), object);
         }
     }
     Status::Good
+}
+
+/// The messages that count: where one is declared again, and where another one has its number, the last.
+fn messages(tables: &Tables) -> impl Iterator<Item = &MessageDef> {
+    let mut replaced: HashSet<u32> = tables.replaced().iter().map(|taken| taken.old.0).collect();
+    // One that either side may send may have lost its number on one side alone.
+    for service in tables.services() {
+        let numbered = service.messages.iter().flatten().map(|(_, id)| id);
+        for id in numbered.chain(service.words.iter().flat_map(|words| words.values())) {
+            replaced.remove(&id.0);
+        }
+    }
+    let is_replaced = move |id: usize| u32::try_from(id).is_ok_and(|id| replaced.contains(&id));
+    tables.messages().iter().enumerate().filter(move |(id, _)| !is_replaced(*id)).map(|(_, def)| def)
 }
 
 /// The side that sends a message.
