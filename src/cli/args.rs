@@ -21,6 +21,7 @@ use super::size;
     version,
     max_term_width = 110,
     args_conflicts_with_subcommands = false,
+    args_override_self = true,
     override_usage = "moulsniff [OPTIONS] [CAPTURE]...\n       moulsniff <COMMAND> [OPTIONS] ...",
     subcommand_negates_reqs = true
 )]
@@ -164,7 +165,7 @@ pub struct DecodeArgs {
     #[arg(long = "type", value_name = "TYPE")]
     pub type_: Option<String>,
     /// Begin at this bit (with --type)
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = size::number::<usize>, requires = "type_")]
     pub bit: usize,
 }
 
@@ -278,6 +279,11 @@ fn factor(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a number from 1 on, such as 3".into())
 }
 
+/// How many parts.
+fn parts(text: &str) -> Result<u16, String> {
+    size::number_within(text, 1..=256)
+}
+
 /// Dividing captures.
 #[derive(Args, Debug)]
 pub struct SplitArgs {
@@ -285,7 +291,7 @@ pub struct SplitArgs {
     #[arg(value_name = "CAPTURE", required = true)]
     pub captures: Vec<PathBuf>,
     /// Write this many parts
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = parts)]
     pub into: u16,
     /// Write part-00.pcapng, part-01.pcapng and so on into this folder. It is created if necessary; existing parts are replaced, and a folder with further parts is refused
     #[arg(short, long, value_name = "DIR")]
@@ -305,7 +311,7 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Put at most N records into the page; later ones are only counted
-    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = size::number::<u64>)]
     pub max_messages: u64,
     /// The captures, and how to read them.
     #[command(flatten)]

@@ -108,6 +108,17 @@ pub(super) fn typed_too_early(known: &clap::Command, matches: &ArgMatches) -> Op
     })
 }
 
+/// Finds a second filter. Of any other option that has one value, the last one typed counts, but the first of two conditions would be lost. Returns what is wrong.
+pub(super) fn typed_twice(matches: &ArgMatches) -> Option<String> {
+    let mut own = matches;
+    while let Some((_, within)) = own.subcommand() {
+        own = within;
+    }
+    let filters = own.try_get_many::<String>("filter").ok().flatten()?;
+    let text = "--filter (-Y) may be given once; `and` joins conditions: -Y 'service == auth and refused'";
+    (filters.len() > 1).then(|| text.to_owned())
+}
+
 impl Cli {
     /// What was typed about reading, wherever it was typed.
     pub(super) fn reading(&self) -> &ReadArgs {
@@ -150,7 +161,13 @@ impl Cli {
 }
 
 /// Options of all commands that read captures which do something with some of these alone.
-pub(super) const OF_SOME: [&str; 7] = ["columns", "csv", "bytes", "oneline", "time", "filter", "count"];
+pub(super) const OF_SOME: [&str; 8] = ["columns", "csv", "bytes", "oneline", "time", "filter", "count", "tail"];
+
+/// The help of options that do something else with a command: its name, the option, and the help.
+pub(super) const OTHER_HELP: [(&str, &str, &str); 2] = [
+    ("sessions", "csv", "Print comma-separated values for spreadsheets, one line a session"),
+    ("diff", "oneline", "Print one line for each difference"),
+];
 
 /// Whether one of [`OF_SOME`], or an option that can be typed with every command, does anything with the one of this name (of several words, such as `keys check`).
 /// `option` is without its hyphens at the beginning.
@@ -177,6 +194,7 @@ pub(super) fn has_use(command: &str, option: &str) -> bool {
         "filter" => command != "sessions",
         // What is compared, followed or put together would end at another place in each stream.
         "count" => !matches!(command, "diff" | "follow" | "export files"),
+        "tail" => !matches!(command, "report" | "diff"),
         "tables" => !OWN_WORDS_ALONE.contains(&command),
         "redact" => !NO_MESSAGES.contains(&command) && !OWN_WORDS_ALONE.contains(&command),
         "quiet" | "color" | "no_config" => true,

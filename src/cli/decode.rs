@@ -1,9 +1,11 @@
 //! `moulsniff decode`: bytes from a log or a debugger.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
+use std::path::Path;
 
 use super::args::{DecodeArgs, ReadArgs};
 use super::error::{CliError, Status};
+use super::files;
 use super::given::example_protocol;
 use super::load::{settings, tables_of};
 use super::plan::{coloured, marks};
@@ -12,8 +14,11 @@ use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::tree::{Annotations, TreeOptions, TreeWriter};
 use crate::out::{Paint, json};
 use crate::proto::{LazyTables, Message, NamedService, decode_named, protocol_named};
-use crate::table::{Evaluator, Tables, parse_hex};
+use crate::table::{Evaluator, TableError, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
+
+/// The most bytes that are read from standard input: as many as the largest message may have by default.
+const MOST_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliError> {
     let all = tables_of(args)?;
@@ -36,9 +41,7 @@ pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliErr
 
 fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
     if words.is_empty() {
-        let mut bytes = Vec::new();
-        let read = std::io::stdin().lock().take(64 << 20).read_to_end(&mut bytes);
-        return read.map(|_| bytes).map_err(|e| CliError::File("standard input".into(), e));
+        return files::read(Path::new("-"), "bytes to decode", MOST_BYTES);
     }
     let text = words.concat();
     parse_hex(&text).ok_or_else(|| {
@@ -109,7 +112,9 @@ fn value(
             Err(error) => failed = failed.or(Some(error)),
         }
     }
-    let why = failed.map_or_else(|| format!("there is no type `{ty}`"), |error| error.message);
+    // The compiler of tables calls the end of any text the end of the file.
+    let said = |error: TableError| error.message.replace("the end of the file", "the end");
+    let why = failed.map_or_else(|| format!("there is no type `{ty}`"), said);
     Err(CliError::Typed(format!("--type {ty}: {why}")))
 }
 

@@ -33,8 +33,7 @@ pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, CliErr
     }
     if !is_plain(path) && !is_passed_by_number(path) {
         let found = if facts.is_file() { "a file of the kernel" } else { "a named pipe or a device" };
-        let text = format!("{name}: expected {what}, found {found}, which is not read; `-` reads standard input");
-        return Err(CliError::Unreadable(text));
+        return Err(CliError::Unreadable(format!("{name}: expected {what}, found {found}, which is not read")));
     }
     bounded(File::open(path).map_err(fail)?, &name, what, most)
 }
@@ -110,11 +109,14 @@ impl OutputFolder {
     /// Makes the folder and those that it is in, where they are not there.
     ///
     /// # Errors
-    /// A folder cannot be made.
+    /// A folder cannot be made, or there is something else of this name.
     pub(super) fn create(path: &Path) -> Result<OutputFolder, CliError> {
         let absent =
             path.ancestors().take_while(|path| !path.as_os_str().is_empty() && path.symlink_metadata().is_err());
         let folder = OutputFolder { made: absent.map(Path::to_path_buf).collect() };
+        if path.metadata().is_ok_and(|facts| !facts.is_dir()) {
+            return Err(CliError::Unreadable(format!("{}: expected a folder, found a file", file_name(path))));
+        }
         std::fs::create_dir_all(path).map_err(|error| CliError::File(file_name(path), error))?;
         Ok(folder)
     }

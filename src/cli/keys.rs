@@ -251,13 +251,16 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
 }
 
 fn strip(input: &Path, output: &Path, args: &ReadArgs) -> Result<Status, CliError> {
-    readable_twice(input)?;
     run::exit_on_signal();
     let name = file_name(output);
     let kinds: Vec<u32> = with_secrets().map(|(_, secrets)| secrets.block_type()).collect();
     let inputs = Inputs::of(std::iter::once(input).chain(args.config.path.as_deref()));
     let mut file = files::create(output, Access::Usual, &inputs)?;
-    let done = capture::strip(Source::path(input), capture::RewriteTarget::new(&name, &mut file), &kinds)?;
+    let source = match input.as_os_str() == "-" {
+        true => Source::reader(files::name(input), Box::new(std::io::stdin())),
+        false => Source::path(input),
+    };
+    let done = capture::strip(source, capture::RewriteTarget::new(&name, &mut file), &kinds)?;
     file.commit().map_err(|e| CliError::File(name.clone(), e))?;
     if let Some(damage) = done.damage {
         return Err(damage.into());

@@ -136,6 +136,10 @@ fn without_useless(command: clap::Command, inherited: &[clap::Arg], before: &str
     if command.has_subcommands() {
         return command.mut_subcommands(|command| without_useless(command, inherited, &format!("{name} ")));
     }
+    let command = checks::OTHER_HELP
+        .iter()
+        .filter(|(of, ..)| *of == name)
+        .fold(command, |command, (_, option, help)| command.mut_arg(option, |arg| arg.help(*help).long_help(*help)));
     let has_use = |arg: &&clap::Arg| checks::has_use(&name, arg.get_id().as_str());
     let own = command.get_arguments().filter(|arg| checks::OF_SOME.contains(&arg.get_id().as_str())).cloned();
     let own: Vec<clap::Arg> = own.collect();
@@ -158,7 +162,7 @@ fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> 
         Err(_) => Cli::command().try_get_matches_from(&typed)?,
         Ok(matches) => matches,
     };
-    match checks::typed_too_early(&known, &matches) {
+    match checks::typed_too_early(&known, &matches).or_else(|| checks::typed_twice(&matches)) {
         Some(text) => Err(clap::Error::raw(ErrorKind::ArgumentConflict, text)),
         None => Cli::from_arg_matches(&matches),
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 
 use super::captures::CaptureArgs;
 use super::given::ProtocolArgs;
@@ -73,10 +73,10 @@ pub struct ReadArgs {
     #[arg(long, value_name = "PORT=PROTOCOL", value_parser = OfferedText::PORTS, hide_possible_values = true)]
     pub decode_as: Vec<String>,
     /// Print only the records that match an expression, such as 'message == "Auth2Cli_AcctLoginReply" and fields.result != kNetSuccess'
-    #[arg(short = 'Y', long, value_name = "EXPR")]
+    #[arg(short = 'Y', long, value_name = "EXPR", action = ArgAction::Append)]
     pub filter: Option<String>,
     /// Print only the records of this session, by its number in `moulsniff sessions`; the captures are read twice
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = size::number::<u64>)]
     pub session: Option<u64>,
     /// Print one line for each record with these values, tab-separated below a header. A value is a record key or a field path
     #[arg(long, value_name = "A,B,C")]
@@ -85,10 +85,10 @@ pub struct ReadArgs {
     #[arg(long)]
     pub csv: bool,
     /// Stop after N records
-    #[arg(short = 'c', value_name = "N")]
+    #[arg(short = 'c', value_name = "N", value_parser = size::number::<u64>)]
     pub count: Option<u64>,
     /// Use N threads, at most 8 [default: one for each core]. The output is the same with any number
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<u16>,
     /// Read no configuration file (`moulsniff config` tells which one is read)
     #[arg(long, global = true)]
@@ -126,6 +126,11 @@ pub struct ReadArgs {
     /// Print messages that make much text without their fields, once this much was printed beyond 256 bytes for each byte of a message. `none`: no bound
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size::parse_or_none)]
     pub max_output: Bound,
+}
+
+/// A number of threads.
+fn threads(text: &str) -> Result<u16, String> {
+    size::number_within(text, 1..=u16::MAX)
 }
 
 /// What the configuration file says beside values of options.

@@ -1,4 +1,19 @@
-//! Sizes in bytes as people type them: `500000`, `64K`, `16M`, `1G`. It knows numbers and suffixes, no option.
+//! Sizes in bytes as people type them: `500000`, `64K`, `16M`, `1G`; and plain numbers. It knows numbers and suffixes, no option.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// Reads a whole number from 0 on.
+pub(super) fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "expected a whole number, such as 10".to_string())
+}
+
+/// Reads a number that is in `range`.
+pub(super) fn number_within(text: &str, range: RangeInclusive<u16>) -> Result<u16, String> {
+    let (least, most) = (range.start(), range.end());
+    let wrong = || format!("expected a number from {least} to {most}");
+    text.parse().ok().filter(|number| range.contains(number)).ok_or_else(wrong)
+}
 
 /// Reads a size. Suffixes are powers of 1024, in either case, with or without `B` or `iB` behind them.
 pub(super) fn parse(text: &str) -> Result<usize, String> {

@@ -319,3 +319,109 @@ fn errors_show_no_number_of_the_operating_system() {
         "{said}"
     );
 }
+
+#[test]
+fn of_an_option_that_is_repeated_the_last_one_counts() {
+    let once = run(&[GATE, "-q", "--oneline", "-c", "1"]);
+    let twice =
+        ["-q", GATE, "-q", "--oneline", "--oneline", "-c", "9", "-c", "1", "--color", "always", "--color", "never"];
+    assert_eq!(run(&twice), once);
+    // The first of two conditions would be lost.
+    mistake(&[GATE, "-Y", "frame > 1", "-Y", "frame > 2"], "--filter (-Y) may be given once");
+    mistake(&["stats", GATE, "-Y", "frame > 1", "-Y", "frame > 2"], "--filter (-Y) may be given once");
+}
+
+#[test]
+fn a_port_is_decoded_as_one_protocol_that_runs_over_its_transport() {
+    mistake(&[GATE, "--decode-as", "udp:14000=moul"], "moul runs over tcp, not over udp");
+    mistake(&[GATE, "--decode-as", "tcp:9000=secondlife"], "secondlife runs over udp, not over tcp");
+    mistake(&[GATE, "--decode-as", "tcp:1=moul", "--decode-as", "1=ouro"], "tcp:1 cannot be both moul and ouro");
+    let (status, ..) =
+        run(&[GATE, "-q", "--decode-as", "tcp:1=ouro", "--decode-as", "udp:1=ouro", "--decode-as", "1=ouro"]);
+    assert_eq!(status, Some(0));
+}
+
+#[test]
+fn mistakes_are_told_in_words_for_people() {
+    mistake(&[GATE, "-c", "x"], "expected a whole number");
+    mistake(&[GATE, "--threads", "0"], "expected a number from 1 to 65535");
+    mistake(&["split", GATE, "--into", "x", "-o", "never-made"], "expected a number from 1 to 256");
+    mistake(&[GATE, "--columns", ""], "a column is missing here");
+    mistake(&[GATE, "--columns", "record,"], "a column is missing here");
+    mistake(&["decode", "--type", "u8[", "00"], "found the end\n");
+    mistake(&["decode", "--bit", "3", "moul.auth.client", "1a00"], "--type <TYPE>");
+    for words in [
+        &["follow", "--all", GATE, "-o", "/dev/null"][..],
+        &["split", GATE, "--into", "2", "-o", "/dev/null"],
+        &["export", "files", GATE, "-o", "/dev/null"],
+    ] {
+        let (status, _, said) = run(words);
+        assert_eq!((status, said.as_str()), (Some(1), "moulsniff: /dev/null: expected a folder, found a file\n"));
+    }
+    let (_, _, said) = run(&[GATE, "--pseudonyms", "/dev/null"]);
+    assert!(said.contains("a device, which is not read") && !said.contains("standard input"), "{said}");
+}
+
+#[test]
+fn where_no_record_is_asked_for_nothing_is_said_of_what_was_recognised() {
+    let (status, out, said) = run(&[GATE, "-c", "0", "--strict"]);
+    assert_eq!((status, out.as_str()), (Some(0), ""), "{said}");
+    assert!(!said.contains("nothing was recognised"), "{said}");
+}
+
+#[test]
+fn bytes_to_decode_have_a_bound_that_is_told() {
+    let zeros = Stdio::from(File::open("/dev/zero").unwrap());
+    let Output { status, stderr, .. } = program(&["decode", "moul.auth.client"]).stdin(zeros).output().unwrap();
+    let said = "moulsniff: standard input: expected bytes to decode, found more than 16 MiB\n";
+    assert_eq!((status.code(), String::from_utf8_lossy(&stderr).as_ref()), (Some(1), said));
+}
+
+#[test]
+fn the_help_of_an_option_fits_its_command() {
+    let help = |command: &str| run(&[command, "--help"]).1;
+    assert!(!help("report").contains("--tail") && !help("diff").contains("--tail") && help("stats").contains("--tail"));
+    assert!(help("sessions").contains("one line a session") && help("diff").contains("one line for each difference"));
+}
+
+#[test]
+fn a_message_that_is_replaced_is_listed_once() {
+    let (_, shown, _) = run(&["tables", "show", "Cli2Auth_VaultNodeFetch"]);
+    let file = std::env::temp_dir().join(format!("moulsniff-replaced-{}.table", std::process::id()));
+    fs::write(&file, format!("protocol moul\n{shown}")).unwrap();
+    let words = ["tables", "list", "Cli2Auth_VaultNodeFetch", "--tables", file.to_str().unwrap()];
+    assert_eq!(run(&words).1, "moul.auth.client\t26\tCli2Auth_VaultNodeFetch\n");
+    // What is no text has a place, too.
+    fs::write(&file, b"protocol moul\nx\xff").unwrap();
+    mistake(&words, ".table:2:2: expected text in UTF-8\n");
+    fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn keys_are_taken_out_of_a_capture_on_standard_input() {
+    let out = std::env::temp_dir().join(format!("moulsniff-strip-{}", std::process::id()));
+    let (from_file, from_pipe) = (out.with_extension("file"), out.with_extension("pipe"));
+    let strip = |from: &str, to: &PathBuf| program(&["keys", "strip", from, "-q", "-o", to.to_str().unwrap()]);
+    assert!(strip(GATE, &from_file).status().unwrap().success());
+    let input = File::open(crate::common::file(GATE)).unwrap();
+    assert!(strip("-", &from_pipe).stdin(input).status().unwrap().success());
+    assert_eq!(fs::read(&from_pipe).unwrap(), fs::read(&from_file).unwrap());
+    [from_file, from_pipe].iter().for_each(|file| fs::remove_file(file).unwrap());
+}
+
+#[test]
+fn a_damaged_clock_has_a_time_that_can_be_written() {
+    let block = |kind: u32, body: &[u8]| {
+        let length = u32::to_le_bytes(body.len() as u32 + 12);
+        [&kind.to_le_bytes()[..], &length, body, &length].concat()
+    };
+    let section = block(0x0a0d_0d0a, &[&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat());
+    let offset = [&[14, 0, 8, 0][..], &i64::MIN.to_le_bytes(), &[0; 4]].concat();
+    let interface = block(1, &[&[1, 0, 0, 0, 0, 0, 0, 0][..], &offset].concat());
+    let packet = block(6, &[0; 20]);
+    let file = std::env::temp_dir().join(format!("moulsniff-clock-{}.pcapng", std::process::id()));
+    fs::write(&file, [section, interface, packet].concat()).unwrap();
+    let (status, _, said) = run(&[file.to_str().unwrap()]);
+    fs::remove_file(&file).unwrap();
+    assert!(status == Some(0) && said.contains("; 1 frames of a damaged clock"), "{said}");
+}
