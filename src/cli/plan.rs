@@ -93,7 +93,11 @@ impl Plan {
         let paint = Paint::new(coloured(args.color, terminal), marks(terminal));
         let word = args.time.unwrap_or_default();
         let time = word.form();
-        let zone = if word == TimeWord::Local { Zone::local().map_err(CliError::Typed)? } else { Zone::default() };
+        let zone = if word == TimeWord::Local {
+            Zone::local(files::is_plain).map_err(CliError::Typed)?
+        } else {
+            Zone::default()
+        };
         if args.oneline {
             let width = terminal.then(width);
             let options = OneLineOptions { paint, redact: args.redact, time, zone, width };

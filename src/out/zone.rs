@@ -6,7 +6,6 @@ use std::path::Path;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::capture::is_of_kernel;
 use crate::captured::escape;
 
 /// The most bytes of a file that `TZ` may name. Those of real zones have a few thousand.
@@ -19,11 +18,13 @@ pub struct Zone(Option<TimeZone>);
 impl Zone {
     /// The zone of this machine: the one that `TZ` names, or else the system's; UTC if the system has none.
     ///
+    /// `TZ` may be the path of a file. `is_plain` tells whether reading it ends.
+    ///
     /// # Errors
     /// `TZ` names no zone that this machine knows.
-    pub fn local() -> Result<Zone, String> {
+    pub fn local(is_plain: impl Fn(&Path) -> bool) -> Result<Zone, String> {
         let named = std::env::var_os("TZ");
-        let found = match named.as_deref().filter(|name| is_endless(name)) {
+        let found = match named.as_deref().filter(|name| is_endless(name, is_plain)) {
             Some(name) => named_zone(&name.to_string_lossy()),
             None => TimeZone::try_system().ok(),
         };
@@ -64,12 +65,11 @@ impl Zone {
 }
 
 /// Whether `TZ` is the path of something that is not read: a pipe or a device, which may have no end, or a file that is too long.
-fn is_endless(named: &OsStr) -> bool {
+fn is_endless(named: &OsStr, is_plain: impl Fn(&Path) -> bool) -> bool {
     let text = named.to_string_lossy();
     let path = text.strip_prefix(':').map_or_else(|| named.to_os_string(), OsString::from);
     let path = Path::new(&path);
-    path.metadata()
-        .is_ok_and(|facts| !facts.is_dir() && (!facts.is_file() || facts.len() > MOST_BYTES || is_of_kernel(path)))
+    path.metadata().is_ok_and(|facts| !facts.is_dir() && (!is_plain(path) || facts.len() > MOST_BYTES))
 }
 
 /// The zone of this name, or with this rule, without a look at a file of this path.

@@ -34,7 +34,10 @@ const MODULES: &[(&str, &[&str])] = &[
         &["suggest", "record", "tree", "table", "capture", "flow", "facts", "proto", "out", "filter", "pipeline"],
     ),
     // Two captures side by side.
-    ("diff", &["tree", "table", "capture", "facts", "record", "session", "proto", "out", "filter", "pipeline"]),
+    (
+        "diff",
+        &["suggest", "tree", "table", "capture", "facts", "record", "session", "proto", "out", "filter", "pipeline"],
+    ),
     // Captures read, decoded and handed to an output; no option of the command line.
     (
         "run",
