@@ -141,17 +141,18 @@ pub(super) fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Cli
     Some(session)
 }
 
-/// Places in order. Entering one leaves the one before it, on any stream. The same place twice in a row counts once.
+/// Places in order. Entering one leaves the one before it, on any stream. The same place twice in a row is one visit, unless the client had left it.
 fn in_order(mut places: Vec<Place>) -> Vec<Place> {
     places.sort_by_key(|place| place.record);
     let mut all: Vec<Place> = Vec::new();
     for place in places {
         if let Some(before) = all.last_mut().filter(|before| !before.beside && !place.beside) {
-            if before.is(&place) {
+            let still_there = before.to.is_none_or(|to| nanos(to.time) >= nanos(place.from.time));
+            if still_there && before.is(&place) {
                 before.to = place.to;
                 continue;
             }
-            if before.to.is_none_or(|to| nanos(to.time) > nanos(place.from.time)) {
+            if still_there {
                 before.to = Some(place.from);
             }
         }
