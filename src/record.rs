@@ -117,6 +117,8 @@ pub enum Body<'a> {
         text: &'a str,
         /// Its bytes.
         counts: Counts,
+        /// The frame in which its sender closed or reset it. The record comes later where bytes were missing.
+        closed_in: Option<u64>,
     },
 }
 

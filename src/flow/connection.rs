@@ -232,8 +232,9 @@ impl TcpConnection {
         if segment.len > 0 && !segment.has(RST) {
             mine.data(Payload { seq: segment.first(), bytes: segment.bytes, len: segment.len }, at, &mut out);
         }
-        if segment.has(FIN) {
-            mine.finish_at(segment.first().wrapping_add(segment.len as u32));
+        let fin = segment.has(FIN) && mine.finish_at(segment.first().wrapping_add(segment.len as u32));
+        if fin || segment.has(RST) {
+            out.sink.tcp_closing(out.stream, out.dir, at);
         }
         if segment.has(RST) {
             if !mine.waits() && !mine.lacks(segment.seq) {

@@ -188,15 +188,17 @@ impl DirectionState {
         }
     }
 
-    /// The sender's FIN has this sequence number.
-    pub(super) fn finish_at(&mut self, seq: u32) {
+    /// The sender's FIN has this sequence number. Returns whether it can belong to the stream and is the first.
+    pub(super) fn finish_at(&mut self, seq: u32) -> bool {
         self.anchor_at(seq);
         let position = self.position(seq);
         let plausible = position >= self.reached() && position <= self.reached().max(self.acked).max(ORIGIN) + WINDOW;
-        if plausible && self.fin.is_none() {
+        let first = plausible && self.fin.is_none();
+        if first {
             self.fin = Some(position);
             self.high = position;
         }
+        first
     }
 
     /// Delivers bytes that are in order, and gives up holes that are ripe or exceed a limit. Returns whether the FIN is

@@ -159,7 +159,7 @@ pub struct Totals {
 ///    order in which they became deliverable;
 /// 4. one [`tcp_end`](Self::tcp_end) for each direction, after which no data of that direction follows.
 ///
-/// [`tcp_note`](Self::tcp_note) and [`tcp_round_trip`](Self::tcp_round_trip) may come at any time between `tcp_open` and the last `tcp_end`. A stream that ended as
+/// [`tcp_note`](Self::tcp_note), [`tcp_round_trip`](Self::tcp_round_trip) and [`tcp_closing`](Self::tcp_closing) may come at any time between `tcp_open` and the last `tcp_end`. A stream that ended as
 /// [`End::Evicted`] or [`End::Replaced`] may begin again with `tcp_open` under the same number, because Wireshark keeps
 /// the number. After `Evicted` its offsets go on from where they were if they can, after `Replaced` they begin at 0.
 ///
@@ -195,6 +195,11 @@ pub trait FlowSink {
     /// An anomaly.
     fn tcp_note(&mut self, stream: StreamId, dir: Dir, note: Note, at: Moment) {
         let _ = (stream, dir, note, at);
+    }
+
+    /// The sender of a direction closed or reset the connection in this frame. The direction's end comes later where bytes before it are missing.
+    fn tcp_closing(&mut self, stream: StreamId, dir: Dir, at: Moment) {
+        let _ = (stream, dir, at);
     }
 
     /// A direction has ended.

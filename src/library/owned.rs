@@ -58,7 +58,7 @@ struct OwnedHead {
 enum OwnedBody {
     Message(OwnedMessage),
     Event(Event),
-    StreamEnd { end: EndedBy, text: String, counts: Counts },
+    StreamEnd { end: EndedBy, text: String, counts: Counts, closed_in: Option<u64> },
 }
 
 struct OwnedMessage {
@@ -134,8 +134,8 @@ impl OwnedRecord {
         let body = match &record.body {
             Body::Message { message, .. } => OwnedBody::Message(OwnedMessage::new(message, None)),
             Body::Event(event) => OwnedBody::Event((*event).clone()),
-            Body::StreamEnd { end, text, counts } => {
-                OwnedBody::StreamEnd { end: *end, text: (*text).to_owned(), counts: *counts }
+            Body::StreamEnd { end, text, counts, closed_in } => {
+                OwnedBody::StreamEnd { end: *end, text: (*text).to_owned(), counts: *counts, closed_in: *closed_in }
             }
         };
         let Record { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = *record;
@@ -363,7 +363,9 @@ impl OwnedRecord {
                 Body::Message { message: &message, tables, tree: own.tree.as_ref()? }
             }
             OwnedBody::Event(event) => Body::Event(event),
-            OwnedBody::StreamEnd { end, text, counts } => Body::StreamEnd { end: *end, text, counts: *counts },
+            OwnedBody::StreamEnd { end, text, counts, closed_in } => {
+                Body::StreamEnd { end: *end, text, counts: *counts, closed_in: *closed_in }
+            }
         };
         let record = Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body };
         Some(show(&record, self.annotations.store.get(self.annotations.range)))

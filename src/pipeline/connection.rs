@@ -30,6 +30,8 @@ pub(super) struct Connection {
     state: ConnectionState,
     counts: [Counts; 2],
     ended: [bool; 2],
+    /// The frames in which the senders of the two directions closed or reset it, forward and backward.
+    closed_in: [Option<u64>; 2],
     /// The TCP sequence numbers of offset 0, forward and backward.
     starts: [Option<u32>; 2],
     /// Round trips to the receivers of the two directions, forward and backward.
@@ -66,6 +68,7 @@ impl Connection {
             state: ConnectionState::Unknown(WaitingPieces::default()),
             counts: [Counts::default(); 2],
             ended: [false; 2],
+            closed_in: [None; 2],
             starts: [None; 2],
             round_trips: [None; 2],
             unclaimed: [0; 2],
@@ -88,6 +91,11 @@ impl Connection {
     /// The round trip of a direction to its receiver.
     pub(super) fn round_trip(&mut self, dir: Dir, trip: RoundTrip) {
         *of(&mut self.round_trips, dir) = Some(trip);
+    }
+
+    /// The sender of a direction closed or reset the connection.
+    pub(super) fn closing(&mut self, dir: Dir, at: Moment) {
+        of(&mut self.closed_in, dir).get_or_insert(at.frame);
     }
 
     /// Whether both directions ended.
@@ -147,10 +155,10 @@ impl Connection {
         if !matches!(self.state, ConnectionState::Known(..)) {
             return self.keep(dir, at, || KeptWhat::End(how), lent);
         }
-        let (side, transport) = (self.side(dir), self.key.transport);
+        let (side, transport, closed_in) = (self.side(dir), self.key.transport, *of(&mut self.closed_in, dir));
         self.call(lent, |session, context| session.end(side, at, context));
         self.emit(lent, |emitter, service| match transport {
-            Transport::Tcp => emitter.stream_end(side, at, service, how),
+            Transport::Tcp => emitter.stream_end(side, at, service, how, closed_in),
             Transport::Udp if how == End::Evicted => emitter.evicted(side, at, service),
             Transport::Udp => {}
         });

@@ -110,8 +110,8 @@ impl RecordEmitter<'_> {
         self.event(at, Event::new(kind, service, from, text));
     }
 
-    /// The end of a direction.
-    pub(super) fn stream_end(&mut self, side: Side, at: Moment, service: &str, how: End) {
+    /// The end of a direction, which its sender closed or reset in the frame `closed_in`.
+    pub(super) fn stream_end(&mut self, side: Side, at: Moment, service: &str, how: End, closed_in: Option<u64>) {
         if how == End::Evicted {
             self.evicted(side, at, service);
         }
@@ -123,7 +123,7 @@ impl RecordEmitter<'_> {
             End::Evicted => (EndedBy::GivenUp, "idle for longest when there were too many streams"),
             End::Replaced => (EndedBy::Timeout, "a new connection began between the same ends"),
         };
-        self.record(side, at, service, Body::StreamEnd { end, text, counts });
+        self.record(side, at, service, Body::StreamEnd { end, text, counts, closed_in });
     }
 
     #[inline]

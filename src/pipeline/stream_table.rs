@@ -131,6 +131,12 @@ impl FlowSink for LentTable<'_> {
         self.with(tcp(stream), at, |connection, lent| connection.note(dir, note, at, lent));
     }
 
+    fn tcp_closing(&mut self, stream: StreamId, dir: Dir, at: Moment) {
+        if let Some(connection) = self.table.connections.get_mut(&tcp(stream)) {
+            connection.closing(dir, at);
+        }
+    }
+
     fn tcp_end(&mut self, stream: StreamId, dir: Dir, how: End, _totals: &Totals, at: Moment) {
         self.end(tcp(stream), dir, how, at);
     }

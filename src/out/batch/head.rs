@@ -53,6 +53,7 @@ pub(super) enum BatchedBody {
         end: EndedBy,
         text: Range,
         counts: Counts,
+        closed_in: Option<u64>,
         /// Whether the counts have what is in messages.
         counted: bool,
     },

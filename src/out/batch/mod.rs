@@ -90,9 +90,9 @@ impl Batch {
                 self.events.push((*event).clone());
                 BatchedBody::Event(self.events.len() - 1)
             }
-            Body::StreamEnd { end, text, counts } => {
+            Body::StreamEnd { end, text, counts, closed_in } => {
                 let text = self.keep(text);
-                BatchedBody::StreamEnd { end: *end, text, counts: *counts, counted: false }
+                BatchedBody::StreamEnd { end: *end, text, counts: *counts, closed_in: *closed_in, counted: false }
             }
         };
         self.head(record, what);
@@ -284,7 +284,9 @@ impl Batch {
                 let Some(event) = self.events.get(at) else { return };
                 Body::Event(event)
             }
-            BatchedBody::StreamEnd { end, text, counts, .. } => Body::StreamEnd { end, text: self.text(text), counts },
+            BatchedBody::StreamEnd { end, text, counts, closed_in, .. } => {
+                Body::StreamEnd { end, text: self.text(text), counts, closed_in }
+            }
         };
         to(&record(head, direction, body));
     }

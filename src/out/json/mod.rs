@@ -178,7 +178,7 @@ impl JsonFormatter {
                 self.message_body(message, &self.view(tables, tree, message.bytes), annotations, w);
             }
             Body::Event(event) => events::event_body(event, self.options.redact, w),
-            Body::StreamEnd { end, text, counts } => events::stream_end(*end, text, *counts, w.vec()),
+            Body::StreamEnd { end, text, counts, .. } => events::stream_end(*end, text, *counts, w.vec()),
         }
         w.fixed(b"}\n");
     }
