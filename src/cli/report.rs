@@ -17,7 +17,7 @@ use crate::out::report::{About, MAX_SESSIONS, ReportOptions, ReportSession, Repo
 use crate::out::tree::{AnnotationStore, Annotator};
 use crate::out::{Body, Record};
 use crate::output_file::{Access, OutputFile};
-use crate::pipeline::Output;
+use crate::pipeline::{Output, StreamOver};
 use crate::run::CaptureRun;
 use crate::session::EventKind;
 
@@ -202,6 +202,10 @@ impl Output for ReportOutput {
         if let Err(error) = self.page.record(record, facts, names) {
             self.error = Some(error);
         }
+    }
+
+    fn stream_over(&mut self, over: &StreamOver<'_>) {
+        self.sessions.stream_over((over.key.transport, over.key.number), over.counts, &over.learned);
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {

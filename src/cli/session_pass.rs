@@ -6,7 +6,7 @@ use super::error::CliError;
 use super::files;
 use crate::facts::{SessionMap, Sessions};
 use crate::out::{Outlined, Record};
-use crate::pipeline::{Output, Setup};
+use crate::pipeline::{Output, Setup, StreamOver};
 use crate::remark;
 use crate::run::{CaptureRun, FrameInput, Reading};
 
@@ -77,6 +77,10 @@ impl Output for SessionPass {
         // A number goes before the name that earlier records give to it, so names join no streams.
         self.sessions.record(record, &|_| None);
         self.add_finished();
+    }
+
+    fn stream_over(&mut self, over: &StreamOver<'_>) {
+        self.sessions.stream_over((over.key.transport, over.key.number), over.counts, &over.learned);
     }
 
     fn wants_outlines(&self) -> bool {

@@ -12,7 +12,7 @@ use super::ignore::IgnoreList;
 use crate::facts::{ClientSession, Sessions, TransportStream, refused};
 use crate::filter::Filter;
 use crate::out::tree::{Annotations, RecordAnnotator};
-use crate::pipeline::Output;
+use crate::pipeline::{Output, StreamOver};
 use crate::record::{Body, Record};
 use crate::session::{Event, EventKind, Message, Side, Transport};
 use crate::table::{Refusal, Tables};
@@ -429,6 +429,10 @@ impl Output for Digester<'_> {
                 self.lose(record, stream, LossCause::Closed, counts.closed);
             }
         }
+    }
+
+    fn stream_over(&mut self, over: &StreamOver<'_>) {
+        self.sessions.stream_over((over.key.transport, over.key.number), over.counts, &over.learned);
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {

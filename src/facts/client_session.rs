@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::session_stream::SessionStream;
 use super::session_values::add_identity;
+use super::silence::nanos;
 use super::stream_facts::StreamFacts;
 use super::{Identity, LastMessage, Latencies, Place, RequestCounts, StoryLine};
 use crate::capture::{Moment, Time};
@@ -60,11 +61,6 @@ pub struct ClientSession {
     pub first_record: u64,
     /// Number of its last record.
     pub last_record: u64,
-}
-
-/// Nanoseconds since 1970.
-pub(super) fn nanos(time: Time) -> i64 {
-    time.seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(time.nanos))
 }
 
 /// Assembles a session from its streams, which are in order.

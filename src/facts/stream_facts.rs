@@ -7,14 +7,16 @@ use super::requests::is_last_reply;
 use super::seen_message::SeenMessage;
 use super::session_stream::{SessionStream, TiedBy, TransportStream};
 use super::session_values::{Identity, Place, add_identity};
+use super::silence::nanos;
 use super::story::{Story, bare_line, line_of, shorten};
+use super::stream_ending::{DirectionEnd, StreamEnding};
 use super::{
     ChatLine, InfoSource, LastMessage, LastReply, RequestCounts, StoryLine, StoryOutcome, Waiting, definition, refused,
     write_info,
 };
 use crate::capture::Moment;
-use crate::record::{Counts, EndedBy, Outlined, Record, RoundTrips};
-use crate::session::{Ends, Learned, Message, Side, Transport};
+use crate::record::{EndedBy, Outlined, Record, RoundTrips};
+use crate::session::{Ends, Message, Side, Transport};
 use crate::table::{MessageDef, MessageId, Sender};
 use crate::tree::{LinkKind, ProblemCounts};
 
@@ -47,6 +49,12 @@ pub(super) struct StreamFacts {
     pub(super) tied_by: TiedBy,
     pub(super) first: Moment,
     pub(super) last: Moment,
+    /// The latest time at which one of its ends was heard, in nanoseconds since 1970.
+    pub(super) heard: i64,
+    /// Whether no key opens it, so that nothing shows whether it is silent.
+    pub(super) unread: bool,
+    /// Whether its session is over, and waits for what is known at the stream's end.
+    pub(super) late: bool,
     pub(super) first_record: u64,
     pub(super) last_record: u64,
     pub(super) identities: Vec<Identity>,
@@ -70,19 +78,14 @@ pub(super) struct StreamFacts {
     id: TransportStream,
     service: String,
     ends: Ends,
-    how: EndedBy,
-    /// The side that ended it first, and in which frame.
-    closed_by: Option<(u64, Side)>,
+    pub(super) ending: StreamEnding,
     messages: [u64; 2],
-    bytes: Counts,
     round_trips: RoundTrips,
     sent_again: u64,
     acknowledged: (u64, i64),
     waiting: Waiting<AskedRequest>,
     /// Memory of the waiting requests, roughly, in bytes.
     pub(super) held: usize,
-    /// The facts of the protocol's session at the stream's end.
-    learned: Vec<Learned>,
 }
 
 impl StreamFacts {
@@ -102,6 +105,9 @@ impl StreamFacts {
             tied_by: TiedBy::Address,
             first: record.at,
             last: record.at,
+            heard: nanos(record.at.time),
+            unread: false,
+            late: false,
             first_record: record.number,
             last_record: record.number,
             identities: Vec::new(),
@@ -119,21 +125,14 @@ impl StreamFacts {
             id,
             service: record.service.to_string(),
             ends,
-            how: EndedBy::Open,
-            closed_by: None,
+            ending: StreamEnding::default(),
             messages: [0; 2],
-            bytes: Counts::default(),
             round_trips: RoundTrips::default(),
             sent_again: 0,
             acknowledged: (0, 0),
             waiting: Waiting::default(),
             held: 0,
-            learned: Vec::new(),
         }
-    }
-
-    pub(super) fn id(&self) -> TransportStream {
-        self.id
     }
 
     pub(super) fn service(&self) -> &str {
@@ -145,9 +144,13 @@ impl StreamFacts {
     }
 
     /// Counts a record of the stream.
-    pub(super) fn touch<B>(&mut self, record: &Record<'_, B>) {
+    pub(super) fn touch<B>(&mut self, record: &Record<'_, B>, heard: bool) {
+        if heard {
+            self.heard = self.heard.max(nanos(record.at.time));
+        }
         self.last = record.at;
         self.last_record = record.number;
+        self.ending.goes_on();
         self.round_trips = record.round_trips;
         if self.service != record.service {
             self.service = record.service.to_string();
@@ -170,6 +173,7 @@ impl StreamFacts {
                 }
             }
         }
+        self.unread = false;
         let mut identities = Vec::new();
         self.remember_last(record, message);
         let Some((id, def)) = known_message(message.name, tables, tree) else { return identities };
@@ -213,6 +217,7 @@ impl StreamFacts {
     /// Handles a message that answers nothing and states no identity, if only what joins streams is collected.
     pub(super) fn outline(&mut self, record: &Record<'_, Outlined<'_>>, room: bool) {
         let Outlined { message, id, tables, .. } = record.body;
+        self.unread = false;
         if tables.message(id).is_some_and(|def| message.expects_reply(def)) {
             self.ask(record.number, AskedRequest { id, at: record.at, text: String::new() }, room);
         }
@@ -356,35 +361,26 @@ impl StreamFacts {
     }
 
     /// One direction of the stream ended, with this record.
-    pub(super) fn ended(&mut self, how: EndedBy, counts: Counts, record: &Record<'_>) {
-        if how == EndedBy::Reset && self.how != EndedBy::Reset {
+    pub(super) fn ended(&mut self, end: &DirectionEnd, record: &Record<'_>) {
+        if end.how == EndedBy::Reset && self.ending.how() != EndedBy::Reset {
             let text = format!("{} connection reset", record.service);
             self.story.tell(StoryLine { text, ..line_of(self.id, record) });
         }
-        let (from, frame) = (record.from, record.at.frame);
-        let ends = matches!(how, EndedBy::Fin | EndedBy::Reset);
-        if ends && self.closed_by.is_none_or(|(first, _)| frame < first) {
-            self.closed_by = Some((frame, from));
-        }
-        self.bytes.add(counts);
-        if self.how == EndedBy::Open || from == Side::Server {
-            self.how = how;
-        }
+        self.ending.direction(end);
+        self.leave();
+    }
+
+    /// It goes on after silence, in another session.
+    pub(super) fn parts(&mut self) {
+        self.ending.silence();
+        self.leave();
+    }
+
+    /// The client is no longer where it was.
+    fn leave(&mut self) {
         if let Some(place) = self.places.last_mut().filter(|place| !place.pending) {
             place.to.get_or_insert(self.last);
         }
-    }
-
-    /// The stream ended. Streams of datagrams have no ends of directions, so their byte counts come only here.
-    pub(super) fn over(&mut self, counts: [Counts; 2], learned: Vec<Learned>) {
-        self.bytes = Counts::default();
-        counts.into_iter().for_each(|counts| self.bytes.add(counts));
-        self.learned = learned;
-    }
-
-    /// The protocol itself said that the connection is over.
-    pub(super) fn closed(&mut self) {
-        self.how = EndedBy::Fin;
     }
 
     pub(super) fn summary(&self) -> SessionStream {
@@ -396,15 +392,15 @@ impl StreamFacts {
             server,
             start: self.first,
             end: self.last,
-            how: self.how,
-            closed_by: self.closed_by.map(|(_, side)| side),
+            how: self.ending.how(),
+            closed_by: self.ending.closed_by(),
             messages: self.messages,
-            bytes: self.bytes,
+            bytes: self.ending.bytes(),
             round_trips: self.round_trips,
             sent_again: self.sent_again,
             acknowledged: self.acknowledged,
             tied_by: self.tied_by,
-            learned: self.learned.clone(),
+            learned: self.ending.learned().to_vec(),
         }
     }
 

@@ -64,6 +64,7 @@ mod pseudonyms;
 mod report;
 mod schema;
 mod secondlife;
+mod session_ends;
 mod sessions;
 mod split;
 mod stats;
