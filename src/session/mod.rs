@@ -5,6 +5,7 @@
 
 mod chosen;
 mod count;
+mod early;
 mod emit;
 mod framing;
 mod lent;
@@ -24,7 +25,7 @@ pub use framing::{CountsFrom, Extent, Framing, LengthField, LengthOrder, Unit};
 pub use lent::Context;
 pub use options::Options;
 pub use preparations::{Preparation, Preparations, PreparedRoom};
-pub use requests::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
+pub use requests::{Answer, Request, RequestKey, Requests, is_partial, request_key, transaction_key};
 pub use rules::{Held, Look, holds, usual_sender};
 pub use said_once::SaidOnce;
 pub use settings::{Secret, Settings};

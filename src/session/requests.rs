@@ -1,15 +1,16 @@
 //! Requests that wait for their replies, in bounded space.
 //!
-//! Tables say which message answers which (`answers`), which value both share (`transaction`), which request expects a reply, and which reply is not the
-//! last one (`partial`). A protocol whose requests are identified by more than a transaction makes its own [`RequestKey`]; a simple one uses
-//! [`transaction_key`]. This file knows no protocol. It reads only that value and that mark from a tree.
+//! Tables say which message answers which (`answers`), which value both share (`transaction`), which value a reply repeats (`echoed`), which request
+//! expects a reply, and which reply is not the last one (`partial`). A protocol whose requests are identified by more than a transaction makes its own
+//! [`RequestKey`]; a simple one uses [`request_key`]. This file knows no protocol. It reads only these values and that mark from a tree.
 
 use std::collections::{HashMap, VecDeque};
 
+use super::early::EarlyReplies;
 use super::{Context, Event, EventKind, Reply, Side};
 use crate::capture::Moment;
-use crate::table::{Expectation, MessageId, Tables};
-use crate::tree::{Kind, Tree, mark};
+use crate::table::{Expectation, MessageDef, MessageId, Tables, TypeDef};
+use crate::tree::{Kind, Node, Tree, mark};
 
 /// The window of remembered requests is this many times the limit of waiting ones, even if few in it still wait. The oldest
 /// request is then forgotten, so that one request without a reply does not keep all later ones in memory.
@@ -18,9 +19,6 @@ const SPAN: usize = 8;
 /// How many requests with the same exact key a search looks at, latest first. In real traffic few wait at once; the bound keeps hostile traffic cheap.
 const LOOK: usize = 64;
 
-/// How many replies are remembered whose requests were not read yet.
-const EARLY: usize = 256;
-
 /// What a request and its reply have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestKey {
@@ -28,22 +26,34 @@ pub struct RequestKey {
     pub exact: u64,
     /// Hashes of values that must be equal if both messages have them.
     pub loose: [Option<u64>; 2],
+    /// The value that a reply repeats. Of several requests, a reply belongs to the one with its value.
+    pub echo: Option<u64>,
 }
 
 impl RequestKey {
     /// The key of every request without a transaction, and of every reply to one. Such a reply belongs to the oldest
     /// waiting request.
-    pub const NONE: RequestKey = RequestKey { exact: 0x9e37_79b9_7f4a_7c15, loose: [Some(0), Some(0)] };
+    pub const NONE: RequestKey = RequestKey { exact: 0x9e37_79b9_7f4a_7c15, loose: [Some(0), Some(0)], echo: None };
 
     /// The key of a request that is identified by its transaction alone.
     pub fn of(transaction: u64) -> RequestKey {
-        RequestKey { exact: transaction, loose: [None; 2] }
+        RequestKey { exact: transaction, loose: [None; 2], echo: None }
+    }
+
+    /// Whether it is the key of a message without a transaction.
+    pub fn is_none(&self) -> bool {
+        RequestKey { echo: None, ..*self } == RequestKey::NONE
     }
 
     /// Whether a request and a reply with these keys agree in every value that both have.
     pub fn fits(&self, reply: &RequestKey) -> bool {
         let agree = |(a, b): (&Option<u64>, &Option<u64>)| a.is_none() || b.is_none() || a == b;
         self.exact == reply.exact && self.loose.iter().zip(&reply.loose).all(agree)
+    }
+
+    /// Whether a reply with this key repeats the request's value. `None` if one of them has no such value.
+    pub fn repeats(&self, reply: &RequestKey) -> Option<bool> {
+        Some(self.echo? == reply.echo?)
     }
 }
 
@@ -62,11 +72,15 @@ pub struct Request {
     pub at: Moment,
     /// Whether its last reply came. Some requests get several replies.
     pub answered: bool,
+    /// Whether several may answer it, each for itself.
+    pub several: bool,
 }
 
 /// A message that may answer a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
+    /// Its message.
+    pub message: MessageId,
     /// The side that sent it.
     pub from: Side,
     /// The messages that it answers.
@@ -79,6 +93,13 @@ pub struct Answer<'a> {
     pub partial: bool,
 }
 
+impl Answer<'_> {
+    /// Whether a request may be the one that this message answers, if their keys agree.
+    fn may_answer(&self, request: &Request) -> bool {
+        request.from != self.from && request.at.frame <= self.at.frame && self.answers.contains(&request.message)
+    }
+}
+
 impl Request {
     /// The report on a message that answers this request at `at`.
     pub fn reply(&self, at: Moment) -> Reply {
@@ -88,20 +109,25 @@ impl Request {
     }
 }
 
-/// A reply that was read before its request: after lost bytes, requests are read late.
-#[derive(Debug)]
-struct EarlyReply {
-    from: Side,
-    answers: Vec<MessageId>,
-    key: RequestKey,
-    frame: u64,
-}
-
 /// A remembered request, and the one before it with the same exact key.
 #[derive(Debug)]
 struct OpenRequest {
     request: Request,
     before: Option<u64>,
+    /// The messages that were last replies to it, as bits.
+    replies: u64,
+}
+
+impl OpenRequest {
+    /// Whether such a message was its last reply already.
+    fn had(&self, message: MessageId) -> bool {
+        self.request.answered && !self.request.several && self.replies & bit(message) != 0
+    }
+}
+
+/// The bit of a message among the replies to a request. A few messages share one.
+fn bit(message: MessageId) -> u64 {
+    1 << (message.0 % u64::BITS)
 }
 
 /// The requests of a connection that may still be answered.
@@ -111,6 +137,8 @@ struct OpenRequest {
 #[derive(Debug, Default)]
 pub struct Requests {
     limit: usize,
+    /// Whether a message is at most once the last reply to a request.
+    once: bool,
     /// By message: whether a reply to it may come.
     answered: Vec<bool>,
     /// By serial number, from `first` on. Empty places are removed requests.
@@ -128,8 +156,10 @@ pub struct Requests {
     reported: [u64; 2],
     /// Whether a side sends no more.
     ended: [bool; 2],
-    /// Replies whose requests were not read yet, the latest [`EARLY`].
-    early: VecDeque<EarlyReply>,
+    /// Replies whose requests were not read yet.
+    early: EarlyReplies,
+    /// A reply of this connection repeated a value that tables call `echoed`.
+    echoes: bool,
 }
 
 impl Requests {
@@ -147,6 +177,13 @@ impl Requests {
         Requests { limit, answered, ..Requests::default() }
     }
 
+    /// The same, of a protocol in which a message is at most once the last reply to a request. A second one belongs to another request, which was lost or is
+    /// read later.
+    #[must_use]
+    pub fn answered_once(self) -> Requests {
+        Requests { once: true, ..self }
+    }
+
     /// Whether a reply to this message may come, so that it is worth remembering.
     pub fn is_request(&self, message: MessageId) -> bool {
         self.answered.get(message.0 as usize) == Some(&true)
@@ -155,7 +192,10 @@ impl Requests {
     /// Remembers a request.
     pub fn remember(&mut self, request: Request) {
         let serial = self.first + self.open.len() as u64;
-        if request.key == RequestKey::NONE {
+        // If its own reply may be lost, an early one rather belongs to a later request. It is not reported in any case.
+        let certain = request.at.frame >= *request.from.of(&mut self.certain_from);
+        let early = certain && self.early.take(&request, self.echoes);
+        if request.key.is_none() && !early {
             let queue = request.from.of(&mut self.queues);
             queue.push_back(serial);
             if queue.len() > self.limit {
@@ -163,73 +203,94 @@ impl Requests {
             }
         }
         let before = self.latest.insert(request.key.exact, serial);
-        let answered = request.answered || self.take_early(&request);
-        let request = Request { answered, ..request };
-        self.open.push_back(Some(OpenRequest { request, before }));
+        let request = Request { answered: request.answered || early, ..request };
+        self.open.push_back(Some(OpenRequest { request, before, replies: if early { u64::MAX } else { 0 } }));
         self.waiting += 1;
         while self.waiting > self.limit || self.open.len() > self.limit.saturating_mul(SPAN) {
             self.forget_oldest();
         }
     }
 
-    /// The request that a message sent by `from` answers, and its serial number: the latest request of the other side
-    /// that is one of `answers` and whose key fits.
-    pub fn find(&self, from: Side, answers: &[MessageId], key: &RequestKey) -> Option<(u64, &Request)> {
-        self.with_key(key.exact)
-            .find(|(_, request)| request.from != from && answers.contains(&request.message) && request.key.fits(key))
+    /// The request that a message with a key answers, and its serial number. It is one of the other side, of before the message. One whose value the message
+    /// repeats comes first, then one that has had no such reply yet, then the latest.
+    pub fn find(&self, answer: &Answer<'_>) -> Option<(u64, &Request)> {
+        let [of_client, of_server] = self.certain_from;
+        let certain_from = if answer.from == Side::Server { of_client } else { of_server };
+        let waits = |request: &Request| request.answered || request.several || request.at.frame >= certain_from;
+        let rank = |open: &OpenRequest| {
+            let repeats = open.request.key.repeats(&answer.key) == Some(true);
+            (repeats, waits(&open.request) && !open.had(answer.message))
+        };
+        let mut passed = false;
+        let may = |(_, open): &(u64, &OpenRequest)| {
+            let request = &open.request;
+            let another = request.key.repeats(&answer.key) == Some(false) && (self.echoes || request.answered);
+            if !answer.may_answer(request) || !request.key.fits(&answer.key) || another {
+                return false;
+            }
+            // Behind one that had its reply, a request whose reply may be lost waits no more.
+            let over = self.once && (open.had(answer.message) || passed && !waits(request));
+            passed |= over;
+            !over
+        };
+        let fitting = self.chain(answer.key.exact).take(LOOK).filter(may);
+        let best = fitting.reduce(|best, earlier| if rank(earlier.1) > rank(best.1) { earlier } else { best });
+        best.map(|(serial, open)| (serial, &open.request))
     }
 
     /// The request that a message answers: with a key, the result of [`find`](Self::find); without one, the oldest waiting request. The request stays,
-    /// so that it may be answered again, but [`unanswered`](Self::unanswered) no longer reports it once a reply is not partial.
+    /// so that it may be answered again, but [`unanswered`](Self::unanswered) no longer reports it once a reply is not partial. If there is no such request, it may
+    /// be read later, and is not reported then.
     pub fn answer(&mut self, answer: &Answer<'_>) -> Option<Reply> {
-        let serial = match answer.key == RequestKey::NONE {
-            true => self.next_in_queue(answer)?,
-            false => match self.find(answer.from, answer.answers, &answer.key) {
-                Some((serial, _)) => serial,
-                None => return self.keep_early(answer),
-            },
+        let serial = match answer.key.is_none() {
+            true => self.next_in_queue(answer),
+            false => self.find(answer).map(|(serial, _)| serial),
+        };
+        let Some(serial) = serial else {
+            self.keep_early(answer);
+            return None;
         };
         let open = self.open.get_mut(serial.checked_sub(self.first)? as usize)?.as_mut()?;
-        open.request.answered |= !answer.partial;
-        Some(open.request.reply(answer.at))
-    }
-
-    /// Remembers a reply whose request was not read yet.
-    fn keep_early(&mut self, answer: &Answer<'_>) -> Option<Reply> {
-        if !answer.partial && !answer.answers.is_empty() {
-            self.early.truncate(EARLY - 1);
-            let Answer { from, key, at, .. } = *answer;
-            self.early.push_front(EarlyReply { from, answers: answer.answers.to_vec(), key, frame: at.frame });
+        let again = open.had(answer.message);
+        if !answer.partial {
+            open.request.answered = true;
+            open.replies |= bit(answer.message);
         }
-        None
+        self.echoes |= open.request.key.repeats(&answer.key) == Some(true);
+        let reply = open.request.reply(answer.at);
+        if again {
+            // It goes on with its reply, or is one to a request that is read later.
+            self.keep_early(answer);
+        }
+        Some(reply)
     }
 
-    /// Whether a reply was read before its request, although its frame is later. Forgets that reply.
-    fn take_early(&mut self, request: &Request) -> bool {
-        let answers = |reply: &EarlyReply| {
-            reply.from != request.from
-                && reply.frame >= request.at.frame
-                && reply.answers.contains(&request.message)
-                && request.key.fits(&reply.key)
-        };
-        // Mostly requests are read in order, behind all replies that came before them.
-        let may = self.early.front().is_some_and(|latest| latest.frame >= request.at.frame);
-        let found = if may { self.early.iter().position(answers) } else { None };
-        found.and_then(|place| self.early.remove(place)).is_some()
+    /// Remembers a message whose request may be read later, behind lost bytes.
+    pub fn keep_early(&mut self, answer: &Answer<'_>) {
+        self.early.keep(answer);
     }
 
-    /// The oldest request without a transaction that a message may answer. It leaves the queue unless more replies follow.
+    /// The request without a transaction that a message answers: the one whose value the message repeats, or else the oldest. It leaves the queue unless more
+    /// replies follow.
     fn next_in_queue(&mut self, answer: &Answer<'_>) -> Option<u64> {
         let asker = answer.from.other();
         let certain_from = *asker.of(&mut self.certain_from);
         let mut queue = std::mem::take(asker.of(&mut self.queues));
-        // If the reply to the oldest request may have been lost, this reply belongs to a later request.
-        let waits = |serial: u64| self.get(serial).is_some_and(|open| open.request.at.frame >= certain_from);
-        while queue.front().is_some_and(|serial| !waits(*serial)) {
-            queue.pop_front();
+        let may = |serial: u64| self.get(serial).map(|open| &open.request).filter(|request| answer.may_answer(request));
+        let repeated = |serial: &u64| may(*serial).and_then(|request| request.key.repeats(&answer.key));
+        let mut place = match answer.key.echo {
+            Some(_) => queue.iter().take(LOOK).position(|serial| repeated(serial) == Some(true)),
+            None => None,
+        };
+        if place.is_none() {
+            // If the reply to the oldest request may have been lost, this reply belongs to a later request.
+            let waits = |serial: u64| self.get(serial).is_some_and(|open| open.request.at.frame >= certain_from);
+            while queue.front().is_some_and(|serial| !waits(*serial)) {
+                queue.pop_front();
+            }
+            let fits = |serial: &u64| may(*serial).is_some() && !(self.echoes && repeated(serial) == Some(false));
+            place = queue.iter().take(LOOK).position(fits);
         }
-        let fits = |serial: &u64| self.get(*serial).is_some_and(|open| answer.answers.contains(&open.request.message));
-        let place = queue.iter().take(LOOK).position(fits);
         let serial = place.and_then(|place| match answer.partial {
             true => queue.get(place).copied(),
             false => queue.remove(place),
@@ -280,16 +341,16 @@ impl Requests {
 
     /// The latest requests with an exact key, latest first, with their serial numbers. Bounded by `LOOK`.
     pub fn with_key(&self, exact: u64) -> impl Iterator<Item = (u64, &Request)> {
-        self.chain(exact).take(LOOK)
+        self.chain(exact).take(LOOK).map(|(serial, open)| (serial, &open.request))
     }
 
-    fn chain(&self, exact: u64) -> impl Iterator<Item = (u64, &Request)> {
+    fn chain(&self, exact: u64) -> impl Iterator<Item = (u64, &OpenRequest)> {
         let mut next = self.latest.get(&exact).copied();
         std::iter::from_fn(move || {
             let serial = next?;
             let open = self.get(serial)?;
             next = open.before;
-            Some((serial, &open.request))
+            Some((serial, open))
         })
     }
 
@@ -339,14 +400,14 @@ impl Requests {
         self.first += self.open.len() as u64;
         (self.open, self.latest, self.waiting) = (VecDeque::new(), HashMap::new(), 0);
         self.queues = Default::default();
-        self.early = VecDeque::new();
+        self.early.forget();
     }
 
     /// Memory of the remembered requests, roughly, in bytes.
     pub fn held(&self) -> usize {
         let queues: usize = self.queues.iter().map(VecDeque::capacity).sum();
         queues * size_of::<u64>()
-            + self.early.capacity() * size_of::<EarlyReply>()
+            + self.early.held()
             + self.open.capacity() * size_of::<Option<OpenRequest>>()
             + self.latest.capacity() * (size_of::<(u64, u64)>() + 1)
     }
@@ -394,18 +455,35 @@ pub fn is_partial(tree: &Tree) -> bool {
     tree.get(0).is_some_and(|root| root.has(mark::PARTIAL))
 }
 
-/// The key of a message: the first value in its tree that is marked as `transaction`. A UUID is folded into a number. `captured` are
-/// the message's bytes.
+/// The key of a message: its transaction, and the value that is `echoed`. A message without a transaction has [`RequestKey::NONE`], unless its table declares
+/// one. `captured` are the message's bytes.
+pub fn request_key(def: &MessageDef, tables: &Tables, tree: &Tree, captured: &[u8]) -> Option<RequestKey> {
+    let key = match transaction_key(tables, tree, captured) {
+        None if def.tied => return None,
+        key => key.unwrap_or(RequestKey::NONE),
+    };
+    let echoed = |ty: &TypeDef| ty.facts.as_ref().is_some_and(|facts| facts.echoed);
+    let echo = if def.echoes { value(tables, tree, captured, echoed) } else { None };
+    Some(RequestKey { echo, ..key })
+}
+
+/// The key of a message: the first value in its tree that is marked as `transaction`. `captured` are the message's bytes.
 pub fn transaction_key(tables: &Tables, tree: &Tree, captured: &[u8]) -> Option<RequestKey> {
-    let node = tree.nodes().iter().find(|n| tables.type_def(n.ty).is_some_and(|t| t.transaction))?;
+    value(tables, tree, captured, |ty| ty.transaction).map(RequestKey::of)
+}
+
+/// The first value in a tree with a certain mark. A UUID is folded into a number.
+fn value(tables: &Tables, tree: &Tree, captured: &[u8], marked: impl Fn(&TypeDef) -> bool) -> Option<u64> {
+    let is_marked = |node: &&Node| tables.type_def(node.ty).is_some_and(&marked);
+    let node = tree.nodes().iter().find(is_marked)?;
     if node.kind != Kind::UuidBe {
-        return Some(RequestKey::of(node.value));
+        return Some(node.value);
     }
     let (start, len) = node.content();
     let uuid = tree.bytes(node.buffer, captured).get(start..start + len)?;
     let (high, low) = uuid.split_first_chunk::<8>()?;
     let low = low.first_chunk::<8>()?;
-    Some(RequestKey::of(u64::from_le_bytes(*high).rotate_left(1) ^ u64::from_le_bytes(*low)))
+    Some(u64::from_le_bytes(*high).rotate_left(1) ^ u64::from_le_bytes(*low))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! no protocol.
 
 use super::{
-    Answer, Context, Decoded, Event, EventKind, Extent, Framing, Message, MessageBytes, Request, RequestKey, Requests,
-    Session, Share, Side, StreamBuffer, is_partial, transaction_key,
+    Answer, Context, Decoded, Event, EventKind, Extent, Framing, Message, MessageBytes, Request, Requests, Session,
+    Share, Side, StreamBuffer, is_partial, request_key,
 };
 use crate::capture::Moment;
 use crate::captured::Captured;
@@ -285,16 +285,15 @@ impl TableSession {
             context.emit.message(at, &message, context.tables, Decoded::Outline(id, outline));
             return;
         }
-        let key = if ties { transaction_key(context.tables, context.tree, bytes) } else { None };
-        let partial = is_partial(context.tree);
         // A message that lacks the transaction its table declares answers nothing.
-        let key = if def.tied { key } else { Some(key.unwrap_or(RequestKey::NONE)) };
-        message.reply = key
-            .filter(|_| !def.answers.is_empty())
-            .and_then(|key| self.requests.answer(&Answer { from, answers: &def.answers, key, at, partial }));
+        let key = if ties { request_key(def, context.tables, context.tree, bytes) } else { None };
+        let partial = is_partial(context.tree);
+        message.reply = key.filter(|_| !def.answers.is_empty()).and_then(|key| {
+            self.requests.answer(&Answer { message: id, from, answers: &def.answers, key, at, partial })
+        });
         let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some(key) = key.filter(|_| self.requests.is_request(id)) {
-            self.requests.remember(Request { message: id, from, key, record, at, answered: false });
+            self.requests.remember(Request { message: id, from, key, record, at, answered: false, several: false });
         }
     }
 

@@ -18,6 +18,8 @@ const OTHERS: usize = 64;
 /// The requests of one connection, and the packets that answer them.
 pub(super) struct PacketReplies {
     roles: Vec<Role>,
+    /// The messages that expect a reply: an error may answer each of them.
+    asked: Vec<MessageId>,
     requests: Requests,
     others: Requests,
 }
@@ -50,6 +52,13 @@ pub(super) struct ReadPacket<'a> {
     pub(super) tree: &'a Tree,
 }
 
+impl ReadPacket<'_> {
+    /// The packet as the answer to one of some messages.
+    fn answer<'a>(&self, answers: &'a [MessageId], key: RequestKey) -> Answer<'a> {
+        Answer { message: self.id, from: self.from, answers, key, at: self.at, partial: false }
+    }
+}
+
 /// The list that a request is remembered in, and its serial number there.
 enum Serial {
     Request(u64),
@@ -59,7 +68,9 @@ enum Serial {
 impl PacketReplies {
     /// Nothing asked yet.
     pub(super) fn new(tables: &Tables) -> Self {
+        let expects = tables.messages().iter().map(|def| def.expects_reply);
         PacketReplies {
+            asked: (0..).map(MessageId).zip(expects).filter(|(_, expects)| *expects).map(|(id, _)| id).collect(),
             roles: tables.messages().iter().map(|def| role(def, tables)).collect(),
             requests: Requests::new(tables, REQUESTS),
             others: Requests::new(tables, OTHERS),
@@ -102,7 +113,9 @@ impl PacketReplies {
         // A router passes a broadcast on to all muds, and only those that know something answer: a missing reply is not
         // reported.
         let answered = from == Side::Server && role.addressed && asked.is_none();
-        Some(Request { message, from, key: key(asker, asked, shared), record: 0, at, answered })
+        // A request to every mud, which names none, may be answered by several.
+        let several = asked.is_none() && asker.is_some();
+        Some(Request { message, from, key: key(asker, asked, shared), record: 0, at, answered, several })
     }
 
     /// Remembers a request, with its record's number.
@@ -122,51 +135,64 @@ impl PacketReplies {
         let asker = role.addressed.then(|| elements.who(4, 5)).flatten();
         let asked = role.addressed.then(|| elements.mud(2)).flatten();
         if role.error {
-            let (serial, reply) = self.erroneous(packet, key(asker, asked, None), tables)?;
-            match serial {
-                Serial::Request(serial) => self.requests.remove(serial),
-                Serial::Other(serial) => self.others.remove(serial),
-            }
-            return Some(reply);
+            return self.error(packet, key(asker, asked, None), tables);
         }
         let key = key(asker, asked, role.shared.and_then(|name| shared(name, packet.tree, packet.bytes)));
-        let (serial, request) = self.requests.find(packet.from, &role.answers, &key)?;
-        // A request to every mud, which names none, may be answered by several.
-        let [asked, _] = request.key.loose;
-        let only_one_answers = asked.is_some() || request.key.exact == NOBODY;
-        let answer = Answer { from: packet.from, answers: &role.answers, key, at: packet.at, partial: false };
+        let answer = packet.answer(&role.answers, key);
+        let over = self.requests.find(&answer).filter(|(_, request)| !request.several).map(|(serial, _)| serial);
         let reply = self.requests.answer(&answer);
-        if only_one_answers {
+        if let Some(serial) = over {
             self.requests.remove(serial);
         }
         reply
     }
 
     /// The packet that an error is about: the one that it quotes, or else the only open one between its receiver and
-    /// its sender.
-    fn erroneous(&self, packet: ReadPacket<'_>, error: RequestKey, tables: &Tables) -> Option<(Serial, Reply)> {
+    /// its sender. No other reply to it comes.
+    fn error(&mut self, packet: ReadPacket<'_>, error: RequestKey, tables: &Tables) -> Option<Reply> {
         let enclosed = packet.tree.children(0).find(|(_, n)| n.kind == Kind::Struct && !n.has(mark::SPAN));
-        if let Some((index, _)) = enclosed {
-            let inner = Elements::of(packet.tree, index, packet.bytes);
-            let name = inner.text(0)?;
-            let id = tables.message_named(std::str::from_utf8(name).ok()?)?;
-            let wanted = key(inner.who(2, 3), inner.mud(4), None);
-            let fitting = self.open(packet.from, wanted).filter(|(_, request)| request.message == id);
-            let (serial, request) = fitting.max_by_key(|(_, request)| request.record)?;
-            return Some((serial, request.reply(packet.at)));
+        let quoted = match enclosed {
+            Some((index, _)) => Some(quoted(&Elements::of(packet.tree, index, packet.bytes), tables)?),
+            None => None,
+        };
+        let found = match quoted {
+            Some((id, key)) => {
+                let fitting = self.open(packet, key).filter(|(_, request)| request.message == id);
+                fitting.max_by_key(|(_, request)| request.record)
+            }
+            None => {
+                let mut fitting = self.open(packet, error);
+                fitting.next().filter(|_| fitting.next().is_none())
+            }
+        };
+        let found = found.map(|(serial, request)| (serial, request.reply(packet.at)));
+        match &found {
+            Some((Serial::Request(serial), _)) => self.requests.remove(*serial),
+            Some((Serial::Other(serial), _)) => self.others.remove(*serial),
+            None => match &quoted {
+                Some((id, key)) => self.requests.keep_early(&packet.answer(std::slice::from_ref(id), *key)),
+                None => self.requests.keep_early(&packet.answer(&self.asked, error)),
+            },
         }
-        let mut fitting = self.open(packet.from, error);
-        let (serial, request) = fitting.next()?;
-        fitting.next().is_none().then(|| (serial, request.reply(packet.at)))
+        found.map(|(_, reply)| reply)
     }
 
-    /// The unanswered packets that the other side sent from the asker to the mud of a key.
-    fn open(&self, from: Side, key: RequestKey) -> impl Iterator<Item = (Serial, &Request)> {
+    /// The unanswered packets that the other side sent before a packet, from the asker to the mud of a key.
+    fn open(&self, packet: ReadPacket<'_>, key: RequestKey) -> impl Iterator<Item = (Serial, &Request)> {
         let requests = self.requests.with_key(key.exact).map(|(serial, request)| (Serial::Request(serial), request));
         let others = self.others.with_key(key.exact).map(|(serial, request)| (Serial::Other(serial), request));
-        let between = move |request: &Request| request.from != from && request.key.loose.first() == key.loose.first();
+        let ReadPacket { from, at, .. } = packet;
+        let between = move |request: &Request| {
+            request.from != from && request.at.frame <= at.frame && request.key.loose.first() == key.loose.first()
+        };
         requests.chain(others).filter(move |(_, request)| between(request))
     }
+}
+
+/// The message and the key of a packet that an error quotes.
+fn quoted(packet: &Elements<'_>, tables: &Tables) -> Option<(MessageId, RequestKey)> {
+    let id = tables.message_named(std::str::from_utf8(packet.text(0)?).ok()?)?;
+    Some((id, key(packet.who(2, 3), packet.mud(4), None)))
 }
 
 /// The exact part of a key without an asker.
@@ -174,7 +200,7 @@ const NOBODY: u64 = 0;
 
 /// Request and reply agree on the asker and, if both name them, on the asked mud and the subject.
 fn key(asker: Option<u64>, asked: Option<u64>, shared: Option<u64>) -> RequestKey {
-    RequestKey { exact: asker.unwrap_or(NOBODY), loose: [asked, shared] }
+    RequestKey { exact: asker.unwrap_or(NOBODY), loose: [asked, shared], echo: None }
 }
 
 fn role(def: &MessageDef, tables: &Tables) -> Role {

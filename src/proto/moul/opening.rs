@@ -9,7 +9,7 @@ use super::session::{MoulSession, Whole, message_name};
 use super::settings::MoulSettings;
 use super::unlock::{Encryption, KeyVerdict, Lock, unlock};
 use crate::session::{Answer, RequestKey, Secret};
-use crate::table::{MessageId, Outcome, ServiceId, Stop, Tables};
+use crate::table::{Outcome, ServiceId, Stop, Tables};
 use crate::tree::Sym;
 
 /// The most bytes of a direction that wait while its key is not decided.
@@ -76,10 +76,11 @@ impl MoulSession {
     /// The server sends messages without its half of the key agreement.
     fn agreed_silently(&mut self, at: Moment, tables: &Tables) {
         self.agreed = true;
-        let asked: Vec<MessageId> = tables.message_named("Cli2Srv_Connect").into_iter().collect();
+        let Some(asked) = tables.message_named("Cli2Srv_Connect") else { return };
         self.requests.answer(&Answer {
+            message: asked,
             from: Side::Server,
-            answers: &asked,
+            answers: &[asked],
             key: RequestKey::NONE,
             at,
             partial: false,

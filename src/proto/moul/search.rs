@@ -5,7 +5,7 @@
 
 use super::super::{Context, Side};
 use super::evidence::{Against, evidence};
-use crate::session::{RequestKey, Requests, transaction_key};
+use crate::session::{Requests, transaction_key};
 use crate::table::{Evaluator, HeaderRole, Outcome, Service, ServiceId, Tables};
 use crate::tree::Tree;
 
@@ -300,7 +300,8 @@ fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, bench:
 /// upwards.
 fn continuity(search: &Search<'_>, known: Option<u64>, last: Option<u64>, answers: &[crate::table::MessageId]) -> i32 {
     let Some(t) = known else { return 0 };
-    if search.asked.find(search.side, answers, &RequestKey::of(t)).is_some() {
+    let mut asked = search.asked.with_key(t);
+    if asked.any(|(_, request)| request.from != search.side && answers.contains(&request.message)) {
         return 20;
     }
     match last {

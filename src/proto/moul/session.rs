@@ -11,7 +11,7 @@ use super::recognise::begins;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::Added;
 use crate::captured::Captured;
-use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
+use crate::session::{Answer, Request, RequestKey, Requests, is_partial, request_key};
 use crate::table::{MessageId, READ_AS_LATIN_1, ServiceId, Tables};
 
 /// The most requests of both sides that are remembered.
@@ -47,7 +47,7 @@ pub(super) struct MoulSession {
 impl MoulSession {
     /// A connection before its first byte. Even if its start was not seen, the first bytes may be the connect packet.
     pub(super) fn new(start: &Start<'_>, tables: &Tables) -> Self {
-        let mut session = Self::at(start.ends, Requests::new(tables, REQUESTS));
+        let mut session = Self::at(start.ends, Requests::new(tables, REQUESTS).answered_once());
         session.joined = !start.whole;
         if let Some(name) = start.service {
             session.known = tables.service_named(name).map(|id| (id, name.to_string()));
@@ -158,14 +158,14 @@ impl MoulSession {
         let bytes = half.stream.waiting().get(..length).unwrap_or(&[]);
         // If the bytes waited for the key, the frame of this call is later than theirs.
         let at = half.stream.completed(length).unwrap_or(at);
-        let key = def.and_then(|def| match def.tied {
-            true => transaction_key(context.tables, context.tree, bytes),
+        let key = def.and_then(|def| match def.tied || def.echoes {
+            true => request_key(def, context.tables, context.tree, bytes),
             false => Some(RequestKey::NONE),
         });
-        let reply = match (key, def) {
-            (Some(key), Some(def)) if !def.answers.is_empty() => {
+        let reply = match (id, key, def) {
+            (Some(message), Some(key), Some(def)) if !def.answers.is_empty() => {
                 let partial = !outlined && is_partial(context.tree);
-                self.requests.answer(&Answer { from: side, answers: &def.answers, key, at, partial })
+                self.requests.answer(&Answer { message, from: side, answers: &def.answers, key, at, partial })
             }
             _ => None,
         };
@@ -183,10 +183,18 @@ impl MoulSession {
             once: context.emit.defers().then_some(READ_AS_LATIN_1),
         };
         if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
-            // Only messages without a transaction come as an outline.
+            // Only messages without a transaction and an echo come as an outline.
             let record = context.emit.message(at, &message, context.tables, Decoded::Outline(id, outline));
             if let Some((message, key)) = asked {
-                self.requests.remember(Request { message, from: side, key, record, at, answered: false });
+                self.requests.remember(Request {
+                    message,
+                    from: side,
+                    key,
+                    record,
+                    at,
+                    answered: false,
+                    several: false,
+                });
             }
             self.half(side).stream.advance(length);
             return;
@@ -197,10 +205,10 @@ impl MoulSession {
         };
         let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some((message, key)) = asked {
-            self.requests.remember(Request { message, from: side, key, record, at, answered: false });
+            self.requests.remember(Request { message, from: side, key, record, at, answered: false, several: false });
         }
         let half = self.half(side);
-        let transaction = key.filter(|key| *key != RequestKey::NONE).map(|key| key.exact);
+        let transaction = key.filter(|key| !key.is_none()).map(|key| key.exact);
         half.last_transaction = transaction.or(half.last_transaction);
         half.stream.advance(length);
         for (file, added) in learned {

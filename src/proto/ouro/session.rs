@@ -378,7 +378,15 @@ impl LinkSession {
         let record = context.emit.message(received.at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some(message) = known.filter(|id| first && self.requests.is_request(*id)) {
             let Received { from, at, .. } = received;
-            self.requests.remember(Request { message, from, key: RequestKey::NONE, record, at, answered: false });
+            self.requests.remember(Request {
+                message,
+                from,
+                key: RequestKey::NONE,
+                record,
+                at,
+                answered: false,
+                several: false,
+            });
         }
         if let Some(link) = packet.link.filter(|_| packet.right && first) {
             let connects = named == Some("COMMCONTROL_CONNECT");
@@ -399,7 +407,7 @@ impl LinkSession {
             return None;
         }
         let Received { from, at, .. } = received;
-        self.requests.answer(&Answer { from, answers, key: RequestKey::NONE, at, partial: false })
+        self.requests.answer(&Answer { message, from, answers, key: RequestKey::NONE, at, partial: false })
     }
 }
 

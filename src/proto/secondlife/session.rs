@@ -158,7 +158,15 @@ impl CircuitSession {
             .then(|| transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE));
         let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some(key) = asked {
-            self.requests.remember(Request { message: read.message, from, key, record, at, answered: false });
+            self.requests.remember(Request {
+                message: read.message,
+                from,
+                key,
+                record,
+                at,
+                answered: false,
+                several: false,
+            });
         }
         self.sent_by(from).remember(SentDatagram {
             record,
@@ -185,7 +193,8 @@ impl CircuitSession {
             return None;
         }
         let key = transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE);
-        let reply = self.requests.answer(&Answer { from, answers, key, at, partial: is_partial(context.tree) })?;
+        let partial = is_partial(context.tree);
+        let reply = self.requests.answer(&Answer { message, from, answers, key, at, partial })?;
         // A first part shows that the request arrived. The rest may come another way, so the request counts as
         // answered.
         self.requests.receipt(reply.record, context.tables);

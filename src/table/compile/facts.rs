@@ -26,7 +26,7 @@ impl Compiler<'_> {
         let chat = self.word(mods.chat.as_ref(), "chat", &ChatRole::WORDS)?;
         let file = self.word(mods.file.as_ref(), "file", &FileRole::WORDS)?;
         let graph = self.word(mods.graph.as_ref(), "graph", &GraphRole::WORDS)?;
-        let FactMods { own, place, volatile, unordered, continues, local, .. } = *mods;
+        let FactMods { own, place, volatile, echoed, unordered, continues, local, .. } = *mods;
         let identity = mods.identity.iter().map(|kind| self.name(kind)).collect();
         let facts = FieldFacts {
             identity,
@@ -34,6 +34,7 @@ impl Compiler<'_> {
             place,
             leaves_unless,
             volatile,
+            echoed,
             unordered,
             continues,
             local,

@@ -33,6 +33,7 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
             false => outer.leaves_unless.clone(),
         },
         volatile: own.volatile || outer.volatile,
+        echoed: own.echoed || outer.echoed,
         unordered: own.unordered || outer.unordered,
         continues: own.continues || outer.continues,
         local: own.local || outer.local,

@@ -82,6 +82,7 @@ impl Compiler<'_> {
             number,
             layout,
             tied: false,
+            echoes: false,
             answers,
             expects: m.expects,
             expects_reply: false,

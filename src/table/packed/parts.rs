@@ -13,7 +13,7 @@ packed_structs! {
     Zlib { keep, size }
     Len { from, bytes }
     FieldFacts {
-        identity, own, place, leaves_unless, volatile, unordered, continues, local, person, chat, file, graph, refuses_unless,
+        identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, person, chat, file, graph, refuses_unless,
     }
     InfoLine { parts }
     FixedRun { bytes, next, marks, unusual, checked, nodes, kept, signed, bools, telling }

@@ -114,6 +114,8 @@ pub struct MessageDef {
     pub layout: Option<LayoutId>,
     /// Whether it has a transaction, which links it to other messages.
     pub tied: bool,
+    /// Whether it has a value that a reply repeats (`echoed`).
+    pub echoes: bool,
     /// The requests it answers.
     pub answers: Vec<MessageId>,
     /// The reply that its sender expects, as the table states it.

@@ -19,6 +19,8 @@ pub struct FieldFacts {
     pub leaves_unless: Vec<u64>,
     /// Its value differs each time the same thing is done: a time, a seed, a challenge (`volatile`).
     pub volatile: bool,
+    /// A reply repeats the value of its request (`echoed`).
+    pub echoed: bool,
     /// The order of its elements has no meaning (`unordered`).
     pub unordered: bool,
     /// It goes on with the name in the field before it (`continues`).

@@ -6,7 +6,7 @@ use super::lex::Tok;
 use super::syntax::*;
 
 /// The words that may follow a type. For suggestions only.
-const MODIFIERS: [&str; 27] = [
+const MODIFIERS: [&str; 28] = [
     "checksum",
     "max",
     "shown",
@@ -26,6 +26,7 @@ const MODIFIERS: [&str; 27] = [
     "leaves",
     "identity",
     "volatile",
+    "echoed",
     "unordered",
     "continues",
     "local",
@@ -244,6 +245,8 @@ impl TableParser<'_> {
             facts.identity = self.kinds("what kind of thing it identifies")?;
         } else if self.eat_word("volatile")? {
             facts.volatile = true;
+        } else if self.eat_word("echoed")? {
+            facts.echoed = true;
         } else if self.eat_word("unordered")? {
             facts.unordered = true;
         } else if self.eat_word("continues")? {
