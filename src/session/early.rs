@@ -6,7 +6,8 @@
 use std::collections::VecDeque;
 
 use super::Side;
-use super::requests::{Answer, Request, RequestKey};
+use super::request_key::RequestKey;
+use super::requests::{Answer, Request};
 use crate::table::MessageId;
 
 /// How many replies are remembered whose requests were not read yet.

@@ -11,10 +11,12 @@ mod framing;
 mod lent;
 mod options;
 mod preparations;
+mod request_key;
 mod requests;
 mod rules;
 mod said_once;
 mod settings;
+mod share;
 mod stream;
 mod tabled;
 
@@ -25,10 +27,12 @@ pub use framing::{CountsFrom, Extent, Framing, LengthField, LengthOrder, Unit};
 pub use lent::Context;
 pub use options::Options;
 pub use preparations::{Preparation, Preparations, PreparedRoom};
-pub use requests::{Answer, Request, RequestKey, Requests, is_partial, request_key, transaction_key};
+pub use request_key::{RequestKey, is_partial, request_key, transaction_key};
+pub use requests::{Answer, Request, Requests};
 pub use rules::{Held, Look, holds, usual_sender};
 pub use said_once::SaidOnce;
 pub use settings::{Secret, Settings};
+pub use share::ReplyShare;
 pub use stream::{PassedBytes, StreamBuffer};
 pub use tabled::{Declaration, Resync, TableSession};
 

@@ -1,16 +1,16 @@
 //! Requests that wait for their replies, in bounded space.
 //!
-//! Tables say which message answers which (`answers`), which value both share (`transaction`), which value a reply repeats (`echoed`), which request
-//! expects a reply, and which reply is not the last one (`partial`). A protocol whose requests are identified by more than a transaction makes its own
-//! [`RequestKey`]; a simple one uses [`request_key`]. This file knows no protocol. It reads only these values and that mark from a tree.
+//! Tables say which message answers which (`answers`), which request expects a reply, and which reply is not the last one (`partial`, `share`); a
+//! [`RequestKey`] says what a request and its reply have in common. This file knows no protocol.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::early::EarlyReplies;
-use super::{Context, Event, EventKind, Reply, Side};
+use super::request_key::RequestKey;
+use super::{Context, Event, EventKind, Reply, ReplyShare, Side};
 use crate::capture::Moment;
-use crate::table::{Expectation, MessageDef, MessageId, Tables, TypeDef};
-use crate::tree::{Kind, Node, Tree, mark};
+use crate::table::{Expectation, MessageId, Tables};
+use crate::tree::{Tree, mark};
 
 /// The window of remembered requests is this many times the limit of waiting ones, even if few in it still wait. The oldest
 /// request is then forgotten, so that one request without a reply does not keep all later ones in memory.
@@ -18,44 +18,6 @@ const SPAN: usize = 8;
 
 /// How many requests with the same exact key a search looks at, latest first. In real traffic few wait at once; the bound keeps hostile traffic cheap.
 const LOOK: usize = 64;
-
-/// What a request and its reply have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RequestKey {
-    /// Equal in both: a transaction number, or a hash of the values that identify the request.
-    pub exact: u64,
-    /// Hashes of values that must be equal if both messages have them.
-    pub loose: [Option<u64>; 2],
-    /// The value that a reply repeats. Of several requests, a reply belongs to the one with its value.
-    pub echo: Option<u64>,
-}
-
-impl RequestKey {
-    /// The key of every request without a transaction, and of every reply to one. Such a reply belongs to the oldest
-    /// waiting request.
-    pub const NONE: RequestKey = RequestKey { exact: 0x9e37_79b9_7f4a_7c15, loose: [Some(0), Some(0)], echo: None };
-
-    /// The key of a request that is identified by its transaction alone.
-    pub fn of(transaction: u64) -> RequestKey {
-        RequestKey { exact: transaction, loose: [None; 2], echo: None }
-    }
-
-    /// Whether it is the key of a message without a transaction.
-    pub fn is_none(&self) -> bool {
-        RequestKey { echo: None, ..*self } == RequestKey::NONE
-    }
-
-    /// Whether a request and a reply with these keys agree in every value that both have.
-    pub fn fits(&self, reply: &RequestKey) -> bool {
-        let agree = |(a, b): (&Option<u64>, &Option<u64>)| a.is_none() || b.is_none() || a == b;
-        self.exact == reply.exact && self.loose.iter().zip(&reply.loose).all(agree)
-    }
-
-    /// Whether a reply with this key repeats the request's value. `None` if one of them has no such value.
-    pub fn repeats(&self, reply: &RequestKey) -> Option<bool> {
-        Some(self.echo? == reply.echo?)
-    }
-}
 
 /// A message that may be answered.
 #[derive(Clone, Copy, Debug)]
@@ -89,8 +51,10 @@ pub struct Answer<'a> {
     pub key: RequestKey,
     /// The frame that completed it.
     pub at: Moment,
-    /// Whether further replies to the same request follow.
+    /// Whether further replies to the same request follow, as the message says itself.
     pub partial: bool,
+    /// What it brings of a reply in several messages.
+    pub share: Option<ReplyShare>,
 }
 
 impl Answer<'_> {
@@ -116,12 +80,19 @@ struct OpenRequest {
     before: Option<u64>,
     /// The messages that were last replies to it, as bits.
     replies: u64,
+    /// What its replies brought so far, where these say how much.
+    brought: u64,
 }
 
 impl OpenRequest {
     /// Whether such a message was its last reply already.
     fn had(&self, message: MessageId) -> bool {
         self.request.answered && !self.request.several && self.replies & bit(message) != 0
+    }
+
+    /// Whether further replies follow an answer to it.
+    fn leaves_open(&self, answer: &Answer<'_>) -> bool {
+        answer.partial || answer.share.is_some_and(|share| share.leaves_more(self.brought))
     }
 }
 
@@ -204,7 +175,12 @@ impl Requests {
         }
         let before = self.latest.insert(request.key.exact, serial);
         let request = Request { answered: request.answered || early, ..request };
-        self.open.push_back(Some(OpenRequest { request, before, replies: if early { u64::MAX } else { 0 } }));
+        self.open.push_back(Some(OpenRequest {
+            request,
+            before,
+            replies: if early { u64::MAX } else { 0 },
+            brought: 0,
+        }));
         self.waiting += 1;
         while self.waiting > self.limit || self.open.len() > self.limit.saturating_mul(SPAN) {
             self.forget_oldest();
@@ -252,7 +228,11 @@ impl Requests {
         };
         let open = self.open.get_mut(serial.checked_sub(self.first)? as usize)?.as_mut()?;
         let again = open.had(answer.message);
-        if !answer.partial {
+        let more = open.leaves_open(answer);
+        if let (Some(share), false) = (answer.share, again) {
+            open.brought = open.brought.saturating_add(share.part);
+        }
+        if !more {
             open.request.answered = true;
             open.replies |= bit(answer.message);
         }
@@ -261,6 +241,15 @@ impl Requests {
         if again {
             // It goes on with its reply, or is one to a request that is read later.
             self.keep_early(answer);
+        }
+        Some(reply)
+    }
+
+    /// The request that a message answers, as in [`answer`](Self::answer). Marks the message's tree as partial if other messages bring the rest of the reply.
+    pub fn answer_in(&mut self, answer: &Answer<'_>, tree: &mut Tree) -> Option<Reply> {
+        let reply = self.answer(answer)?;
+        if answer.share.is_some() && self.of_record(reply.record).is_some_and(|request| !request.answered) {
+            tree.mark(0, mark::PARTIAL);
         }
         Some(reply)
     }
@@ -291,7 +280,8 @@ impl Requests {
             let fits = |serial: &u64| may(*serial).is_some() && !(self.echoes && repeated(serial) == Some(false));
             place = queue.iter().take(LOOK).position(fits);
         }
-        let serial = place.and_then(|place| match answer.partial {
+        let more = |serial: u64| self.get(serial).is_some_and(|open| open.leaves_open(answer));
+        let serial = place.and_then(|place| match queue.get(place).is_some_and(|serial| more(*serial)) {
             true => queue.get(place).copied(),
             false => queue.remove(place),
         });
@@ -448,42 +438,6 @@ impl Requests {
         }
         self.first += 1;
     }
-}
-
-/// Whether a message in a tree is a partial reply: another one to the same request follows.
-pub fn is_partial(tree: &Tree) -> bool {
-    tree.get(0).is_some_and(|root| root.has(mark::PARTIAL))
-}
-
-/// The key of a message: its transaction, and the value that is `echoed`. A message without a transaction has [`RequestKey::NONE`], unless its table declares
-/// one. `captured` are the message's bytes.
-pub fn request_key(def: &MessageDef, tables: &Tables, tree: &Tree, captured: &[u8]) -> Option<RequestKey> {
-    let key = match transaction_key(tables, tree, captured) {
-        None if def.tied => return None,
-        key => key.unwrap_or(RequestKey::NONE),
-    };
-    let echoed = |ty: &TypeDef| ty.facts.as_ref().is_some_and(|facts| facts.echoed);
-    let echo = if def.echoes { value(tables, tree, captured, echoed) } else { None };
-    Some(RequestKey { echo, ..key })
-}
-
-/// The key of a message: the first value in its tree that is marked as `transaction`. `captured` are the message's bytes.
-pub fn transaction_key(tables: &Tables, tree: &Tree, captured: &[u8]) -> Option<RequestKey> {
-    value(tables, tree, captured, |ty| ty.transaction).map(RequestKey::of)
-}
-
-/// The first value in a tree with a certain mark. A UUID is folded into a number.
-fn value(tables: &Tables, tree: &Tree, captured: &[u8], marked: impl Fn(&TypeDef) -> bool) -> Option<u64> {
-    let is_marked = |node: &&Node| tables.type_def(node.ty).is_some_and(&marked);
-    let node = tree.nodes().iter().find(is_marked)?;
-    if node.kind != Kind::UuidBe {
-        return Some(node.value);
-    }
-    let (start, len) = node.content();
-    let uuid = tree.bytes(node.buffer, captured).get(start..start + len)?;
-    let (high, low) = uuid.split_first_chunk::<8>()?;
-    let low = low.first_chunk::<8>()?;
-    Some(u64::from_le_bytes(*high).rotate_left(1) ^ u64::from_le_bytes(*low))
 }
 
 #[cfg(test)]

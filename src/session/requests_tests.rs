@@ -19,7 +19,8 @@ fn answered(requests: &mut Requests, key: RequestKey) -> Option<u64> {
 }
 
 fn reply(requests: &mut Requests, key: RequestKey, partial: bool) -> Option<u64> {
-    let answer = Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(u64::MAX), partial };
+    let answer =
+        Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(u64::MAX), partial, share: None };
     requests.answer(&answer).map(|reply| reply.record)
 }
 
@@ -146,8 +147,15 @@ fn memory_is_bounded_whatever_is_asked_and_answered() {
     for record in 1..100_000 {
         ask(&mut requests, record, RequestKey::of(record));
         let key = RequestKey::of(record);
-        let answer =
-            Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(record), partial: false };
+        let answer = Answer {
+            message: REPLY,
+            from: Side::Server,
+            answers: &[ASK],
+            key,
+            at: frame(record),
+            partial: false,
+            share: None,
+        };
         let (serial, _) = requests.find(&answer).unwrap();
         requests.remove(serial);
     }
@@ -165,7 +173,8 @@ fn echo(transaction: RequestKey, value: u64) -> RequestKey {
 }
 
 fn answered_at(requests: &mut Requests, key: RequestKey, at: u64) -> Option<u64> {
-    let answer = Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(at), partial: false };
+    let answer =
+        Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(at), partial: false, share: None };
     requests.answer(&answer).map(|reply| reply.record)
 }
 
@@ -191,7 +200,8 @@ fn a_request_that_waits_comes_before_one_that_was_answered() {
     for record in 4..=5 {
         ask(&mut requests, record, key);
     }
-    let first = Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(6), partial: false };
+    let first =
+        Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(6), partial: false, share: None };
     let mut next = |message| requests.answer(&Answer { message, ..first }).map(|reply| reply.record);
     assert_eq!([next(REPLY), next(OTHER)], [Some(5); 2], "another message goes on with the reply");
     assert_eq!([next(REPLY), next(OTHER)], [Some(4); 2]);
@@ -259,5 +269,35 @@ fn a_second_reply_may_belong_to_a_request_that_is_read_later() {
         assert_eq!(answered_at(&mut requests, key, 4), if once { None } else { Some(1) });
         ask(&mut requests, 3, key);
         assert_eq!(requests.unanswered(0).count(), 0);
+    }
+}
+
+#[test]
+fn a_reply_in_parts_is_complete_when_all_parts_have_come() {
+    for key in [RequestKey::NONE, RequestKey::of(7)] {
+        let mut requests = room_for(8);
+        ask(&mut requests, 1, key);
+        ask(&mut requests, 2, RequestKey::of(8));
+        let mut part = |part, whole| {
+            let share = Some(ReplyShare { part, whole });
+            let answer = Answer {
+                message: REPLY,
+                from: Side::Server,
+                answers: &[ASK],
+                key,
+                at: frame(3),
+                partial: false,
+                share,
+            };
+            let record = requests.answer(&answer).map(|reply| reply.record);
+            (record, requests.unanswered(0).any(|request| request.record == 1))
+        };
+        assert_eq!([part(4, 10), part(4, 10), part(2, 10)], [(Some(1), true), (Some(1), true), (Some(1), false)]);
+        ask(&mut requests, 3, key);
+        let share = Some(ReplyShare { part: 0, whole: 10 });
+        let nothing =
+            Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(3), partial: false, share };
+        assert_eq!(requests.answer(&nothing).map(|reply| reply.record), Some(3), "nothing follows");
+        assert!(requests.unanswered(0).all(|request| request.record == 2));
     }
 }

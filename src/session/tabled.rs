@@ -4,8 +4,8 @@
 //! no protocol.
 
 use super::{
-    Answer, Context, Decoded, Event, EventKind, Extent, Framing, Message, MessageBytes, Request, Requests, Session,
-    Share, Side, StreamBuffer, is_partial, request_key,
+    Answer, Context, Decoded, Event, EventKind, Extent, Framing, Message, MessageBytes, ReplyShare, Request, Requests,
+    Session, Share, Side, StreamBuffer, is_partial, request_key,
 };
 use crate::capture::Moment;
 use crate::captured::Captured;
@@ -287,9 +287,10 @@ impl TableSession {
         }
         // A message that lacks the transaction its table declares answers nothing.
         let key = if ties { request_key(def, context.tables, context.tree, bytes) } else { None };
-        let partial = is_partial(context.tree);
+        let (partial, share) = (is_partial(context.tree), ReplyShare::of(def, context.tree));
         message.reply = key.filter(|_| !def.answers.is_empty()).and_then(|key| {
-            self.requests.answer(&Answer { message: id, from, answers: &def.answers, key, at, partial })
+            let answer = Answer { message: id, from, answers: &def.answers, key, at, partial, share };
+            self.requests.answer_in(&answer, context.tree)
         });
         let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some(key) = key.filter(|_| self.requests.is_request(id)) {

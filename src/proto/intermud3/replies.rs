@@ -55,7 +55,7 @@ pub(super) struct ReadPacket<'a> {
 impl ReadPacket<'_> {
     /// The packet as the answer to one of some messages.
     fn answer<'a>(&self, answers: &'a [MessageId], key: RequestKey) -> Answer<'a> {
-        Answer { message: self.id, from: self.from, answers, key, at: self.at, partial: false }
+        Answer { message: self.id, from: self.from, answers, key, at: self.at, partial: false, share: None }
     }
 }
 

@@ -84,6 +84,7 @@ impl MoulSession {
             key: RequestKey::NONE,
             at,
             partial: false,
+            share: None,
         });
     }
 

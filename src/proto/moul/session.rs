@@ -11,7 +11,7 @@ use super::recognise::begins;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::Added;
 use crate::captured::Captured;
-use crate::session::{Answer, Request, RequestKey, Requests, is_partial, request_key};
+use crate::session::{Answer, ReplyShare, Request, RequestKey, Requests, is_partial, request_key};
 use crate::table::{MessageId, READ_AS_LATIN_1, ServiceId, Tables};
 
 /// The most requests of both sides that are remembered.
@@ -165,7 +165,9 @@ impl MoulSession {
         let reply = match (id, key, def) {
             (Some(message), Some(key), Some(def)) if !def.answers.is_empty() => {
                 let partial = !outlined && is_partial(context.tree);
-                self.requests.answer(&Answer { message, from: side, answers: &def.answers, key, at, partial })
+                let share = ReplyShare::of(def, context.tree);
+                let answer = Answer { message, from: side, answers: &def.answers, key, at, partial, share };
+                self.requests.answer_in(&answer, context.tree)
             }
             _ => None,
         };

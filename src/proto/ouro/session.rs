@@ -407,7 +407,7 @@ impl LinkSession {
             return None;
         }
         let Received { from, at, .. } = received;
-        self.requests.answer(&Answer { message, from, answers, key: RequestKey::NONE, at, partial: false })
+        self.requests.answer(&Answer { message, from, answers, key: RequestKey::NONE, at, partial: false, share: None })
     }
 }
 

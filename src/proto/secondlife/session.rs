@@ -194,7 +194,7 @@ impl CircuitSession {
         }
         let key = transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE);
         let partial = is_partial(context.tree);
-        let reply = self.requests.answer(&Answer { message, from, answers, key, at, partial })?;
+        let reply = self.requests.answer(&Answer { message, from, answers, key, at, partial, share: None })?;
         // A first part shows that the request arrived. The rest may come another way, so the request counts as
         // answered.
         self.requests.receipt(reply.record, context.tables);

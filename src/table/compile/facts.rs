@@ -26,6 +26,7 @@ impl Compiler<'_> {
         let chat = self.word(mods.chat.as_ref(), "chat", &ChatRole::WORDS)?;
         let file = self.word(mods.file.as_ref(), "file", &FileRole::WORDS)?;
         let graph = self.word(mods.graph.as_ref(), "graph", &GraphRole::WORDS)?;
+        let share = self.word(mods.share.as_ref(), "share", &ShareRole::WORDS)?;
         let FactMods { own, place, volatile, echoed, unordered, continues, local, .. } = *mods;
         let identity = mods.identity.iter().map(|kind| self.name(kind)).collect();
         let facts = FieldFacts {
@@ -42,6 +43,7 @@ impl Compiler<'_> {
             chat,
             file,
             graph,
+            share,
             refuses_unless,
         };
         Ok((facts != FieldFacts::default()).then(|| Box::new(facts)))

@@ -41,6 +41,7 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
         chat: outer.chat.clone().or_else(|| own.chat.clone()),
         file: outer.file.clone().or_else(|| own.file.clone()),
         graph: outer.graph.clone().or_else(|| own.graph.clone()),
+        share: outer.share.clone().or_else(|| own.share.clone()),
         refuses_unless: unless.refuses_unless.clone(),
         identity: if outer.identity.is_empty() { own.identity.clone() } else { outer.identity.clone() },
     }

@@ -83,6 +83,7 @@ impl Compiler<'_> {
             layout,
             tied: false,
             echoes: false,
+            shares: None,
             answers,
             expects: m.expects,
             expects_reply: false,

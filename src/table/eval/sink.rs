@@ -309,7 +309,7 @@ impl TreeSink for Outline {
 
     fn takes(&mut self, def: &MessageDef) -> bool {
         // Its fields tell which request it belongs to and what it refuses.
-        let asked = def.tied || def.echoes || def.refusal != Refusal::Never;
+        let asked = def.tied || def.echoes || def.shares.is_some() || def.refusal != Refusal::Never;
         if asked {
             self.set_partial();
         }

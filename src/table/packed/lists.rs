@@ -75,7 +75,7 @@ packed_structs! {
     Service { name, number, positional, optional, header, messages, framing, others, words }
     ServiceFraming { begins, word, frame, max, resync }
     MessageDef {
-        name, service, direction, number, layout, tied, echoes, answers, expects, expects_reply, refusal, step, usually, doc,
+        name, service, direction, number, layout, tied, echoes, shares, answers, expects, expects_reply, refusal, step, usually, doc,
     }
     ReplacedMessage { old, new, file, at }
     Example { of, text, bytes, states, json, file, at }

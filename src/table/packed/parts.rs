@@ -13,7 +13,7 @@ packed_structs! {
     Zlib { keep, size }
     Len { from, bytes }
     FieldFacts {
-        identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, person, chat, file, graph, refuses_unless,
+        identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, person, chat, file, graph, share, refuses_unless,
     }
     InfoLine { parts }
     FixedRun { bytes, next, marks, unusual, checked, nodes, kept, signed, bools, telling }
@@ -87,6 +87,7 @@ packed_enums! {
         Name, Title, Kind, Id, Size, Part, CountedPart, Whole, Offset, Number, Parts, List, Listed, PackedSize, Md5,
         PackedMd5, Key,
     }
+    ShareRole { Part, Whole }
     GraphRole { Id, Kind, Mask, Target, Asked, Parent, Child, Removed, Owner, Saver, Deleted }
     Severity { Note, Warning, Error }
     TextKind { Utf8, Latin1, Utf16, Inverted8, Inverted16, InvertedLatin1, Owned }

@@ -116,6 +116,8 @@ pub struct MessageDef {
     pub tied: bool,
     /// Whether it has a value that a reply repeats (`echoed`).
     pub echoes: bool,
+    /// The fields that say what it brings of a reply in several messages (`share part`), and what all bring together (`share whole`).
+    pub shares: Option<(Sym, Sym)>,
     /// The requests it answers.
     pub answers: Vec<MessageId>,
     /// The reply that its sender expects, as the table states it.

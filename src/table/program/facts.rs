@@ -35,6 +35,8 @@ pub struct FieldFacts {
     pub file: Option<FileRole>,
     /// What it is of a store of nodes (`graph WORD`).
     pub graph: Option<GraphRole>,
+    /// What it is of a reply in several messages (`share WORD`).
+    pub share: Option<ShareRole>,
     /// If not empty, any other value refuses (`refuses unless A, B`).
     pub refuses_unless: Vec<u64>,
 }
@@ -190,6 +192,20 @@ pub enum GraphRole {
     Saver,
     /// The number of a node that is deleted.
     Deleted,
+}
+
+/// What a field is of a reply in several messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShareRole {
+    /// What the message brings: a number, bytes, or elements of a list.
+    Part,
+    /// The number of bytes or elements that all of the reply's messages bring together.
+    Whole,
+}
+
+impl ShareRole {
+    /// Both, by the word that tables use.
+    pub const WORDS: [(&str, ShareRole); 2] = [("part", ShareRole::Part), ("whole", ShareRole::Whole)];
 }
 
 impl GraphRole {

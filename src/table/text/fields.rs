@@ -6,7 +6,7 @@ use super::lex::Tok;
 use super::syntax::*;
 
 /// The words that may follow a type. For suggestions only.
-const MODIFIERS: [&str; 28] = [
+const MODIFIERS: [&str; 29] = [
     "checksum",
     "max",
     "shown",
@@ -34,6 +34,7 @@ const MODIFIERS: [&str; 28] = [
     "chat",
     "file",
     "graph",
+    "share",
     "refuses",
 ];
 
@@ -259,6 +260,8 @@ impl TableParser<'_> {
             facts.chat = Some(self.name("what the field is in a conversation (`from`, `to`, `channel`, `text`)")?);
         } else if self.eat_word("file")? {
             facts.file = Some(self.name("what the field is of a transferred file (`name`, `part`, `size`, …)")?);
+        } else if self.eat_word("share")? {
+            facts.share = Some(self.name("what the field is of a reply in several messages (`part`, `whole`)")?);
         } else if self.eat_word("graph")? {
             facts.graph = Some(self.name("what the field is of a store of nodes (`mask`, `parent`, …)")?);
         } else if self.eat_word("refuses")? {

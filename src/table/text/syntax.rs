@@ -285,6 +285,7 @@ pub(in crate::table) struct FactMods {
     pub(in crate::table) chat: Option<NameAst>,
     pub(in crate::table) file: Option<NameAst>,
     pub(in crate::table) graph: Option<NameAst>,
+    pub(in crate::table) share: Option<NameAst>,
     pub(in crate::table) refuses_unless: Vec<ExprAst>,
     pub(in crate::table) identity: Vec<String>,
 }
@@ -319,6 +320,7 @@ pub(in crate::table) static NO_MODS: Mods = Mods {
         chat: None,
         file: None,
         graph: None,
+        share: None,
         refuses_unless: Vec::new(),
         identity: Vec::new(),
     },
