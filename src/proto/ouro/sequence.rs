@@ -7,6 +7,8 @@ use crate::tree::{LinkKind, Tree};
 #[derive(Debug, Default)]
 pub struct Sequences {
     sent: Vec<Option<SentPacket>>,
+    /// The number before the one that comes next: the highest so far on this link.
+    highest: u32,
 }
 
 /// A datagram of one side.
@@ -75,6 +77,14 @@ impl Sequences {
         });
     }
 
+    /// Counts a datagram that is not sent [again](Sequences::again). Returns whether others are missing before it.
+    pub fn skips(&mut self, sequence: u32) -> bool {
+        // Numbers begin with 1, also after the link is opened again.
+        let before = if sequence == 1 { 0 } else { self.highest };
+        self.highest = before.max(sequence);
+        sequence > before.saturating_add(1)
+    }
+
     /// Memory that the remembered datagrams take, in bytes.
     pub fn held(&self) -> usize {
         self.sent.capacity() * size_of::<Option<SentPacket>>()
@@ -121,4 +131,16 @@ impl Sequences {
 /// The index of a number.
 fn slot(sequence: u32) -> usize {
     sequence as usize % KEPT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_passed_over_are_missing() {
+        let mut sequences = Sequences::default();
+        let skips = [1, 2, 4, 3, 5, 1, 2, 4].map(|sequence| sequences.skips(sequence));
+        assert_eq!(skips, [false, false, true, false, false, false, false, true]);
+    }
 }

@@ -330,7 +330,7 @@ impl LinkSession {
     fn give_up(&mut self, from: Side, when: &str, at: Moment, context: &mut Context<'_>) {
         let siblings = std::mem::take(from.of(&mut self.siblings));
         for set in siblings.incomplete() {
-            context.emit.event(at, link_event(EventKind::Remark, from, format!("{} {when}", incomplete(set))));
+            context.emit.event(at, link_event(EventKind::Remark, from, format!("{set} {when}")));
         }
     }
 
@@ -356,12 +356,14 @@ impl LinkSession {
             _ => None,
         };
         let named = message.and_then(|m| context.tables.message(m)).map(|m| context.tables.name(m.name));
-        if matches!(name.fixed, Some("Encrypted" | "Compressed" | "Undescribed")) {
-            // Each of these may be a reply.
-            self.requests.lose_replies(received.from, received.at);
-        }
         // What is sent again neither asks nor answers anything new.
         let first = received.sending == Sending::First;
+        let link = packet.link.filter(|_| packet.right && first);
+        let skips = link.is_some_and(|link| received.from.of(&mut self.sequences).skips(link.sequence));
+        if skips || matches!(name.fixed, Some("Encrypted" | "Compressed" | "Undescribed")) {
+            // Each of these, or a datagram that is missing before this one, may be a reply.
+            self.requests.lose_replies(received.from, received.at);
+        }
         let reply = message.filter(|_| first).and_then(|id| self.answer(id, received, context.tables));
         let known = message;
         let message = Message {
@@ -388,7 +390,7 @@ impl LinkSession {
                 several: false,
             });
         }
-        if let Some(link) = packet.link.filter(|_| packet.right && first) {
+        if let Some(link) = link {
             let connects = named == Some("COMMCONTROL_CONNECT");
             received.from.of(&mut self.sequences).remember(link, packet.bytes, nanos, record, connects);
         }
@@ -474,20 +476,11 @@ impl Session for LinkSession {
 
 /// Reports a packet that will never be complete.
 fn given_up(set: &Set, why: LostReason, received: Received<'_>, context: &mut Context<'_>) {
-    match why {
-        LostReason::Room => {
-            let text = format!("{}; given up to bound what is kept", incomplete(set));
-            event(EventKind::Limit { limit: "siblings" }, received, text, context);
-        }
-        LostReason::Count => {
-            let text = format!("{}; given up, since this one says that there are more or fewer", incomplete(set));
-            event(EventKind::Remark, received, text, context);
-        }
-    }
-}
-
-fn incomplete(set: &Set) -> String {
-    format!("of the packet with sibling ID {} only {} of {} datagrams had come", set.id, set.have(), set.count)
+    let (kind, text) = match why {
+        LostReason::Room => (EventKind::Limit { limit: "siblings" }, "given up to bound what is kept"),
+        LostReason::Count => (EventKind::Remark, "given up, since this one says that there are more or fewer"),
+    };
+    event(kind, received, format!("{set}; {text}"), context);
 }
 
 /// An event of the link.

@@ -4,6 +4,7 @@
 //! It does not know their content.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 
 /// Incomplete packets of one direction.
 #[derive(Debug, Default)]
@@ -23,6 +24,13 @@ pub struct Set {
     pub count: u32,
     /// The pieces so far, by position.
     pieces: BTreeMap<u32, KeptPiece>,
+}
+
+impl fmt::Display for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (id, count) = (self.id, self.count);
+        write!(f, "of the packet with sibling ID {id} only {} of {count} datagrams had come", self.have())
+    }
 }
 
 /// A piece that is kept.

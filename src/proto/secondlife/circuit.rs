@@ -128,6 +128,8 @@ pub enum Arrival {
 #[derive(Debug, Default)]
 pub struct CircuitDirection {
     next: Option<u32>,
+    /// When the datagram behind the latest missing ones came, in nanoseconds. `None` if none is missing.
+    lost_until: Option<i64>,
     window: Vec<SentDatagram>,
     /// The counts.
     pub counters: Counters,
@@ -136,11 +138,11 @@ pub struct CircuitDirection {
 }
 
 impl CircuitDirection {
-    /// Counts a sequence number, before its record has a number. `resent`: the sender marked the datagram as sent again.
-    pub fn arrive(&mut self, sequence: u32, resent: bool) -> Arrival {
+    /// Counts a sequence number, before its record has a number. `resent`: the sender marked the datagram as sent again. `nanos`: when it came.
+    pub fn arrive(&mut self, sequence: u32, resent: bool, nanos: i64) -> Arrival {
         self.counters.datagrams += 1;
         let before = self.get(sequence).copied();
-        let late = self.step(sequence);
+        let late = self.step(sequence, nanos);
         match before {
             Some(first) => {
                 let tally = self.tallies.entry(first.number).or_default();
@@ -167,7 +169,7 @@ impl CircuitDirection {
     }
 
     /// Moves the expected number on and counts what is missing. Returns whether `sequence` lies behind the expected number.
-    fn step(&mut self, sequence: u32) -> bool {
+    fn step(&mut self, sequence: u32, nanos: i64) -> bool {
         let Some(next) = self.next else {
             self.next = Some(sequence.wrapping_add(1));
             return false;
@@ -178,17 +180,26 @@ impl CircuitDirection {
         let behind = next.wrapping_sub(sequence);
         if ahead < JUMP {
             self.counters.lost += u64::from(ahead);
+            if ahead > 0 {
+                self.lost_until = Some(nanos);
+            }
             self.next = Some(sequence.wrapping_add(1));
             return false;
         }
         if behind <= JUMP {
             if self.get(sequence).is_none() {
                 self.counters.lost = self.counters.lost.saturating_sub(1);
+                self.lost_until = self.lost_until.filter(|_| self.counters.lost > 0);
             }
             return true;
         }
         self.next = Some(sequence.wrapping_add(1));
         false
+    }
+
+    /// Whether datagrams are missing that may have been sent after a moment.
+    pub fn lost_after(&self, nanos: i64) -> bool {
+        self.lost_until.is_some_and(|until| until >= nanos)
     }
 
     /// Remembers a datagram under its record number. If it is sent again, the first sending stays.
@@ -290,7 +301,7 @@ mod tests {
     use super::*;
 
     fn send(d: &mut CircuitDirection, record: u64, sequence: u32, reliable: bool) -> Arrival {
-        let arrival = d.arrive(sequence, false);
+        let arrival = d.arrive(sequence, false, record as i64 * 1000);
         d.remember(SentDatagram { record, nanos: record as i64 * 1000, sequence, reliable, ..SentDatagram::default() });
         arrival
     }
@@ -303,15 +314,18 @@ mod tests {
         assert_eq!(d.counters.lost, 2);
         assert_eq!(send(&mut d, 3, 11, false), Arrival::Late);
         assert_eq!((d.counters.lost, d.counters.late), (1, 1));
+        assert_eq!([d.lost_after(2000), d.lost_after(2001)], [true, false], "the 12 was before the 13");
+        assert_eq!(send(&mut d, 4, 12, false), Arrival::Late);
+        assert!(!d.lost_after(0), "nothing is missing any more");
     }
 
     #[test]
     fn a_datagram_sent_again_is_tied_to_its_first_sending() {
         let mut d = CircuitDirection::default();
         send(&mut d, 1, 7, true);
-        assert!(matches!(d.arrive(7, true), Arrival::Again(SentDatagram { record: 1, .. })));
+        assert!(matches!(d.arrive(7, true, 0), Arrival::Again(SentDatagram { record: 1, .. })));
         assert_eq!((d.counters.resends, d.counters.duplicates), (1, 0));
-        assert!(matches!(d.arrive(7, false), Arrival::Again(_)));
+        assert!(matches!(d.arrive(7, false, 0), Arrival::Again(_)));
         assert_eq!((d.counters.resends, d.counters.duplicates), (1, 1));
     }
 

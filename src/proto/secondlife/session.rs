@@ -127,14 +127,9 @@ impl CircuitSession {
 
     fn message(&mut self, from: Side, bytes: &[u8], at: Moment, read: Read, context: &mut Context<'_>) {
         let nanos = nanos(at);
-        let lost = self.sent_by(from).counters.lost;
-        let ack = self.tie(from, bytes, nanos, &read, context.tree);
+        let ack = self.tie(from, bytes, at, &read, context.tree);
         for link in context.tree.links().iter().filter(|link| link.kind == LinkKind::Acknowledges) {
             self.requests.receipt(link.record, context.tables);
-        }
-        if self.sent_by(from).counters.lost > lost {
-            // The missing datagrams before this one may have been replies.
-            self.requests.lose_replies(from, at);
         }
         // A resent message is neither a new request nor a new reply.
         let again = context.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain);
@@ -204,7 +199,7 @@ impl CircuitSession {
     /// Counts a datagram whose message is not in the tables, and handles its acknowledgements.
     fn unknown(&mut self, from: Side, bytes: &[u8], at: Moment, packet: Packet) {
         let resent = packet.has(packet::RESENT);
-        self.sent_by(from).arrive(packet.sequence, resent);
+        self.arrive(from, packet.sequence, resent, at);
         if packet.has(packet::ACK) && packet.bad_acks.is_none() {
             for ack in packet.acks(bytes) {
                 self.sent_by(from.other()).acknowledge(ack, nanos(at));
@@ -212,12 +207,25 @@ impl CircuitSession {
         }
     }
 
+    /// Counts a datagram's sequence number.
+    fn arrive(&mut self, from: Side, sequence: u32, resent: bool, at: Moment) -> Arrival {
+        let direction = self.sent_by(from);
+        let lost = direction.counters.lost;
+        let arrival = direction.arrive(sequence, resent, nanos(at));
+        if direction.counters.lost > lost {
+            // The missing datagrams before this one may have been replies.
+            self.requests.lose_replies(from, at);
+        }
+        arrival
+    }
+
     /// Links the datagram to its first sending and to the datagrams that it acknowledges. A PacketAck is the reply to the
     /// first one.
-    fn tie(&mut self, from: Side, bytes: &[u8], nanos: i64, read: &Read, tree: &mut Tree) -> Option<Reply> {
+    fn tie(&mut self, from: Side, bytes: &[u8], at: Moment, read: &Read, tree: &mut Tree) -> Option<Reply> {
+        let nanos = nanos(at);
         let Packet { sequence, .. } = read.packet;
         let resent = read.packet.has(packet::RESENT);
-        if let Arrival::Again(first) = self.sent_by(from).arrive(sequence, resent) {
+        if let Arrival::Again(first) = self.arrive(from, sequence, resent, at) {
             // Some viewers use the same number for another message.
             if resent || first.number == read.number {
                 tree.link(LinkKind::SentAgain, 0, first.record, nanos.saturating_sub(first.nanos));
@@ -277,13 +285,14 @@ impl CircuitSession {
         }
     }
 
-    /// Reports each message whose acknowledgement is overdue as never answered. Leaves out requests, for which the reply counts, and everything if
-    /// the other side was not captured at all.
+    /// Reports each message whose acknowledgement is overdue as never answered. Leaves out requests, for which the reply counts, messages whose
+    /// acknowledgement may be in a datagram that is missing, and everything if the other side was not captured at all.
     fn unacknowledged(&mut self, from: Side, waiting: &mut Vec<SentDatagram>, at: Moment, context: &mut Context<'_>) {
         let (heard, now) = (self.counters(from.other()).datagrams > 0, nanos(at));
         waiting.retain(|sent| {
             let waited = now.saturating_sub(sent.nanos);
-            if self.requests.remembers(sent.record) {
+            let lost = self.sent_by(from.other()).lost_after(sent.nanos);
+            if lost || self.requests.remembers(sent.record) {
                 return false;
             }
             if !heard || waited < OVERDUE {
