@@ -6,8 +6,7 @@
 use std::collections::VecDeque;
 
 use super::Side;
-use super::request_key::RequestKey;
-use super::requests::{Answer, Request};
+use super::request::{Answer, Request, RequestKey};
 use crate::table::MessageId;
 
 /// How many replies are remembered whose requests were not read yet.

@@ -1,13 +1,13 @@
 //! Requests that wait for their replies, in bounded space.
 //!
 //! Tables say which message answers which (`answers`), which request expects a reply, and which reply is not the last one (`partial`, `share`); a
-//! [`RequestKey`] says what a request and its reply have in common. This file knows no protocol.
+//! [`RequestKey`](super::RequestKey) says what a request and its reply have in common. This file knows no protocol.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::early::EarlyReplies;
-use super::request_key::RequestKey;
-use super::{Context, Event, EventKind, Reply, ReplyShare, Side};
+use super::request::{Answer, Request};
+use super::{Context, Event, EventKind, Reply, Side};
 use crate::capture::Moment;
 use crate::table::{Expectation, MessageId, Tables};
 use crate::tree::{Tree, mark};
@@ -18,60 +18,6 @@ const SPAN: usize = 8;
 
 /// How many requests with the same exact key a search looks at, latest first. In real traffic few wait at once; the bound keeps hostile traffic cheap.
 const LOOK: usize = 64;
-
-/// A message that may be answered.
-#[derive(Clone, Copy, Debug)]
-pub struct Request {
-    /// Its message.
-    pub message: MessageId,
-    /// The side that sent it.
-    pub from: Side,
-    /// What its reply has in common with it.
-    pub key: RequestKey,
-    /// Its record.
-    pub record: u64,
-    /// The frame that completed it.
-    pub at: Moment,
-    /// Whether its last reply came. Some requests get several replies.
-    pub answered: bool,
-    /// Whether several may answer it, each for itself.
-    pub several: bool,
-}
-
-/// A message that may answer a request.
-#[derive(Clone, Copy, Debug)]
-pub struct Answer<'a> {
-    /// Its message.
-    pub message: MessageId,
-    /// The side that sent it.
-    pub from: Side,
-    /// The messages that it answers.
-    pub answers: &'a [MessageId],
-    /// What it has in common with its request.
-    pub key: RequestKey,
-    /// The frame that completed it.
-    pub at: Moment,
-    /// Whether further replies to the same request follow, as the message says itself.
-    pub partial: bool,
-    /// What it brings of a reply in several messages.
-    pub share: Option<ReplyShare>,
-}
-
-impl Answer<'_> {
-    /// Whether a request may be the one that this message answers, if their keys agree.
-    fn may_answer(&self, request: &Request) -> bool {
-        request.from != self.from && request.at.frame <= self.at.frame && self.answers.contains(&request.message)
-    }
-}
-
-impl Request {
-    /// The report on a message that answers this request at `at`.
-    pub fn reply(&self, at: Moment) -> Reply {
-        let seconds = at.time.seconds.saturating_sub(self.at.time.seconds);
-        let nanos = i64::from(at.time.nanos) - i64::from(self.at.time.nanos);
-        Reply { record: self.record, nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos) }
-    }
-}
 
 /// A remembered request, and the one before it with the same exact key.
 #[derive(Debug)]

@@ -61,6 +61,7 @@ mod own_protocols_tshark;
 mod plasma;
 mod progress;
 mod pseudonyms;
+mod replies;
 mod report;
 mod schema;
 mod secondlife;

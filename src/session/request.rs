@@ -1,9 +1,11 @@
-//! What a request and its reply have in common.
+//! A request, a message that may answer it, and what both have in common.
 //!
 //! Tables say which value both share (`transaction`), and which value a reply repeats (`echoed`). A protocol whose requests are identified by more than a
 //! transaction makes its own [`RequestKey`]; a simple one uses [`request_key`]. This file knows no protocol. It reads only these values from a tree.
 
-use crate::table::{MessageDef, Tables, TypeDef};
+use super::{Reply, ReplyShare, Side};
+use crate::capture::Moment;
+use crate::table::{MessageDef, MessageId, Tables, TypeDef};
 use crate::tree::{Kind, Node, Tree, mark};
 
 /// What a request and its reply have in common.
@@ -41,6 +43,60 @@ impl RequestKey {
     /// Whether a reply with this key repeats the request's value. `None` if one of them has no such value.
     pub fn repeats(&self, reply: &RequestKey) -> Option<bool> {
         Some(self.echo? == reply.echo?)
+    }
+}
+
+/// A message that may be answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Its message.
+    pub message: MessageId,
+    /// The side that sent it.
+    pub from: Side,
+    /// What its reply has in common with it.
+    pub key: RequestKey,
+    /// Its record.
+    pub record: u64,
+    /// The frame that completed it.
+    pub at: Moment,
+    /// Whether its last reply came. Some requests get several replies.
+    pub answered: bool,
+    /// Whether several may answer it, each for itself.
+    pub several: bool,
+}
+
+/// A message that may answer a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// Its message.
+    pub message: MessageId,
+    /// The side that sent it.
+    pub from: Side,
+    /// The messages that it answers.
+    pub answers: &'a [MessageId],
+    /// What it has in common with its request.
+    pub key: RequestKey,
+    /// The frame that completed it.
+    pub at: Moment,
+    /// Whether further replies to the same request follow, as the message says itself.
+    pub partial: bool,
+    /// What it brings of a reply in several messages.
+    pub share: Option<ReplyShare>,
+}
+
+impl Answer<'_> {
+    /// Whether a request may be the one that this message answers, if their keys agree.
+    pub(super) fn may_answer(&self, request: &Request) -> bool {
+        request.from != self.from && request.at.frame <= self.at.frame && self.answers.contains(&request.message)
+    }
+}
+
+impl Request {
+    /// The report on a message that answers this request at `at`.
+    pub fn reply(&self, at: Moment) -> Reply {
+        let seconds = at.time.seconds.saturating_sub(self.at.time.seconds);
+        let nanos = i64::from(at.time.nanos) - i64::from(self.at.time.nanos);
+        Reply { record: self.record, nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos) }
     }
 }
 
