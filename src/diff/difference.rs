@@ -6,7 +6,8 @@ use super::bounds::DiffBounds;
 use super::compare::{Comparison, Finding, LostMessages, PairFindings, UnreadBytes, scope};
 use super::detail::{ALLOCATION, DetailMessage, DetailStore};
 use super::detail_lines::{FieldComparer, FieldLine};
-use super::digest::{CaptureDigest, LossCause, MessageDigest, NO_PEER};
+use super::digest::{CaptureDigest, MessageDigest, NO_PEER};
+use super::lane_digest::LossCause;
 use super::renaming::{Naming, Said};
 
 /// What differs.

@@ -1,8 +1,9 @@
 //! One direction of a capture, and the hashes by which its messages are paired.
 
 use super::content::IdentityMark;
-use super::digest::{CaptureDigest, LaneDigest, MessageDigest};
+use super::digest::{CaptureDigest, MessageDigest};
 use super::hash::mix;
+use super::lane_digest::LaneDigest;
 
 /// One direction of a capture with its messages.
 #[derive(Clone, Copy)]

@@ -19,6 +19,7 @@ mod digest;
 mod hash;
 mod ignore;
 mod lane;
+mod lane_digest;
 mod lcs;
 mod pairing;
 mod renaming;

@@ -79,7 +79,8 @@ impl Slide<'_> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-    use super::super::digest::{CaptureDigest, LaneDigest, Loss, LossCause};
+    use super::super::digest::CaptureDigest;
+    use super::super::lane_digest::{LaneDigest, Loss, LossCause};
     use super::*;
 
     #[test]

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::align::{LaneMatches, StreamScope};
 use super::super::content::IdentityMark;
-use super::super::digest::{Loss, LossCause, MessageDigest};
+use super::super::digest::MessageDigest;
 use super::super::lane::LaneView;
+use super::super::lane_digest::{Loss, LossCause};
 use super::super::lcs::{Match, holes};
 use super::super::pairing::StreamPair;
 use super::super::renaming::{MarkParts, Naming, NamingVerdict, Said, Scope};

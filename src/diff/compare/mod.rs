@@ -6,8 +6,9 @@ mod once;
 use std::collections::{HashMap, HashSet};
 
 use super::align::{Hints, LaneMatches, StreamScope, align};
-use super::digest::{CaptureDigest, LaneDigest, LossCause, MessageDigest, NO_PEER};
+use super::digest::{CaptureDigest, MessageDigest, NO_PEER};
 use super::lane::{LaneView, exact_key};
+use super::lane_digest::{LaneDigest, LossCause};
 use super::lcs::Match;
 use super::pairing::{StreamPair, pair_streams};
 use super::renaming::{Ballot, MarkParts, Naming, NamingVerdict, Renaming, Said, Scope, match_sets};
