@@ -492,10 +492,8 @@ fn form_difference(a: &DetailMessage, b: &DetailMessage) -> FieldDifference {
     let path = in_a.iter().chain(&in_b).map(|[path, _]| path.clone()).next();
     let words = |forms: &[[String; 2]]| {
         let words: Vec<&str> = forms.iter().map(|[_, text]| text.as_str()).collect();
-        Some(
-            serde_json::Value::from(if words.is_empty() { "as usual".to_string() } else { words.join("; ") })
-                .to_string(),
-        )
+        let text = if words.is_empty() { "as usual".to_string() } else { words.join("; ") };
+        Some(serde_json::Value::from(text).to_string())
     };
     FieldDifference { kind: DifferenceKind::Form, path, values: [words(&in_a), words(&in_b)], identity: None }
 }
