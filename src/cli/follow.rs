@@ -320,7 +320,7 @@ struct All {
     pieces: FollowPieces,
     /// Files whose streams are over, to be completed.
     done: Vec<(PathBuf, OutputFile)>,
-    /// Files that were there before and are not replaced so far.
+    /// Files of an earlier run that this run has not replaced yet.
     earlier: EarlierFiles,
     held: usize,
     files: u64,

@@ -195,7 +195,7 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
     Ok(Some(paths))
 }
 
-/// `tcp:14000=moul`, or `14000=moul`.
+/// What `--decode-as` says of ports: `tcp:14000=moul`, or `14000=moul`, each.
 fn decode_as(args: &ReadArgs, tables: &[LazyTables]) -> Result<Vec<DecodeAs>, CliError> {
     let protocols: Vec<&dyn Protocol> = tables.iter().map(|lazy| lazy.protocol() as _).collect();
     let one = |text: &String| {

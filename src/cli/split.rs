@@ -93,7 +93,7 @@ fn part_name(args: &SplitArgs, number: u16) -> String {
     format!("part-{number:0width$}.pcapng")
 }
 
-/// Refuses a folder with parts that would stay beside the new ones: whoever reads all parts would read their frames twice.
+/// Refuses a folder that has further parts: all parts together would then have some frames twice.
 fn refuse_other_parts(args: &SplitArgs) -> Result<(), CliError> {
     let is_part = |name: &str| {
         let number = name.strip_prefix("part-").and_then(|name| name.strip_suffix(".pcapng")).unwrap_or_default();
