@@ -82,38 +82,36 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Finds an option that was typed before a command, which reads only what comes after its name. Returns what is wrong. Options of all commands may come before or after it.
-pub(super) fn typed_too_early(known: &clap::Command, matches: &ArgMatches) -> Option<String> {
+/// Finds an option that was typed in a place or as often as it must not be. Returns what is wrong.
+pub(super) fn mistyped(known: &clap::Command, matches: &ArgMatches) -> Option<String> {
     let (mut names, mut command, mut own) = (Vec::new(), known, matches);
     while let Some((name, within)) = own.subcommand() {
         names.push(name);
         (command, own) = (command.find_subcommand(name)?, within);
     }
-    if names.is_empty() {
-        return None;
-    }
+    let early = (!names.is_empty()).then(|| typed_too_early(known, matches, &names.join(" "), command)).flatten();
+    early.or_else(|| typed_twice(own))
+}
+
+/// Finds an option that was typed before the command `name`, which reads only what comes after its name. Options of all commands may come before or after it.
+fn typed_too_early(known: &clap::Command, matches: &ArgMatches, name: &str, command: &clap::Command) -> Option<String> {
     let typed = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let early = known.get_arguments().filter(|arg| !arg.is_global_set()).find(typed)?;
-    let name = names.join(" ");
     let option = match (early.get_long(), early.get_short()) {
         (Some(long), _) => format!("--{long}"),
         (None, Some(short)) => format!("-{short}"),
         (None, None) => return Some(format!("`{name}` is a command and comes first: moulsniff {name} ...")),
     };
     let taken =
-        command.get_arguments().any(|arg| arg.get_id() == early.get_id()) && has_use(&name, early.get_id().as_str());
+        command.get_arguments().any(|arg| arg.get_id() == early.get_id()) && has_use(name, early.get_id().as_str());
     Some(match taken {
         true => format!("{option} has to come after the command: moulsniff {name} {option} ..."),
         false => format!("{option} does nothing with `{name}`"),
     })
 }
 
-/// Finds a second filter. Of any other option that has one value, the last one typed counts, but the first of two conditions would be lost. Returns what is wrong.
-pub(super) fn typed_twice(matches: &ArgMatches) -> Option<String> {
-    let mut own = matches;
-    while let Some((_, within)) = own.subcommand() {
-        own = within;
-    }
+/// Finds a second filter. Of any other option that has one value, the last one typed counts, but the first of two conditions would be lost.
+fn typed_twice(own: &ArgMatches) -> Option<String> {
     let filters = own.try_get_many::<String>("filter").ok().flatten()?;
     let text = "--filter (-Y) may be given once; `and` joins conditions: -Y 'service == auth and refused'";
     (filters.len() > 1).then(|| text.to_owned())

@@ -1,6 +1,6 @@
 //! `moulsniff decode`: bytes from a log or a debugger.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use super::args::{DecodeArgs, ReadArgs};
@@ -20,22 +20,25 @@ use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
 /// The most bytes that are read from standard input: as many as the largest message may have by default.
 const MOST_BYTES: u64 = 16 << 20;
 
+/// How many bytes of text are kept before they are written.
+const TEXT_AT_ONCE: usize = 64 << 10;
+
 pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliError> {
     let all = tables_of(args)?;
-    let mut out = Vec::new();
     match &decode.type_ {
         Some(ty) => {
             let words: Vec<&str> = decode.name.iter().chain(&decode.hex).map(String::as_str).collect();
             let bytes = bytes(&words)?;
+            let mut out = Vec::new();
             value(all, ty, decode.bit, &bytes, args, &mut out)?;
+            io::stdout().write_all(&out).map_err(CliError::writing)?;
         }
         None => {
             let Some(name) = &decode.name else { return Err(without_name()) };
             let words: Vec<&str> = decode.hex.iter().map(String::as_str).collect();
-            messages(&all, name, &bytes(&words)?, args, &mut out)?;
+            messages(&all, name, &bytes(&words)?, args)?;
         }
     }
-    std::io::stdout().write_all(&out).map_err(CliError::writing)?;
     Ok(Status::Good)
 }
 
@@ -60,16 +63,29 @@ fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
     })
 }
 
-/// Messages of a service and direction, one after the other.
-fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs, out: &mut Vec<u8>) -> Result<(), CliError> {
+/// Messages of a service and direction, one after the other. Those before bytes that cannot be read are printed, too.
+fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs) -> Result<(), CliError> {
     let settings = settings(args, true)?;
-    let mut printer = DecodePrinter::new(args);
-    let mut print = |message: &Message<'_>, tables: &Tables, tree: &Tree| printer.message(message, tables, tree, out);
     let service = NamedService::find(all, name).map_err(|error| match is_hex(name) {
         true => without_name(),
         false => error.into(),
     })?;
-    Ok(decode_named(service, bytes, &settings, &mut print)?)
+    let mut printer = DecodePrinter::new(args);
+    let mut text = Vec::new();
+    let mut to = io::stdout().lock();
+    let mut written = Ok(());
+    let mut print = |message: &Message<'_>, tables: &Tables, tree: &Tree| {
+        if written.is_ok() {
+            printer.message(message, tables, tree, &mut text);
+            if text.len() >= TEXT_AT_ONCE {
+                written = to.write_all(&text);
+                text.clear();
+            }
+        }
+    };
+    let decoded = decode_named(service, bytes, &settings, &mut print);
+    written.and_then(|()| to.write_all(&text)).map_err(CliError::writing)?;
+    Ok(decoded?)
 }
 
 /// The error where a name is missing. It quotes nothing, since what was typed in its place may be a key.

@@ -162,7 +162,7 @@ fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> 
         Err(_) => Cli::command().try_get_matches_from(&typed)?,
         Ok(matches) => matches,
     };
-    match checks::typed_too_early(&known, &matches).or_else(|| checks::typed_twice(&matches)) {
+    match checks::mistyped(&known, &matches) {
         Some(text) => Err(clap::Error::raw(ErrorKind::ArgumentConflict, text)),
         None => Cli::from_arg_matches(&matches),
     }

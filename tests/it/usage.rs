@@ -370,6 +370,13 @@ fn where_no_record_is_asked_for_nothing_is_said_of_what_was_recognised() {
 }
 
 #[test]
+fn messages_before_bytes_that_cannot_be_read_are_printed() {
+    let (status, out, said) = run(&["decode", "moul.gatekeeper.client", "01000000000000", "ffff", "--json"]);
+    assert_eq!((status, out.lines().count()), (Some(1), 1), "{out}{said}");
+    assert!(out.contains("Cli2GateKeeper_FileSrvIpAddressRequest") && said.contains("at byte 7: "), "{out}{said}");
+}
+
+#[test]
 fn bytes_to_decode_have_a_bound_that_is_told() {
     let zeros = Stdio::from(File::open("/dev/zero").unwrap());
     let Output { status, stderr, .. } = program(&["decode", "moul.auth.client"]).stdin(zeros).output().unwrap();
