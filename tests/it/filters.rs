@@ -1,5 +1,6 @@
 //! Filters keep the records that the same question, asked of the unfiltered JSON, keeps.
 
+use std::collections::BTreeSet;
 use std::process::Output;
 
 use serde_json::Value;
@@ -309,6 +310,22 @@ fn a_doubtful_name_that_kept_nothing_was_a_mistake() {
     let kept = ask("not *.object_nam", &["-q"]);
     assert!(kept.status.success() && kept.stderr.is_empty());
     assert_eq!(lines(&kept).len(), json(None).len());
+}
+
+/// Connections that no table describes have a service, too.
+#[test]
+fn the_service_of_every_record_is_a_word_of_filters() {
+    let captures = ["captures/ouro/coh_tcp.pcap", "captures/moul/clear.pcapng.gz", CAPTURE[0]];
+    let mut services = BTreeSet::new();
+    for capture in captures {
+        let records = crate::common::records(capture, &["keys"], &[]);
+        services.extend(records.iter().filter_map(|r| r["service"].as_str().map(str::to_owned)));
+    }
+    assert!(services.contains("auth_server") && services.len() > 3, "{services:?}");
+    for service in services {
+        let asked = run(&[captures[0], "-q", "-Y", &format!("service == {service}")]);
+        assert!(asked.status.success() && asked.stderr.is_empty(), "{}", String::from_utf8_lossy(&asked.stderr));
+    }
 }
 
 fn mistake(filter: &str) -> String {

@@ -54,6 +54,7 @@ impl Protocol for Ouro {
     fn record_names(&self) -> RecordNames {
         RecordNames {
             messages: &["Encrypted", "Undescribed", "UserCommand", "ControlCommand"],
+            services: &["auth_server"],
             ..RecordNames::default()
         }
     }
