@@ -213,12 +213,12 @@ pub(super) fn drain(capture: &mut Capture) -> Everything {
 }
 
 /// A reader that returns a bounded number of bytes per read, like a slow pipe.
-pub(super) struct Dribble {
+pub(super) struct SlowReader {
     pub(super) bytes: Cursor<Vec<u8>>,
     pub(super) step: usize,
 }
 
-impl Read for Dribble {
+impl Read for SlowReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let room = self.step.min(buffer.len());
         self.bytes.read(&mut buffer[..room])

@@ -303,7 +303,7 @@ fn gzip_and_zstd_are_told_by_content() {
             [gzip(&file), zstd(&file), [gzip(one), gzip(two)].concat(), [zstd(one), zstd(two)].concat(), skippable]
         {
             assert_eq!(read(&packed), expected);
-            let dribble = Dribble { bytes: Cursor::new(packed), step: 1 };
+            let dribble = SlowReader { bytes: Cursor::new(packed), step: 1 };
             let mut slow = Capture::from_reader("x", Box::new(dribble));
             assert_eq!(drain(&mut slow), expected);
         }
@@ -314,7 +314,7 @@ fn gzip_and_zstd_are_told_by_content() {
 fn a_dribbling_pipe_gives_what_a_file_gives() {
     let file = NgFile::new(Big).interface(1, 0).packet(0, 5, &vec![1; 300_000]).packet(0, 6, b"small");
     for step in [1, 7, 4096] {
-        let dribble = Dribble { bytes: Cursor::new(file.bytes.clone()), step };
+        let dribble = SlowReader { bytes: Cursor::new(file.bytes.clone()), step };
         let mut slow = Capture::from_reader("x", Box::new(dribble));
         assert_eq!(drain(&mut slow), read(&file.bytes));
     }

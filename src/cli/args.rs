@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::export::ExportCommand;
+use super::export::args::ExportCommand;
 use super::late_args::LateArgs;
 use super::offered::OfferedText;
 use super::read_args::TIME_HELP;

@@ -23,13 +23,13 @@ pub(super) fn meet(reading: &Reading, setup: Setup) -> Result<Setup, CliError> {
         return Ok(setup);
     }
     let first = Reading { keep: None, quiet: true, threads: 1, ..reading.clone() };
-    Ok(CaptureRun::new(&first, setup)?.into_output(&mut Nobody).pipeline.into_setup())
+    Ok(CaptureRun::new(&first, setup)?.into_output(&mut IgnoreRecords).pipeline.into_setup())
 }
 
 /// An output that ignores the records of the first reading.
-struct Nobody;
+struct IgnoreRecords;
 
-impl Output for Nobody {
+impl Output for IgnoreRecords {
     fn record(&mut self, _: &Record<'_>) {}
 }
 

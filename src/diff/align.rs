@@ -51,11 +51,11 @@ pub(super) fn align(a: &LaneView<'_>, b: &LaneView<'_>, hints: Hints<'_>) -> Lan
     }
     if let Some(renaming) = hints.renaming {
         let scope = hints.scope;
-        let left = a.named(|m| m.talk, |kind, value| renaming.of_a(scope.kind(kind), value));
-        let right = b.named(|m| m.talk, |kind, value| renaming.of_b(scope.kind(kind), value));
+        let left = a.named(|m| m.exchange, |kind, value| renaming.of_a(scope.kind(kind), value));
+        let right = b.named(|m| m.exchange, |kind, value| renaming.of_b(scope.kind(kind), value));
         found.round(&left, &right);
     }
-    found.round(&a.keys(|m| m.talk), &b.keys(|m| m.talk));
+    found.round(&a.keys(|m| m.exchange), &b.keys(|m| m.exchange));
     let [in_a, in_b] = [a, b].map(|lane| lane.keys(|m| m.content));
     found.round(&in_a, &in_b);
     slide_to_losses(&mut found.matches, [a, b], [&in_a, &in_b]);

@@ -198,11 +198,11 @@ pub fn differences(comparison: &Comparison<'_>, details: [&DetailStore; 2], boun
     let mut left = bounds.told;
     let pairs = comparison.pairs.iter().enumerate();
     let section =
-        |(number, pair)| Teller { comparison, details, number, told: &mut told, left: &mut left }.section(pair);
+        |(number, pair)| SectionMaker { comparison, details, number, told: &mut told, left: &mut left }.section(pair);
     pairs.map(section).collect()
 }
 
-struct Teller<'c, 'd> {
+struct SectionMaker<'c, 'd> {
     comparison: &'c Comparison<'d>,
     details: [&'c DetailStore; 2],
     number: usize,
@@ -219,7 +219,7 @@ struct Two<'c> {
     details: [Option<&'c DetailMessage>; 2],
 }
 
-impl<'c> Teller<'c, '_> {
+impl<'c> SectionMaker<'c, '_> {
     fn section(&mut self, found: &PairFindings) -> Section {
         let (a, b) = (self.comparison.a, self.comparison.b);
         let stream = |digest: &'c CaptureDigest, place: Option<u32>| digest.streams.get(place? as usize);
@@ -261,13 +261,13 @@ impl<'c> Teller<'c, '_> {
             Finding::Moved(at) => self.both(at, |two, _| (vec![plain(DifferenceKind::Order, two)], Vec::new())),
             Finding::Refused(at) => self.both(at, |two, _| (vec![refusal(two)], Vec::new())),
             Finding::Slower(at) => self.both(at, |two, _| (vec![slower(two)], Vec::new())),
-            Finding::Changed(at) => self.both(at, |two, teller| teller.changed(two)),
+            Finding::Changed(at) => self.both(at, |two, maker| maker.changed(two)),
             Finding::Renamed { at, naming, known, by, more } => {
                 self.told.insert(naming);
-                self.both(at, |two, teller| teller.renamed(two, [naming, known], Some(by), more))
+                self.both(at, |two, maker| maker.renamed(two, [naming, known], Some(by), more))
             }
             Finding::Unread(unread) => Some(self.unread([a, b], unread)),
-            Finding::Once { at, naming } => self.both(at, |two, teller| teller.renamed(two, [naming, naming], None, 0)),
+            Finding::Once { at, naming } => self.both(at, |two, maker| maker.renamed(two, [naming, naming], None, 0)),
         }
     }
 

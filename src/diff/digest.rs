@@ -34,7 +34,7 @@ pub(super) struct MessageDigest {
     /// The hash of what differs each time; 0 where there is nothing of that sort.
     pub(super) volatile: u64,
     /// The content with that of the request that it answers, or of the replies to it.
-    pub(super) talk: u64,
+    pub(super) exchange: u64,
     /// Where its identities begin, among [`CaptureDigest::marks`], and where they end.
     pub(super) marks: [u32; 2],
     /// The hash of the reason of its refusal. 0 if it does not refuse.
@@ -307,7 +307,7 @@ impl<'f> Digester<'f> {
             sort: mix(hash, sort),
             content,
             volatile,
-            talk: content,
+            exchange: content,
             marks: [from, self.digest.marks.len() as u32],
             refused,
             form: form(view.tables, view.tree),
@@ -434,7 +434,7 @@ fn who(session: &ClientSession) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Adds the content of replies to the `talk` of their requests, and the other way round.
+/// Adds the content of replies to the `exchange` of their requests, and the other way round.
 fn tie_replies(messages: &mut [MessageDigest]) {
     for at in 0..messages.len() {
         let Some((record, content)) = messages.get(at).map(|m| (m.reply_to, m.content)) else { continue };
@@ -444,12 +444,12 @@ fn tie_replies(messages: &mut [MessageDigest]) {
         let Ok(request) = messages.binary_search_by_key(&record, |message| message.record) else { continue };
         let asked = messages.get(request).map_or(0, |message| message.content);
         if let Some(reply) = messages.get_mut(at) {
-            reply.talk = mix(reply.talk, asked);
+            reply.exchange = mix(reply.exchange, asked);
             reply.peer = request as u32;
         }
         if let Some(request) = messages.get_mut(request) {
             request.peer = request.peer.min(at as u32);
-            request.talk = mix(request.talk, content);
+            request.exchange = mix(request.exchange, content);
         }
     }
 }

@@ -28,31 +28,31 @@ pub(super) struct Said {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Votes {
+struct VoteCount {
     count: u32,
     first: Said,
 }
 
-/// Collects votes.
+/// Counts the votes for each pairing.
 #[derive(Default)]
-pub(super) struct Ballot {
-    votes: HashMap<Naming, Votes>,
+pub(super) struct NamingVotes {
+    votes: HashMap<Naming, VoteCount>,
 }
 
-impl Ballot {
+impl NamingVotes {
     pub(super) fn vote(&mut self, naming: Naming, said: Said) {
         let full = self.votes.len() >= MOST;
         if let Some(votes) = self.votes.get_mut(&naming) {
             votes.count = votes.count.saturating_add(1);
             votes.first = votes.first.min(said);
         } else if !full {
-            self.votes.insert(naming, Votes { count: 1, first: said });
+            self.votes.insert(naming, VoteCount { count: 1, first: said });
         }
     }
 
     /// The renaming with the most votes.
-    pub(super) fn close(self) -> Renaming {
-        let mut all: Vec<(Naming, Votes)> = self.votes.into_iter().collect();
+    pub(super) fn renaming(self) -> Renaming {
+        let mut all: Vec<(Naming, VoteCount)> = self.votes.into_iter().collect();
         all.sort_unstable_by_key(|(naming, votes)| {
             (std::cmp::Reverse(votes.count), naming.a != naming.b, votes.first, *naming)
         });
@@ -224,14 +224,14 @@ mod tests {
 
     #[test]
     fn most_votes_hold_and_the_rest_contradicts() {
-        let mut ballot = Ballot::default();
+        let mut votes = NamingVotes::default();
         let said = |n| Said { a: n, b: n };
-        ballot.vote(naming(1, 12), said(1));
+        votes.vote(naming(1, 12), said(1));
         for n in 2..5 {
-            ballot.vote(naming(1, 11), said(n));
+            votes.vote(naming(1, 11), said(n));
         }
-        ballot.vote(naming(2, 12), said(5));
-        let renaming = ballot.close();
+        votes.vote(naming(2, 12), said(5));
+        let renaming = votes.renaming();
         assert_eq!(renaming.verdict(naming(1, 11)), NamingVerdict::Known);
         assert_eq!(renaming.verdict(naming(2, 12)), NamingVerdict::Known, "12 is free, because 1 is 11");
         assert_eq!(renaming.verdict(naming(1, 12)), NamingVerdict::Contradicts(naming(1, 11), said(2)));

@@ -51,7 +51,7 @@ use names::FilterNames;
 #[cfg(feature = "regex")]
 use pattern::TextPattern;
 use shortcuts::Shortcuts;
-use unread::Worth;
+use unread::OutlineBalance;
 
 /// A compiled expression.
 ///
@@ -78,7 +78,7 @@ pub struct Filter {
     wants_names: bool,
     /// Whether it may ever be known without fields that the condition does not hold, and that it holds.
     told_unread: [bool; 2],
-    worth: Worth,
+    outline_balance: OutlineBalance,
     /// The tree of a message that was not read: empty.
     no_tree: Tree,
 }
@@ -154,7 +154,7 @@ impl Filter {
         let names = FilterNames::new(tables, named);
         let (condition, parse::Remarks { doubts, used, .. }) = parse::expression(expression, &names)?;
         let (protocols, kept) = (protocols(tables), AtomicBool::new(false));
-        let (sessions, worth, no_tree) = (None, Worth::default(), Tree::new());
+        let (sessions, outline_balance, no_tree) = (None, OutlineBalance::default(), Tree::new());
         let (wants_names, told_unread) = (false, [false; 2]);
         let filter = Filter {
             condition,
@@ -166,7 +166,7 @@ impl Filter {
             sessions,
             wants_names,
             told_unread,
-            worth,
+            outline_balance,
             no_tree,
         };
         Ok(filter.completed())
@@ -212,7 +212,7 @@ impl Filter {
     pub fn keeps(&self, record: &Record<'_>, annotations: Annotations<'_>) -> bool {
         let scope = RecordScope::new(record, annotations, &self.protocols, self.redact);
         let kept = self.condition.holds(&scope.with_sessions(self.sessions.as_deref()));
-        self.worth.whole();
+        self.outline_balance.whole();
         if kept && !self.doubts.is_empty() {
             self.kept.store(true, Ordering::Relaxed);
         }
@@ -265,7 +265,7 @@ impl RecordFilter {
 
     /// Whether outlines of messages are enough, as far as the filter is concerned.
     pub fn wants_outlines(&self) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter.judges_outlines(true))
+        self.filter.as_ref().is_none_or(|filter| filter.asks_outlines(true))
     }
 
     /// Whether the tree of a message of which only the outline was read is needed to know whether the message is kept. If not, it is not

@@ -22,9 +22,9 @@ const WITHOUT: i32 = 8192;
 
 /// Whether it pays to ask about outlines: a message that they do not decide is read twice.
 #[derive(Default)]
-pub(super) struct Worth(AtomicI32);
+pub(super) struct OutlineBalance(AtomicI32);
 
-impl Worth {
+impl OutlineBalance {
     /// Whether it pays at present.
     fn is_given(&self) -> bool {
         self.0.load(Ordering::Relaxed) < TOO_MANY
@@ -47,15 +47,15 @@ impl Worth {
 impl Filter {
     /// Whether it pays to ask whether it [drops](Filter::drops) messages of which only the outline was read; with `or_keeps`, whether it pays to ask what it
     /// [decides](Filter::decides) about them.
-    pub fn judges_outlines(&self, or_keeps: bool) -> bool {
+    pub fn asks_outlines(&self, or_keeps: bool) -> bool {
         let [fails, holds] = self.told_unread;
-        (fails || holds && or_keeps) && self.worth.is_given()
+        (fails || holds && or_keeps) && self.outline_balance.is_given()
     }
 
     /// Whether a message of which only the outline was read is certainly not kept. Names that earlier records give are not tested.
     pub fn drops(&self, record: &Record<'_, Outlined<'_>>) -> bool {
         let dropped = self.unread(record) == Some(false);
-        self.worth.decided(dropped);
+        self.outline_balance.decided(dropped);
         dropped
     }
 
@@ -63,7 +63,7 @@ impl Filter {
     /// as far as the filter [heard](Filter::hear) them.
     pub fn decides(&self, record: &Record<'_, Outlined<'_>>, teaches: bool) -> Option<bool> {
         let kept = if teaches { None } else { self.unread(record) };
-        self.worth.decided(kept.is_some());
+        self.outline_balance.decided(kept.is_some());
         kept
     }
 

@@ -13,7 +13,7 @@ use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
 use crate::out::RoundTrips;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
-use crate::proto::{Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, hear_alone};
+use crate::proto::{Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, feed_alone};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
 use crate::tree::{Sym, TreeParts};
@@ -273,7 +273,7 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
             emit: &mut emitter,
         };
         let (from, bytes, at) = (exported.from, exported.packet.bytes, exported.at);
-        return hear_alone(session.as_mut(), exported.key.transport, from, bytes, at, &mut context);
+        return feed_alone(session.as_mut(), exported.key.transport, from, bytes, at, &mut context);
     };
     let head = exported.unpacked.map(|unpacked| unpacked.head);
     // The opening of a connection may be a structure instead of a message.

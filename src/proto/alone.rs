@@ -38,13 +38,13 @@ pub fn read_alone(
         sequences: [None; 2],
         options: &Options::default(),
         preparations: None,
-        emit: &mut Ear { take, messages: 0 },
+        emit: &mut EmitTo { take, messages: 0 },
     };
-    hear_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
+    feed_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
 }
 
 /// Hands `bytes` to a session as everything that `side` sent, and ends that side. They are one datagram, or the beginning of a stream.
-pub fn hear_alone(
+pub fn feed_alone(
     session: &mut dyn Session,
     transport: Transport,
     side: Side,
@@ -59,12 +59,13 @@ pub fn hear_alone(
     session.end(side, at, context);
 }
 
-struct Ear<'a> {
+/// Hands messages and events to a closure.
+struct EmitTo<'a> {
     take: &'a mut dyn FnMut(MessageOrEvent<'_>),
     messages: u64,
 }
 
-impl Emit for Ear<'_> {
+impl Emit for EmitTo<'_> {
     fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
         if let Decoded::Tree(tree) = decoded {
             (self.take)(MessageOrEvent::Message(message, tree));

@@ -20,7 +20,7 @@ pub use crate::session::{
     Context, Decoded, Emit, Ends, Event, EventKind, Learned, LearnedValue, Message, MessageBytes, Options, Reply,
     Secret, Session, Settings, Share, Side, Start, Transport,
 };
-pub use alone::{MessageOrEvent, hear_alone, read_alone};
+pub use alone::{MessageOrEvent, feed_alone, read_alone};
 pub use declared::DeclaredProtocol;
 pub use loaded::{all_tables, load_tables};
 pub use named::{NamedService, TakeMessage, decode_named};

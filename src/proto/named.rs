@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use super::{
     AllSettings, Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, SettingsError,
-    Share, Side, Start, hear_alone,
+    Share, Side, Start, feed_alone,
 };
 use crate::captured::Captured;
 use crate::suggest::suggestion;
@@ -126,7 +126,7 @@ fn framed(
         preparations: None,
         emit: &mut emit,
     };
-    hear_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
+    feed_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
     match (emit.refused, emit.count) {
         (Some(text), _) => Err(SettingsError::Unreadable(text)),
         (None, 0) => Err(SettingsError::Unreadable(format!("these {} bytes are no whole message", bytes.len()))),

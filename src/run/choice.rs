@@ -14,8 +14,8 @@ impl RecordChoice for Filter {
         Filter::decides(self, record, false)
     }
 
-    fn judges_outlines(&self, or_keeps: bool) -> bool {
-        !Filter::wants_names(self) && Filter::judges_outlines(self, or_keeps)
+    fn asks_outlines(&self, or_keeps: bool) -> bool {
+        !Filter::wants_names(self) && Filter::asks_outlines(self, or_keeps)
     }
 
     fn wants_names(&self) -> bool {

@@ -149,7 +149,7 @@ impl<W: Write + Send> BatchConsumer for TextBatches<W> {
 
     /// A filter drops many messages by these.
     fn wants_outlines(&self) -> bool {
-        self.formatter.filter.as_ref().is_some_and(|filter| RecordChoice::judges_outlines(&**filter, false))
+        self.formatter.filter.as_ref().is_some_and(|filter| RecordChoice::asks_outlines(&**filter, false))
     }
 
     fn left_out(&self, number: u64, batch: &mut Batch, stream: StreamNumber, from: Side) -> u64 {

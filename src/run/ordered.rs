@@ -197,12 +197,12 @@ mod tests {
     use std::time::Duration;
 
     /// A stream that fails after `room` bytes.
-    struct Wall {
+    struct FailingWriter {
         text: Vec<u8>,
         room: usize,
     }
 
-    impl Write for Wall {
+    impl Write for FailingWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             if self.text.len() + bytes.len() > self.room {
                 return Err(io::ErrorKind::BrokenPipe.into());
@@ -216,12 +216,12 @@ mod tests {
         }
     }
 
-    fn ordered(room: usize) -> OrderedWriter<Wall> {
-        OrderedWriter::new(Meter::new(None), Wall { text: Vec::new(), room })
+    fn ordered(room: usize) -> OrderedWriter<FailingWriter> {
+        OrderedWriter::new(Meter::new(None), FailingWriter { text: Vec::new(), room })
     }
 
     /// Lets some threads write texts. The text of a number is a line with the number and `blanks(number)` blanks.
-    fn bring(ordered: &OrderedWriter<Wall>, threads: usize, texts: u64, blanks: impl Fn(u64) -> usize + Sync) {
+    fn bring(ordered: &OrderedWriter<FailingWriter>, threads: usize, texts: u64, blanks: impl Fn(u64) -> usize + Sync) {
         let next = AtomicU64::new(0);
         thread::scope(|scope| {
             for _ in 0..threads {

@@ -167,7 +167,7 @@ impl<W: Write> Output for Direct<W> {
 
     /// A message that the filter does not drop by its outline needs a tree.
     fn wants_outlines(&self) -> bool {
-        self.filter.as_ref().is_some_and(|filter| !filter.wants_names() && filter.judges_outlines(false))
+        self.filter.as_ref().is_some_and(|filter| !filter.wants_names() && filter.asks_outlines(false))
     }
 
     fn chooses_outlines(&self) -> bool {

@@ -53,7 +53,7 @@ impl<O: Replay + Send> BatchConsumer for Replayer<O> {
     }
 
     fn wants_outlines(&self) -> bool {
-        self.filter.as_ref().is_none_or(|filter| RecordChoice::judges_outlines(&**filter, true))
+        self.filter.as_ref().is_none_or(|filter| RecordChoice::asks_outlines(&**filter, true))
     }
 
     fn left_out(&self, number: u64, batch: &mut Batch, stream: StreamNumber, from: Side) -> u64 {

@@ -27,13 +27,13 @@ pub(super) fn most_text(allowed: Option<u64>) -> usize {
 #[derive(Default)]
 pub(super) struct Text {
     bytes: Vec<u8>,
-    heavy: Vec<Heavy>,
+    shortenable: Vec<ShortenableRecord>,
     /// Bytes of the messages in it.
     wire: u64,
 }
 
 /// A record that may be printed without its fields.
-struct Heavy {
+struct ShortenableRecord {
     /// Where its text begins and ends.
     start: usize,
     end: usize,
@@ -75,7 +75,7 @@ impl Text {
         if length > HEAVY {
             let mut short = Vec::new();
             writer.shortened(record, &mut short);
-            self.heavy.push(Heavy { start, end: self.bytes.len(), length, short, wire: self.wire });
+            self.shortenable.push(ShortenableRecord { start, end: self.bytes.len(), length, short, wire: self.wire });
         }
     }
 
@@ -95,14 +95,14 @@ impl Text {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && self.heavy.is_empty()
+        self.bytes.is_empty() && self.shortenable.is_empty()
     }
 
     /// Empties it, and keeps at most `most` bytes allocated.
     pub(super) fn clear(&mut self, keep: usize) {
         self.bytes.clear();
         self.bytes.shrink_to(keep);
-        self.heavy.clear();
+        self.shortenable.clear();
         self.wire = 0;
     }
 }
@@ -130,18 +130,18 @@ impl Meter {
     /// If the disk is full, or the reader has closed the pipe.
     pub(super) fn write(&mut self, text: &Text, to: &mut impl Write) -> io::Result<()> {
         let mut from = 0;
-        for heavy in &text.heavy {
-            self.printed += (heavy.start - from) as u64;
-            to.write_all(text.bytes.get(from..heavy.start).unwrap_or_default())?;
-            let part = if self.is_too_much(heavy.length, heavy.wire) {
+        for shortenable in &text.shortenable {
+            self.printed += (shortenable.start - from) as u64;
+            to.write_all(text.bytes.get(from..shortenable.start).unwrap_or_default())?;
+            let part = if self.is_too_much(shortenable.length, shortenable.wire) {
                 self.shortened += 1;
-                &heavy.short
+                &shortenable.short
             } else {
-                text.bytes.get(heavy.start..heavy.end).unwrap_or_default()
+                text.bytes.get(shortenable.start..shortenable.end).unwrap_or_default()
             };
             to.write_all(part)?;
             self.printed += part.len() as u64;
-            from = heavy.end;
+            from = shortenable.end;
         }
         let rest = text.bytes.get(from..).unwrap_or_default();
         self.printed += rest.len() as u64;
@@ -169,7 +169,13 @@ mod tests {
         let start = text.len();
         text.bytes.resize(start + large, b'x');
         text.wire = wire;
-        text.heavy.push(Heavy { start, end: start + large, length: large as u64, short: b"short\n".to_vec(), wire });
+        text.shortenable.push(ShortenableRecord {
+            start,
+            end: start + large,
+            length: large as u64,
+            short: b"short\n".to_vec(),
+            wire,
+        });
         text.bytes.extend(b"after\n");
         text
     }

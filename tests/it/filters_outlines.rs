@@ -449,7 +449,7 @@ fn a_number_that_begins_within_a_byte_is_found() {
     let mut dropped = [0; 3];
     bench.ask(("auth", Side::Client), &bytes, &filters, &mut dropped);
     assert_eq!(dropped, [0, 0, 0]);
-    assert!(filters[0].judges_outlines(false));
+    assert!(filters[0].asks_outlines(false));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Each of these is one file here, which passes records to a collector of `facts` and writes the result.
 
-mod args;
+pub(super) mod args;
 mod chat;
 mod file_index;
 mod file_name;
@@ -13,7 +13,7 @@ mod files;
 mod messages;
 mod vault;
 
-pub use args::ExportCommand;
+use args::ExportCommand;
 
 use super::error::{CliError, Status};
 use super::late_args::LateArgs;

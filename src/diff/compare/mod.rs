@@ -1,6 +1,6 @@
 //! Compares two digests: the part of the work that needs no fields.
 
-mod judge;
+mod finder;
 mod once;
 
 use std::collections::{HashMap, HashSet};
@@ -11,9 +11,9 @@ use super::lane::{LaneView, exact_key};
 use super::lane_digest::{LaneDigest, LossCause};
 use super::lcs::Match;
 use super::pairing::{StreamPair, pair_streams};
-use super::renaming::{Ballot, MarkParts, Naming, NamingVerdict, Renaming, Said, Scope, match_sets};
+use super::renaming::{MarkParts, Naming, NamingVerdict, NamingVotes, Renaming, Said, Scope, match_sets};
 use crate::session::Side;
-use judge::Judge;
+use finder::DifferenceFinder;
 use once::seen_once;
 
 /// If both captures are copies of one, at least this percentage of the messages has the same numbers in both.
@@ -128,8 +128,9 @@ impl<'d> Comparison<'d> {
         for (number, (pair, lanes)) in pairs.iter().zip(&lanes).enumerate() {
             let (work, odd_sets, partners, moved, once) = (&work, &odd_sets, &partners, &moved, &once);
             let scope = scope(number);
-            let mut judge = Judge { work, scope, options, odd_sets, partners, moved, once, said: &mut said };
-            out.push(judge.pair(*pair, lanes));
+            let mut finder =
+                DifferenceFinder { work, scope, options, odd_sets, partners, moved, once, said: &mut said };
+            out.push(finder.pair(*pair, lanes));
         }
         for finding in out.iter_mut().flat_map(|pair| &mut pair.findings) {
             if let Finding::Renamed { naming, more, .. } = finding {
@@ -271,18 +272,18 @@ impl<'d> Work<'d> {
 
     /// The renaming that most pairs of messages with the same content support. Sets count only if they leave no choice.
     fn vote(&self, pairs: &[StreamPair], lanes: &[PairMatches]) -> Renaming {
-        let mut ballot = Ballot::default();
+        let mut votes = NamingVotes::default();
         let mut with_sets = Vec::new();
         self.same_content(pairs, lanes, |number, at, left, right| {
             let (x, y) = (MarkParts::new(self.a.marks_of(left)), MarkParts::new(self.b.marks_of(right)));
             for (a, b) in x.plain.iter().zip(&y.plain).filter(|(a, b)| a.kind == b.kind) {
-                ballot.vote(Naming { kind: scope(number).kind(a.kind), a: a.value, b: b.value }, at);
+                votes.vote(Naming { kind: scope(number).kind(a.kind), a: a.value, b: b.value }, at);
             }
             if !x.sets.is_empty() {
                 with_sets.push((number, at));
             }
         });
-        let mut renaming = ballot.close();
+        let mut renaming = votes.renaming();
         for (number, at) in with_sets {
             self.settle_set(number, at, &mut renaming, false);
         }

@@ -20,7 +20,7 @@ pub trait RecordChoice {
     fn decides(&self, record: &Record<'_, Outlined<'_>>) -> Option<bool>;
 
     /// Whether it pays at present to ask whether messages are dropped; with `or_keeps`, whether it pays to ask what is decided about them.
-    fn judges_outlines(&self, or_keeps: bool) -> bool;
+    fn asks_outlines(&self, or_keeps: bool) -> bool;
 
     /// Whether [`keeps`](RecordChoice::keeps) depends on the annotations.
     fn wants_names(&self) -> bool;
@@ -104,7 +104,7 @@ impl Batch {
         let BatchReading { reader, choice, learns, outlines, .. } = reading;
         // A choice asks for the keys of a reply, which only a record with a tree has.
         if choice.is_some_and(|choice| {
-            !choice.judges_outlines(*outlines) || tables.message(id).is_none_or(|def| !def.answers.is_empty())
+            !choice.asks_outlines(*outlines) || tables.message(id).is_none_or(|def| !def.answers.is_empty())
         }) {
             return None;
         }

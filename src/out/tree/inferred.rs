@@ -242,16 +242,16 @@ mod tests {
     use crate::tree::Tree;
 
     /// Messages of the auth server, and what is known after them.
-    struct Bench {
+    struct Fixture {
         tables: Tables,
         names: NameInference,
         record: u64,
     }
 
-    impl Bench {
+    impl Fixture {
         fn new() -> Self {
             let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap();
-            Bench { tables, names: NameInference::default(), record: 0 }
+            Fixture { tables, names: NameInference::default(), record: 0 }
         }
 
         /// Takes a message in, a reply to a record or not, and gives what its numbers are called before it is learned from.
@@ -300,18 +300,18 @@ mod tests {
 
     #[test]
     fn an_account_is_called_as_its_login_called_it() {
-        let mut bench = Bench::new();
-        assert_eq!(bench.hear(0, LOGIN, None), []);
-        assert_eq!(bench.hear(1, LOGIN_REPLY, Some(1)), [("plainuser".into(), 1)]);
-        assert_eq!(bench.hear(1, ACCOUNT_CREATED, None), [("plainuser".into(), 1)], "elsewhere too");
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.hear(0, LOGIN, None), []);
+        assert_eq!(fixture.hear(1, LOGIN_REPLY, Some(1)), [("plainuser".into(), 1)]);
+        assert_eq!(fixture.hear(1, ACCOUNT_CREATED, None), [("plainuser".into(), 1)], "elsewhere too");
     }
 
     #[test]
     fn a_reply_to_another_request_names_nothing() {
-        let mut bench = Bench::new();
-        bench.hear(0, LOGIN, None);
-        assert_eq!(bench.hear(1, LOGIN_REPLY, Some(2)), []);
-        assert_eq!(bench.hear(1, ACCOUNT_CREATED, None), []);
+        let mut fixture = Fixture::new();
+        fixture.hear(0, LOGIN, None);
+        assert_eq!(fixture.hear(1, LOGIN_REPLY, Some(2)), []);
+        assert_eq!(fixture.hear(1, ACCOUNT_CREATED, None), []);
     }
 
     /// A folder that the avatar 5 made: the mask, its maker, the type, the name.
@@ -319,27 +319,27 @@ mod tests {
 
     #[test]
     fn a_found_node_has_the_name_it_was_looked_for_by() {
-        let mut bench = Bench::new();
-        bench.hear(0, &format!("2100 07000000 18000000 {FOLDER}"), None);
+        let mut fixture = Fixture::new();
+        fixture.hear(0, &format!("2100 07000000 18000000 {FOLDER}"), None);
         let reply = "1f00 07000000 00000000 01000000 6b000000";
-        assert_eq!(bench.hear(1, reply, Some(1)), [("A".into(), 1)]);
-        assert_eq!(bench.hear(0, "1a00 08000000 6b000000", None), [("A".into(), 1)], "a fetch of 107");
-        assert_eq!(bench.hear(0, "1a00 09000000 05000000", None), [], "its creator has another name");
+        assert_eq!(fixture.hear(1, reply, Some(1)), [("A".into(), 1)]);
+        assert_eq!(fixture.hear(0, "1a00 08000000 6b000000", None), [("A".into(), 1)], "a fetch of 107");
+        assert_eq!(fixture.hear(0, "1a00 09000000 05000000", None), [], "its creator has another name");
     }
 
     #[test]
     fn two_connections_number_their_downloads_independently() {
-        let mut bench = Bench::new();
+        let mut fixture = Fixture::new();
         let request = |name: &str| format!("18020000 15000000 02000000 {name} {} 00000000", "00".repeat(518));
         let part = "1d000000 15000000 02000000 00000000 01000000 02000000 01000000 78";
         let ack = "10000000 17000000 02000000 01000000";
-        bench.hear_on("file", 0, 0, &request("6100"), None);
-        bench.hear_on("file", 1, 0, &request("6200"), None);
-        assert_eq!(bench.hear_on("file", 0, 1, part, Some(1)), [("a".into(), 1)]);
-        assert_eq!(bench.hear_on("file", 1, 1, part, Some(2)), [("b".into(), 2)]);
-        assert_eq!(bench.hear_on("file", 0, 0, ack, None), [("a".into(), 1)]);
-        assert_eq!(bench.hear_on("file", 1, 0, ack, None), [("b".into(), 2)]);
-        assert_eq!(bench.hear_on("file", 2, 0, ack, None), []);
+        fixture.hear_on("file", 0, 0, &request("6100"), None);
+        fixture.hear_on("file", 1, 0, &request("6200"), None);
+        assert_eq!(fixture.hear_on("file", 0, 1, part, Some(1)), [("a".into(), 1)]);
+        assert_eq!(fixture.hear_on("file", 1, 1, part, Some(2)), [("b".into(), 2)]);
+        assert_eq!(fixture.hear_on("file", 0, 0, ack, None), [("a".into(), 1)]);
+        assert_eq!(fixture.hear_on("file", 1, 0, ack, None), [("b".into(), 2)]);
+        assert_eq!(fixture.hear_on("file", 2, 0, ack, None), []);
     }
 
     #[test]

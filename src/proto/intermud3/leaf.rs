@@ -43,7 +43,7 @@ impl PacketRun<'_> {
     /// The text whose opening quote is here. Adds a problem if it is malformed.
     fn quoted(&mut self, place: TextPlace) -> Quoted {
         let start = self.pos + 1;
-        let found = text::quoted(self.bytes, start, self.end, place, &mut self.hopeless);
+        let found = text::quoted(self.bytes, start, self.end, place, &mut self.unclosed);
         if let Some(bare) = found.bare {
             let index = self.tree.len();
             self.tree.problem(Problem::new(

@@ -34,12 +34,12 @@ pub(super) struct Quoted {
 
 /// By place, the offset from which on an earlier search found no closing quote. It keeps all searches together linear.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Hopeless {
+pub(super) struct UnclosedQuotes {
     key: Option<usize>,
     value: Option<usize>,
 }
 
-impl Hopeless {
+impl UnclosedQuotes {
     fn at(&mut self, place: TextPlace) -> &mut Option<usize> {
         if place == TextPlace::Key { &mut self.key } else { &mut self.value }
     }
@@ -49,7 +49,13 @@ impl Hopeless {
 ///
 /// Some senders (CoffeeMud) do not escape quotes. A quote that is followed by bytes which cannot follow a text is such a quote. The
 /// text then goes on to the first quote behind which the array plainly continues.
-pub(super) fn quoted(bytes: &[u8], start: usize, end: usize, place: TextPlace, hopeless: &mut Hopeless) -> Quoted {
+pub(super) fn quoted(
+    bytes: &[u8],
+    start: usize,
+    end: usize,
+    place: TextPlace,
+    unclosed: &mut UnclosedQuotes,
+) -> Quoted {
     let mut escapes = false;
     let mut at = start;
     loop {
@@ -64,7 +70,7 @@ pub(super) fn quoted(bytes: &[u8], start: usize, end: usize, place: TextPlace, h
         let mut text = Quoted { start, end: found, next: found + 1, escapes, closed: true, bare: None };
         if place != TextPlace::Plain
             && !closes(bytes, found + 1, end, place)
-            && let Some(last) = later(bytes, found + 1, end, place, hopeless)
+            && let Some(last) = later(bytes, found + 1, end, place, unclosed)
         {
             text.end = last;
             text.next = last + 1;
@@ -105,8 +111,8 @@ fn after_blanks(rest: &[u8]) -> bool {
 
 /// The first quote from `at` on behind which the container plainly continues: with a comma and directly behind it a value or a
 /// closing bracket, with a closing bracket, or for a key with a colon.
-fn later(bytes: &[u8], at: usize, end: usize, place: TextPlace, hopeless: &mut Hopeless) -> Option<usize> {
-    let known = hopeless.at(place);
+fn later(bytes: &[u8], at: usize, end: usize, place: TextPlace, unclosed: &mut UnclosedQuotes) -> Option<usize> {
+    let known = unclosed.at(place);
     if known.is_some_and(|from| at >= from) {
         return None;
     }
@@ -179,7 +185,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str, place: TextPlace) -> (&str, Option<usize>) {
-        let q = quoted(text.as_bytes(), 0, text.len(), place, &mut Hopeless::default());
+        let q = quoted(text.as_bytes(), 0, text.len(), place, &mut UnclosedQuotes::default());
         (&text[q.start..q.end], q.bare)
     }
 
@@ -210,9 +216,9 @@ mod tests {
     #[test]
     fn looking_for_a_closing_quote_stays_linear() {
         let text = "\"x".repeat(300_000);
-        let mut hopeless = Hopeless::default();
+        let mut unclosed = UnclosedQuotes::default();
         for at in (0..text.len()).step_by(2) {
-            quoted(text.as_bytes(), at, text.len(), TextPlace::Value, &mut hopeless);
+            quoted(text.as_bytes(), at, text.len(), TextPlace::Value, &mut unclosed);
         }
     }
 

@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::hash::RandomState;
 
-use super::text::Hopeless;
+use super::text::UnclosedQuotes;
 use crate::table::{LayoutId, MessageId, ReadAs, Tables, ValueRead, ValueTypes};
 use crate::tree::{Buffer, Checkpoint, Kind, Node, Problem, Severity, Sym, TextKind, Tree, TypeRef, mark};
 
@@ -106,7 +106,7 @@ pub(super) struct PacketRun<'a> {
     pub(super) header: Option<LayoutId>,
     pub(super) keep: &'a mut ValueBuffers,
     pub(super) top: OpenValue,
-    pub(super) hopeless: Hopeless,
+    pub(super) unclosed: UnclosedQuotes,
     pub(super) message: Option<MessageId>,
     /// Whether blanks between tokens were noted already.
     pub(super) blanks_noted: bool,
@@ -167,7 +167,7 @@ impl ValueBuffers {
             header,
             keep: self,
             top,
-            hopeless: Hopeless::default(),
+            unclosed: UnclosedQuotes::default(),
             message: None,
             blanks_noted: false,
             silent: false,

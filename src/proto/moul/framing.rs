@@ -4,7 +4,7 @@
 use super::super::{Context, Event, EventKind, MessageBytes, Moment, Side};
 use super::half::Stage;
 use super::latin::ReadMessage;
-use super::search::{Bench, Search, SearchResult, search};
+use super::search::{MessageReader, Search, SearchResult, search};
 use super::session::{MoulSession, Whole, message_name};
 use crate::table::Outcome;
 
@@ -235,7 +235,7 @@ impl MoulSession {
             last_transaction: half.last_transaction,
             last,
         };
-        match search(&wanted, &mut Bench::of(context)) {
+        match search(&wanted, &mut MessageReader::of(context)) {
             SearchResult::Join { at: place, messages, bits } => {
                 half.follow(side, place, context.emit);
                 half.stream.pass(place, context.options.max_undecoded);

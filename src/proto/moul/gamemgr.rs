@@ -158,15 +158,15 @@ mod tests {
     use crate::tree::{Sym, Tree};
     use serde_json::{Value, json};
 
-    struct Bench {
+    struct Fixture {
         tables: Tables,
         evaluator: Evaluator,
     }
 
-    impl Bench {
+    impl Fixture {
         fn new() -> Self {
             let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap();
-            Bench { tables, evaluator: Evaluator::default() }
+            Fixture { tables, evaluator: Evaluator::default() }
         }
 
         fn read(&mut self, of: &str, bytes: &[u8]) -> (Value, Vec<String>) {
@@ -192,45 +192,45 @@ mod tests {
 
     #[test]
     fn the_kind_of_a_game_is_learned_from_what_sets_it_up() {
-        let mut bench = Bench::new();
-        assert_eq!(bench.name("GameMgrMsg_client", 3, 9, &[]), Value::Null);
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.name("GameMgrMsg_client", 3, 9, &[]), Value::Null);
         for (kind, uuid) in [(3, super::TYPES[2].1), (4, super::TYPES[3].1)] {
             let body = [&[0; 8][..], &uuid, &(kind as u32).to_le_bytes()].concat();
-            bench.read("GameMgrMsg_server", &message(0, 0, &body));
+            fixture.read("GameMgrMsg_server", &message(0, 0, &body));
         }
-        assert_eq!(bench.name("GameMgrMsg_client", 3, 3, &[]), "Cli2Srv_Marker_StartGame");
-        assert_eq!(bench.name("GameMgrMsg_client", 3, 4, &[]), "Cli2Srv_BlueSpiral_StartGame");
-        assert_eq!(bench.name("GameMgrMsg_client", 0, 4, &[]), "Cli2Srv_Game_LeaveGame");
-        assert_eq!(bench.name("GameMgrMsg_client", 0, 0, &[]), "Cli2Srv_GameMgr_CreateGame");
+        assert_eq!(fixture.name("GameMgrMsg_client", 3, 3, &[]), "Cli2Srv_Marker_StartGame");
+        assert_eq!(fixture.name("GameMgrMsg_client", 3, 4, &[]), "Cli2Srv_BlueSpiral_StartGame");
+        assert_eq!(fixture.name("GameMgrMsg_client", 0, 4, &[]), "Cli2Srv_Game_LeaveGame");
+        assert_eq!(fixture.name("GameMgrMsg_client", 0, 0, &[]), "Cli2Srv_GameMgr_CreateGame");
     }
 
     #[test]
     fn where_only_one_kind_fits_it_is_taken_and_said() {
-        let mut bench = Bench::new();
-        let (fields, said) = bench.read("GameMgrMsg_client", &message(3, 77, &[1, 2]));
+        let mut fixture = Fixture::new();
+        let (fields, said) = fixture.read("GameMgrMsg_client", &message(3, 77, &[1, 2]));
         assert_eq!((&fields["row"], &fields["col"], said.len()), (&json!(1), &json!(2), 1));
-        let (fields, said) = bench.read("GameMgrMsg_server", &message(4, 77, &[0; 33]));
+        let (fields, said) = fixture.read("GameMgrMsg_server", &message(4, 77, &[0; 33]));
         assert_eq!((&fields["message_id"], said.is_empty()), (&json!({"value": 4}), false));
         assert_eq!(fields["body"], "00".repeat(33));
-        let (fields, said) = bench.read("GameMgrMsg_client", &message(0, 0, &[1, 2, 3, 4]));
+        let (fields, said) = fixture.read("GameMgrMsg_client", &message(0, 0, &[1, 2, 3, 4]));
         assert_eq!((&fields["body"], said.len()), (&json!("01020304"), 1));
     }
 
     #[test]
     fn a_short_message_shows_what_it_has() {
-        let mut bench = Bench::new();
+        let mut fixture = Fixture::new();
         let whole = message(12, 5, &[9, 0, 0, 0]);
         for end in 0..whole.len() {
-            bench.read("GameMgrMsg_client", &whole[..end]);
+            fixture.read("GameMgrMsg_client", &whole[..end]);
         }
-        let (fields, _) = bench.read("GameMgrMsg_client", &whole[..8]);
+        let (fields, _) = fixture.read("GameMgrMsg_client", &whole[..8]);
         assert_eq!((&fields["message_id"]["value"], &fields["trans_id"]), (&json!(12), &json!(0)));
     }
 
     #[test]
     fn join_game_comes_in_two_lengths() {
-        let mut bench = Bench::new();
-        let (fields, said) = bench.read("GameMgrMsg_client", &message(1, 0, &[5, 0, 0, 0, 4, 0, 0, 0]));
+        let mut fixture = Fixture::new();
+        let (fields, said) = fixture.read("GameMgrMsg_client", &message(1, 0, &[5, 0, 0, 0, 4, 0, 0, 0]));
         assert_eq!((&fields["new_game_id"], fields.get("game_type_id"), said.len()), (&json!(5), None, 0));
     }
 }

@@ -8,7 +8,7 @@
 use super::super::Side;
 use super::evidence::{Against, evidence};
 use super::keys::SessionKey;
-use super::search::{Bench, Search, SearchResult, search};
+use super::search::{MessageReader, Search, SearchResult, search};
 use crate::session::Requests;
 use crate::table::{Outcome, ServiceId};
 
@@ -63,10 +63,11 @@ impl Keystream {
         services: &[ServiceId],
         side: Side,
         bytes: &[u8],
-        bench: &mut Bench<'_>,
+        reader: &mut MessageReader<'_>,
     ) -> Option<(ServiceId, Position)> {
         let bytes = bytes.get(..LOOK).unwrap_or(bytes);
-        self.at_a_message(services, side, bytes, bench).or_else(|| self.within_a_message(services, side, bytes, bench))
+        self.at_a_message(services, side, bytes, reader)
+            .or_else(|| self.within_a_message(services, side, bytes, reader))
     }
 
     /// Decrypts bytes with the keystream from a position on.
@@ -81,9 +82,9 @@ impl Keystream {
         services: &[ServiceId],
         side: Side,
         bytes: &[u8],
-        bench: &mut Bench<'_>,
+        reader: &mut MessageReader<'_>,
     ) -> Option<(ServiceId, Position)> {
-        let tables = bench.tables;
+        let tables = reader.tables;
         // For each message number, the services that know it, one bit each. It is needed at every position, so a
         // look-up in the tables would be too slow.
         let mut known = vec![0_u8; 1 << 16];
@@ -105,7 +106,7 @@ impl Keystream {
             }
             self.plain(position, head, &mut plain);
             for (_, service) in services.iter().enumerate().filter(|(i, _)| by >> i & 1 == 1) {
-                if let Some(bits) = proof(*service, side, &plain, bench).filter(|bits| *bits >= PROOF) {
+                if let Some(bits) = proof(*service, side, &plain, reader).filter(|bits| *bits >= PROOF) {
                     return Some((*service, Position { used: position as u64, bits }));
                 }
             }
@@ -118,7 +119,7 @@ impl Keystream {
         services: &[ServiceId],
         side: Side,
         bytes: &[u8],
-        bench: &mut Bench<'_>,
+        reader: &mut MessageReader<'_>,
     ) -> Option<(ServiceId, Position)> {
         let (windows, _) = bytes.as_chunks::<WINDOW>();
         let mut plain = Vec::new();
@@ -130,7 +131,7 @@ impl Keystream {
             for position in self.plausible(window, at).into_iter().take(CANDIDATES) {
                 self.plain(position + at, stretch, &mut plain);
                 for service in services {
-                    if let Some(bits) = messages(*service, side, &plain, bench) {
+                    if let Some(bits) = messages(*service, side, &plain, reader) {
                         return Some((*service, Position { used: position as u64, bits }));
                     }
                 }
@@ -181,15 +182,15 @@ fn zeros(half: [u64; 4], keys: Option<&[u8; WINDOW / 2]>) -> u32 {
 }
 
 /// The evidence of messages that begin with the first byte. Zero if one of them is invalid.
-fn proof(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>) -> Option<i32> {
-    let tables = bench.tables;
+fn proof(service: ServiceId, side: Side, plain: &[u8], reader: &mut MessageReader<'_>) -> Option<i32> {
+    let tables = reader.tables;
     let def = tables.service(service)?;
     let (mut at, mut bits) = (0, 0);
     while let Some(rest) = plain.get(at..).filter(|rest| !rest.is_empty()) {
-        match bench.evaluator.message(tables, service, side.index(), rest, bench.tree) {
+        match reader.evaluator.message(tables, service, side.index(), rest, reader.tree) {
             Outcome::Message(_, length) => {
                 let whole = rest.get(..length).unwrap_or(rest);
-                bits += evidence(tables, def, side.index(), bench.tree, whole, Against::Noise);
+                bits += evidence(tables, def, side.index(), reader.tree, whole, Against::Noise);
                 at += length.max(1);
             }
             Outcome::Need(_) => break,
@@ -200,9 +201,9 @@ fn proof(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>) ->
 }
 
 /// The evidence in bits that there are messages somewhere in the bytes.
-fn messages(service: ServiceId, side: Side, plain: &[u8], bench: &mut Bench<'_>) -> Option<i32> {
+fn messages(service: ServiceId, side: Side, plain: &[u8], reader: &mut MessageReader<'_>) -> Option<i32> {
     let asked = Requests::default();
-    match search(&Search::anywhere(service, side, plain, &asked), bench) {
+    match search(&Search::anywhere(service, side, plain, &asked), reader) {
         SearchResult::Join { bits, .. } => Some(bits),
         SearchResult::Nothing { .. } => None,
     }

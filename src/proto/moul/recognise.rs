@@ -2,7 +2,7 @@
 
 use super::super::{LazyTables, Opening, Verdict};
 use super::PORT;
-use super::search::Bench;
+use super::search::MessageReader;
 use super::service_search::service_of;
 use crate::table::Evaluator;
 use crate::tree::Tree;
@@ -56,13 +56,13 @@ pub(super) fn tcp(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
 
 /// Whether a connection's bytes hold MOUL messages in clear somewhere.
 fn joined(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
-    let mut bench = Bench {
+    let mut reader = MessageReader {
         tables: tables.get(),
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
         max_message: 1 << 20,
     };
-    match service_of(opening, &mut bench) {
+    match service_of(opening, &mut reader) {
         Some((_, swapped)) => Verdict::Yes { swapped },
         None => Verdict::No,
     }

@@ -6,7 +6,7 @@ use super::half::Stage;
 use super::joined_key::JoinedKey;
 use super::keys::{KeyRing, KeystreamStart, SessionHint, session_text};
 use super::keystream::{Keystream, LOOK, Position, WINDOW};
-use super::search::Bench;
+use super::search::MessageReader;
 use super::service_search::{LOOK_CLEAR, service_of};
 use super::session::MoulSession;
 use super::settings::MoulSettings;
@@ -46,7 +46,7 @@ impl MoulSession {
             last: last || full,
             known: None,
         };
-        if let Some((service, _)) = service_of(&opening, &mut Bench::of(context)) {
+        if let Some((service, _)) = service_of(&opening, &mut MessageReader::of(context)) {
             self.join_in_clear(service, at, context);
             return true;
         }
@@ -123,7 +123,7 @@ impl MoulSession {
                 Some(used) => services.first().map(|service| (*service, Position { used, bits: 0 })),
                 None => searched
                     .stream(key, longest, keys)
-                    .and_then(|stream| stream.find(services, side, bytes, &mut Bench::of(context))),
+                    .and_then(|stream| stream.find(services, side, bytes, &mut MessageReader::of(context))),
             };
             if let Some((service, position)) = found {
                 starts.service = Some(service);

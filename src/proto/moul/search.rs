@@ -31,18 +31,18 @@ const CHAIN: usize = 6;
 /// Places from which messages are read in one search.
 const BUDGET: usize = 50_000;
 
-/// The tools with which a search reads messages.
-pub(super) struct Bench<'a> {
+/// What a search reads messages with.
+pub(super) struct MessageReader<'a> {
     pub(super) tables: &'a Tables,
     pub(super) evaluator: &'a mut Evaluator,
     pub(super) tree: &'a mut Tree,
     pub(super) max_message: usize,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> MessageReader<'a> {
     /// The tables, evaluator and tree that a session is lent.
-    pub(super) fn of(context: &'a mut Context<'_>) -> Bench<'a> {
-        Bench {
+    pub(super) fn of(context: &'a mut Context<'_>) -> MessageReader<'a> {
+        MessageReader {
             tables: context.tables,
             evaluator: context.evaluator,
             tree: context.tree,
@@ -132,20 +132,20 @@ enum ChainEnd {
 }
 
 /// Looks for the next message.
-pub(super) fn search(search: &Search<'_>, bench: &mut Bench<'_>) -> SearchResult {
-    let tables = bench.tables;
+pub(super) fn search(search: &Search<'_>, reader: &mut MessageReader<'_>) -> SearchResult {
+    let tables = reader.tables;
     let Some(service) = tables.service(search.service) else {
         return SearchResult::Nothing { from: search.bytes.len() };
     };
     // Values that messages ask to remember are not kept during the search: a wrong place must not change how later
     // messages are read.
-    bench.evaluator.memory.frozen = true;
-    let found = places(search, service, bench);
-    bench.evaluator.memory.frozen = false;
+    reader.evaluator.memory.frozen = true;
+    let found = places(search, service, reader);
+    reader.evaluator.memory.frozen = false;
     found
 }
 
-fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> SearchResult {
+fn places(search: &Search<'_>, service: &Service, reader: &mut MessageReader<'_>) -> SearchResult {
     let mut budget = BUDGET;
     let mut pending = None;
     // The highest evidence of an earlier place whose messages run to the end of the bytes. They overlap every later
@@ -154,7 +154,7 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Sear
     let start = search.predicted.unwrap_or(0).max(search.from);
     for at in start..search.bytes.len() {
         let rest = search.bytes.get(at..).unwrap_or(&[]);
-        if !may_begin(service, search.side, rest, bench) {
+        if !may_begin(service, search.side, rest, reader) {
             if rest.len() < header_length(service) && !search.last {
                 pending = pending.or(Some(at));
             }
@@ -173,7 +173,7 @@ fn places(search: &Search<'_>, service: &Service, bench: &mut Bench<'_>) -> Sear
         // Messages often begin at the start of a piece, or right behind a gap. Elsewhere the first message needs
         // evidence of its own.
         let first = if at == 0 || expected || piece { 0 } else { PROOF_FIRST };
-        let chain = chain(search, service, at, first, bench);
+        let chain = chain(search, service, at, first, reader);
         let enough = match (expected, piece) {
             (true, _) => PROOF_PREDICTED,
             (_, true) => PROOF_PIECE,
@@ -213,7 +213,7 @@ fn header_length(service: &Service) -> usize {
 }
 
 /// Whether bytes begin with the number of a known message and, if messages state their length, a possible length.
-fn may_begin(service: &Service, side: Side, rest: &[u8], bench: &Bench<'_>) -> bool {
+fn may_begin(service: &Service, side: Side, rest: &[u8], reader: &MessageReader<'_>) -> bool {
     let framed = service.header.iter().any(|h| h.0 != HeaderRole::Number);
     let number = if framed {
         let (Some(length), Some(number)) = (rest.first_chunk::<4>(), rest.get(4..8).and_then(|n| n.first_chunk::<4>()))
@@ -221,7 +221,7 @@ fn may_begin(service: &Service, side: Side, rest: &[u8], bench: &Bench<'_>) -> b
             return false;
         };
         let length = u32::from_le_bytes(*length) as usize;
-        if !(8..=bench.max_message).contains(&length) {
+        if !(8..=reader.max_message).contains(&length) {
             return false;
         }
         u64::from(u32::from_le_bytes(*number))
@@ -229,8 +229,8 @@ fn may_begin(service: &Service, side: Side, rest: &[u8], bench: &Bench<'_>) -> b
         let Some(number) = rest.first_chunk::<2>() else { return false };
         u64::from(u16::from_le_bytes(*number))
     };
-    let id = bench.tables.message_id(service, side.index(), number);
-    id.and_then(|id| bench.tables.message(id)).is_some_and(|m| m.layout.is_some())
+    let id = reader.tables.message_id(service, side.index(), number);
+    id.and_then(|id| reader.tables.message(id)).is_some_and(|m| m.layout.is_some())
 }
 
 /// Whether a place lies within wide text: the 16 bytes around it are Latin letters of two bytes each. Letters look like any number or count, and the
@@ -244,7 +244,7 @@ fn within_text(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Reads messages from one place on, as long as they are flawless.
-fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, bench: &mut Bench<'_>) -> Chain {
+fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, reader: &mut MessageReader<'_>) -> Chain {
     let bytes = search.bytes.get(from..).unwrap_or(&[]);
     let mut chain = Chain { bits: 0, messages: 0, pieces: 0, end: ChainEnd::Enough };
     let mut at = 0;
@@ -255,17 +255,17 @@ fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, bench:
             chain.end = ChainEnd::Exact;
             return chain;
         }
-        let tables = bench.tables;
-        match bench.evaluator.message(tables, search.service, search.side.index(), rest, bench.tree) {
+        let tables = reader.tables;
+        match reader.evaluator.message(tables, search.service, search.side.index(), rest, reader.tree) {
             Outcome::Message(id, length) => {
                 let whole = rest.get(..length).unwrap_or(rest);
-                let bits = evidence(tables, service, search.side.index(), bench.tree, whole, Against::Content);
+                let bits = evidence(tables, service, search.side.index(), reader.tree, whole, Against::Content);
                 if bits < 0 {
                     chain.end = ChainEnd::Broken;
                     return chain;
                 }
                 let answers = tables.message(id).map_or(&[][..], |m| m.answers.as_slice());
-                let known = transaction_key(tables, bench.tree, whole).map(|key| key.exact);
+                let known = transaction_key(tables, reader.tree, whole).map(|key| key.exact);
                 chain.bits += bits + continuity(search, known, last, answers);
                 // Two zero bytes are everywhere, so a message with the number 0 needs more evidence.
                 let zero = whole.first_chunk::<2>() == Some(&[0, 0]);

@@ -1,7 +1,7 @@
 //! Finds the service of a connection whose beginning was not captured, by its messages if they are in clear.
 
 use super::super::{Opening, Side};
-use super::search::{Bench, Search, SearchResult, search};
+use super::search::{MessageReader, Search, SearchResult, search};
 use crate::session::Requests;
 use crate::table::ServiceId;
 
@@ -11,8 +11,8 @@ pub(super) const LOOK_CLEAR: usize = 4096;
 const PROOF: i32 = 90;
 
 /// The service whose messages in clear give the most evidence, and whether client and server are swapped.
-pub(super) fn service_of(opening: &Opening<'_>, bench: &mut Bench<'_>) -> Option<(ServiceId, bool)> {
-    let tables = bench.tables;
+pub(super) fn service_of(opening: &Opening<'_>, reader: &mut MessageReader<'_>) -> Option<(ServiceId, bool)> {
+    let tables = reader.tables;
     let mut best = None;
     for (i, service) in tables.services().iter().enumerate() {
         if service.header.is_empty() || service.name == "handshake" {
@@ -21,7 +21,7 @@ pub(super) fn service_of(opening: &Opening<'_>, bench: &mut Bench<'_>) -> Option
         let id = ServiceId(i as u32);
         for (swapped, bytes) in [(false, [opening.client, opening.server]), (true, [opening.server, opening.client])] {
             let sides = [Side::Client, Side::Server].into_iter().zip(bytes);
-            let bits: i32 = sides.map(|(side, bytes)| proved(id, side, bytes, bench)).sum();
+            let bits: i32 = sides.map(|(side, bytes)| proved(id, side, bytes, reader)).sum();
             if bits >= PROOF && best.is_none_or(|(_, _, most)| bits > most) {
                 best = Some((id, swapped, bits));
             }
@@ -31,10 +31,10 @@ pub(super) fn service_of(opening: &Opening<'_>, bench: &mut Bench<'_>) -> Option
 }
 
 /// The evidence that one direction holds messages of a service.
-fn proved(service: ServiceId, side: Side, bytes: &[u8], bench: &mut Bench<'_>) -> i32 {
+fn proved(service: ServiceId, side: Side, bytes: &[u8], reader: &mut MessageReader<'_>) -> i32 {
     let bytes = bytes.get(..LOOK_CLEAR).unwrap_or(bytes);
     let asked = Requests::default();
-    match search(&Search::anywhere(service, side, bytes, &asked), bench) {
+    match search(&Search::anywhere(service, side, bytes, &asked), reader) {
         // Bytes that had to be skipped are evidence against it.
         SearchResult::Join { at, bits, .. } => bits - (at as i32 / 64),
         SearchResult::Nothing { .. } => 0,

@@ -31,7 +31,8 @@ struct Evidence {
 
 /// Judges a conversation by the latest datagram of each side.
 pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
-    let (Some(client), Some(server)) = (judge(opening.client, tables), judge(opening.server, tables)) else {
+    let (Some(client), Some(server)) = (evidence_in(opening.client, tables), evidence_in(opening.server, tables))
+    else {
         return Verdict::No;
     };
     let most = client.bits.max(server.bits);
@@ -50,7 +51,7 @@ pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
 }
 
 /// The evidence in a side's datagram. No evidence yet if there is none, `None` if it cannot belong to a circuit.
-fn judge(datagram: &[u8], tables: &LazyTables) -> Option<Evidence> {
+fn evidence_in(datagram: &[u8], tables: &LazyTables) -> Option<Evidence> {
     if datagram.is_empty() {
         return Some(Evidence::default());
     }

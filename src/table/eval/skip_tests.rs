@@ -32,18 +32,18 @@ const TABLE: &str = r#"protocol moul
     message game client 6 Keys { keys: MaybeKey[u8] numbers: i16[u8] points: Point[u8] }
 "#;
 
-struct Bench {
+struct Fixture {
     tables: Tables,
     evaluator: Evaluator,
     outline: Outline,
     tree: Tree,
 }
 
-impl Bench {
-    fn new() -> Bench {
+impl Fixture {
+    fn new() -> Fixture {
         let source = TableSource { name: "test".into(), text: TABLE.into() };
         let tables = Tables::load("moul", vec![source], &[]).unwrap_or_else(|error| panic!("{error}"));
-        Bench { tables, evaluator: Evaluator::default(), outline: Outline::default(), tree: Tree::default() }
+        Fixture { tables, evaluator: Evaluator::default(), outline: Outline::default(), tree: Tree::default() }
     }
 
     /// What the beginning of a message says without the evaluator, which says the same.
@@ -86,72 +86,72 @@ impl Bench {
 
 #[test]
 fn a_message_as_the_table_says_is_passed_over() {
-    let mut bench = Bench::new();
-    assert!(bench.skips("0100 00 00 09 ffff"));
-    assert!(bench.skips("0100 02 3412 02 00000000 00000000 00000000 00000000 00 0100"));
-    assert!(bench.skips("0200 0000 01000000 0200 0100 05000000 01 0080"), "an object and none");
-    assert_eq!(bench.outline.classes().unwrap().iter().map(|word| word.count_ones()).sum::<u32>(), 1);
-    assert!(bench.skips("0200 0100 00000000 00000000 01000000 0000"));
-    assert!(bench.skips("0300 0700 0100 05000000 00 07"), "a region that its content fills");
+    let mut fixture = Fixture::new();
+    assert!(fixture.skips("0100 00 00 09 ffff"));
+    assert!(fixture.skips("0100 02 3412 02 00000000 00000000 00000000 00000000 00 0100"));
+    assert!(fixture.skips("0200 0000 01000000 0200 0100 05000000 01 0080"), "an object and none");
+    assert_eq!(fixture.outline.classes().unwrap().iter().map(|word| word.count_ones()).sum::<u32>(), 1);
+    assert!(fixture.skips("0200 0100 00000000 00000000 01000000 0000"));
+    assert!(fixture.skips("0300 0700 0100 05000000 00 07"), "a region that its content fills");
 }
 
 #[test]
 fn cut_anywhere_it_is_left_to_the_evaluator() {
-    let mut bench = Bench::new();
+    let mut fixture = Fixture::new();
     let whole = "010002341202000000000000000000000000000000000000";
     for cut in (0..whole.len()).step_by(2) {
-        assert!(!bench.skips(&whole[..cut]), "{cut}");
+        assert!(!fixture.skips(&whole[..cut]), "{cut}");
     }
 }
 
 #[test]
 fn what_is_unusual_is_left_to_the_evaluator() {
-    let mut bench = Bench::new();
-    assert!(!bench.skips("0200 0000 01000000 0100 0100 05000000 02"), "a boolean of 2");
-    assert!(!bench.skips("0200 0000 01000000 0100 0700"), "a class that no table has");
-    assert!(!bench.skips("0300 0800 0100 05000000 00 ff 07"), "a byte behind a region's content");
-    assert!(!bench.skips("0400 01000000"), "a message that a reply may belong to");
-    assert!(!bench.skips("0900"), "a number without a message");
-    assert!(!bench.skips("0100 00 00 0a ffff"), "more than the table's own bound");
+    let mut fixture = Fixture::new();
+    assert!(!fixture.skips("0200 0000 01000000 0100 0100 05000000 02"), "a boolean of 2");
+    assert!(!fixture.skips("0200 0000 01000000 0100 0700"), "a class that no table has");
+    assert!(!fixture.skips("0300 0800 0100 05000000 00 ff 07"), "a byte behind a region's content");
+    assert!(!fixture.skips("0400 01000000"), "a message that a reply may belong to");
+    assert!(!fixture.skips("0900"), "a number without a message");
+    assert!(!fixture.skips("0100 00 00 0a ffff"), "more than the table's own bound");
 }
 
 #[test]
 fn a_region_may_have_a_form_that_a_dialect_tells() {
-    let mut bench = Bench::new();
-    assert!(bench.skips("0300 0600 0200 05000000 07"));
-    assert_eq!(bench.outline.problems().len(), 0);
-    assert!(bench.skips("0300 0a00 0200 0500000000000000 07"));
-    assert_eq!(bench.outline.problems().len(), 1, "a note says which dialect fits");
+    let mut fixture = Fixture::new();
+    assert!(fixture.skips("0300 0600 0200 05000000 07"));
+    assert_eq!(fixture.outline.problems().len(), 0);
+    assert!(fixture.skips("0300 0a00 0200 0500000000000000 07"));
+    assert_eq!(fixture.outline.problems().len(), 1, "a note says which dialect fits");
 }
 
 #[test]
 fn flags_that_follow_each_other_are_looked_at_one_by_one() {
-    let mut bench = Bench::new();
+    let mut fixture = Fixture::new();
     let parts = [(1, "0000803f00000040"), (2, "0705000000"), (4, "01"), (0x108, "ffff")];
     for flags in (0u16..16).chain([0x100, 0x108, 0x10c, 0x10f, 0xffff]) {
         let fields: String = parts.iter().filter(|part| flags & part.0 == part.0).map(|part| part.1).collect();
         let message = format!("0500{:04x}{fields}09", flags.swap_bytes());
-        assert!(bench.skips(&message), "{message}");
-        assert!(!bench.skips(&message[..message.len() - 2]), "{message}");
+        assert!(fixture.skips(&message), "{message}");
+        assert!(!fixture.skips(&message[..message.len() - 2]), "{message}");
     }
 }
 
 #[test]
 fn lists_of_structures_may_have_gaps() {
-    let mut bench = Bench::new();
+    let mut fixture = Fixture::new();
     let (near, far) = ("01 0000 07000000", "01 0100 0000000000000000 07000000");
-    assert!(bench.skips(&format!("0600 04 {near} 00 {far} {near} 02 0100 ffff 01 0000000000000000")));
-    assert!(bench.skips("0600 00 00 00"));
-    assert!(bench.skips("0600 01 00 00 00"));
-    assert!(!bench.skips("0600 01 02 0000 07000000 00 00"), "a presence of 2");
-    assert!(!bench.skips("0600 02 00 01 0000 0700"), "cut off");
+    assert!(fixture.skips(&format!("0600 04 {near} 00 {far} {near} 02 0100 ffff 01 0000000000000000")));
+    assert!(fixture.skips("0600 00 00 00"));
+    assert!(fixture.skips("0600 01 00 00 00"));
+    assert!(!fixture.skips("0600 01 02 0000 07000000 00 00"), "a presence of 2");
+    assert!(!fixture.skips("0600 02 00 01 0000 0700"), "cut off");
 }
 
 #[test]
 fn a_region_says_how_long_the_message_is() {
-    let mut bench = Bench::new();
-    assert_eq!(bench.beginning("0300 0700 0100 0500"), Some(Outcome::Need(11)));
-    assert_eq!(bench.beginning("0300 0700"), Some(Outcome::Need(11)));
-    assert_eq!(bench.beginning("0300 07"), None, "the region's length is cut");
-    assert_eq!(bench.beginning("0300 0700 0100 05000000 00"), None, "behind the region");
+    let mut fixture = Fixture::new();
+    assert_eq!(fixture.beginning("0300 0700 0100 0500"), Some(Outcome::Need(11)));
+    assert_eq!(fixture.beginning("0300 0700"), Some(Outcome::Need(11)));
+    assert_eq!(fixture.beginning("0300 07"), None, "the region's length is cut");
+    assert_eq!(fixture.beginning("0300 0700 0100 05000000 00"), None, "behind the region");
 }

@@ -25,20 +25,20 @@ STATEDESC Self { VERSION 1 VAR $Self list[1] }
 ";
 
 /// Tables, descriptors and a tree, ready to read states.
-struct Bench {
+struct Fixture {
     tables: Tables,
     evaluator: Evaluator,
     tree: Tree,
 }
 
-impl Bench {
+impl Fixture {
     fn new(descriptors: &str) -> Self {
         let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap();
         let mut store = Store::new();
         assert_eq!(store.add_file("test.sdl", descriptors.as_bytes(), None).error, None);
         let mut evaluator = Evaluator::default();
         evaluator.context = Some(std::sync::Arc::new(store));
-        Bench { tables, evaluator, tree: Tree::new() }
+        Fixture { tables, evaluator, tree: Tree::new() }
     }
 
     /// Reads a state; the fields, and the texts of what is said about it.
@@ -81,9 +81,9 @@ fn state(name: &str, version: u16, body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn states_hold_what_their_authors_say() {
-    let mut bench = Bench::new(DESCRIPTORS);
+    let mut fixture = Fixture::new(DESCRIPTORS);
     for (what, hex, fields) in STATES {
-        let (got, said) = bench.read(&parse_hex(hex).unwrap());
+        let (got, said) = fixture.read(&parse_hex(hex).unwrap());
         let expected: Value = serde_json::from_str(fields).unwrap();
         assert_eq!(got, expected, "{what}");
         assert!(said.is_empty(), "{what}: {said:?}");
@@ -92,25 +92,25 @@ fn states_hold_what_their_authors_say() {
 
 #[test]
 fn cut_anywhere_every_byte_keeps_its_place() {
-    let mut bench = Bench::new(DESCRIPTORS);
+    let mut fixture = Fixture::new(DESCRIPTORS);
     for (_, hex, _) in STATES {
         let whole = parse_hex(hex).unwrap();
         for end in 0..whole.len() {
-            bench.read(&whole[..end]);
+            fixture.read(&whole[..end]);
         }
     }
 }
 
 #[test]
 fn one_byte_changed_is_read_in_order() {
-    let mut bench = Bench::new(DESCRIPTORS);
+    let mut fixture = Fixture::new(DESCRIPTORS);
     for (_, hex, _) in STATES {
         let whole = parse_hex(hex).unwrap();
         for at in 0..whole.len() {
             for to in [0, 1, 0x7f, 0xff] {
                 let mut bytes = whole.clone();
                 bytes[at] = to;
-                bench.read(&bytes);
+                fixture.read(&bytes);
             }
         }
     }
@@ -138,7 +138,7 @@ fn values_of_every_type() {
     var(&mut body, &[9, 0, 0, 0]);
     var(&mut body, &[0, 0, 0, 0]);
     body.push(0);
-    let (got, said) = Bench::new(DESCRIPTORS).read(&state("Kinds", 1, &body));
+    let (got, said) = Fixture::new(DESCRIPTORS).read(&state("Kinds", 1, &body));
     let value = |name: &str| got["variables"][name]["value"].clone();
     assert!(said.is_empty(), "{said:?}");
     assert_eq!(value("d"), json!(1.5));
@@ -160,32 +160,32 @@ fn values_of_every_type() {
 
 #[test]
 fn without_a_descriptor_the_header_is_read_and_the_rest_is_not_guessed() {
-    let mut bench = Bench::new("");
-    let (got, said) = bench.read(&state("city", 43, &[1, 5, 0, 8, 0]));
+    let mut fixture = Fixture::new("");
+    let (got, said) = fixture.read(&state("city", 43, &[1, 5, 0, 8, 0]));
     assert_eq!(got["descriptor_name"], "city");
     assert_eq!(got["undecoded"], "0105000800");
     assert_eq!(said, ["no state descriptor `city` of version 43 is known"]);
-    let (got, said) = bench.read(&state("city", 43, &[0, 0]));
+    let (got, said) = fixture.read(&state("city", 43, &[0, 0]));
     assert_eq!((&got["variables"], &got["nested"], said.len()), (&json!({}), &json!({}), 0));
 }
 
 #[test]
 fn a_record_that_does_not_follow_its_descriptor_keeps_what_fits() {
-    let mut bench = Bench::new(DESCRIPTORS);
-    let (got, said) = bench.read(&state("VecInner", 1, &[1, 9, 0, 0]));
+    let mut fixture = Fixture::new(DESCRIPTORS);
+    let (got, said) = fixture.read(&state("VecInner", 1, &[1, 9, 0, 0]));
     assert_eq!((&got["variables"], &got["undecoded"]), (&json!({}), &json!("090000")));
     assert_eq!(said, ["not a record of `VecInner`, version 1, as its descriptor says"]);
-    let (got, _) = bench.read(&state("VecInner", 1, &[2, 0, 0, 1, 0, 0, 7, 7]));
+    let (got, _) = fixture.read(&state("VecInner", 1, &[2, 0, 0, 1, 0, 0, 7, 7]));
     assert_eq!(got["variables"]["iFlag"]["value"], true);
     assert_eq!(got["undecoded"], "0707");
-    let (got, said) = bench.read(&state("Lost", 1, &[0, 1, 0, 0, 1, 0, 0, 0, 1, 5, 5]));
+    let (got, said) = fixture.read(&state("Lost", 1, &[0, 1, 0, 0, 1, 0, 0, 0, 1, 5, 5]));
     assert_eq!(got["undecoded"], "0505");
     assert_eq!(said[0], "no state descriptor `Nowhere` is known");
 }
 
 #[test]
 fn nested_records_have_the_version_that_fits() {
-    let mut bench = Bench::new(DESCRIPTORS);
+    let mut fixture = Fixture::new(DESCRIPTORS);
     let record = |values: &[u8]| {
         let mut bytes = vec![0, 0, 6, values.len() as u8];
         values.iter().for_each(|value| bytes.extend([0, 0, *value]));
@@ -193,39 +193,39 @@ fn nested_records_have_the_version_that_fits() {
         bytes
     };
     let body = |record: Vec<u8>| [vec![0, 1, 0, 0, 1, 0, 0, 0, 1], record].concat();
-    let (got, said) = bench.read(&state("Out", 1, &body(record(&[7]))));
+    let (got, said) = fixture.read(&state("Out", 1, &body(record(&[7]))));
     assert_eq!((&got["nested"]["list"]["records"][0]["variables"]["x"]["value"], said.len()), (&json!(7), 0));
-    let (got, said) = bench.read(&state("Out", 1, &body(record(&[7, 8]))));
+    let (got, said) = fixture.read(&state("Out", 1, &body(record(&[7, 8]))));
     assert_eq!((&got["nested"]["list"]["records"][0]["variables"]["y"]["value"], said.len()), (&json!(8), 0));
 }
 
 /// A list of 300 records: as the client writes all of it, as it reads some of it, and as libHSPlasma writes it.
 #[test]
 fn long_lists_are_read_as_they_fit() {
-    let mut bench = Bench::new(DESCRIPTORS);
+    let mut fixture = Fixture::new(DESCRIPTORS);
     let record = [0, 0, 6, 1, 0, 0, 7, 0];
     let list = |count: &[u8], records: Vec<u8>| [vec![0, 1, 0, 0, 44, 1, 0, 0], count.to_vec(), records].concat();
-    let (got, said) = bench.read(&state("Out", 1, &list(&[44], record.repeat(300))));
+    let (got, said) = fixture.read(&state("Out", 1, &list(&[44], record.repeat(300))));
     assert_eq!(got["nested"]["list"]["records"].as_array().unwrap().len(), 300);
     assert_eq!(said, ["a list of more than 255 records with a count of 8 bits; all of it is there"]);
-    let (got, said) = bench.read(&state("Out", 1, &list(&[1], [vec![250], record.to_vec()].concat())));
+    let (got, said) = fixture.read(&state("Out", 1, &list(&[1], [vec![250], record.to_vec()].concat())));
     assert_eq!((&got["nested"]["list"]["records"][0]["index"], said.len()), (&json!(250), 0));
-    let (got, said) = bench.read(&state("Out", 1, &list(&[1, 0], [vec![43, 1], record.to_vec()].concat())));
+    let (got, said) = fixture.read(&state("Out", 1, &list(&[1, 0], [vec![43, 1], record.to_vec()].concat())));
     assert_eq!((&got["nested"]["list"]["records"][0]["index"], said.len()), (&json!(299), 1));
 }
 
 #[test]
 fn counts_have_two_bytes_where_there_are_more_than_255_variables() {
     let variables: String = (0..300).map(|n| format!("VAR BYTE v{n}[1] ")).collect();
-    let mut bench = Bench::new(&format!("STATEDESC Wide {{ VERSION 1 {variables} }}"));
-    let (got, said) = bench.read(&state("Wide", 1, &[1, 0, 43, 1, 0, 0, 9, 0, 0]));
+    let mut fixture = Fixture::new(&format!("STATEDESC Wide {{ VERSION 1 {variables} }}"));
+    let (got, said) = fixture.read(&state("Wide", 1, &[1, 0, 43, 1, 0, 0, 9, 0, 0]));
     assert_eq!((&got["variables"]["v299"]["value"], said.len()), (&json!(9), 0));
 }
 
 #[test]
 fn records_within_records_have_an_end() {
-    let mut bench = Bench::new(DESCRIPTORS);
+    let mut fixture = Fixture::new(DESCRIPTORS);
     let body: Vec<u8> = [0, 1, 0, 0, 1, 0, 0, 6].repeat(400);
-    let (_, said) = bench.read(&state("Self", 1, &body));
+    let (_, said) = fixture.read(&state("Self", 1, &body));
     assert_eq!(said, ["not a record of `Self`, version 1, as its descriptor says"]);
 }

@@ -168,17 +168,17 @@ mod tests {
     use crate::proto::{load_tables, protocol_named};
     use crate::table::Outcome;
 
-    struct Bench {
+    struct Fixture {
         tables: Tables,
         downloads: Downloads,
         /// Has the store.
         evaluator: Evaluator,
     }
 
-    impl Bench {
+    impl Fixture {
         fn new() -> Self {
             let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap();
-            Bench { tables, downloads: Downloads::default(), evaluator: Evaluator::default() }
+            Fixture { tables, downloads: Downloads::default(), evaluator: Evaluator::default() }
         }
 
         fn store(&mut self) -> &mut Store {
@@ -214,32 +214,32 @@ mod tests {
 
     #[test]
     fn a_file_is_known_once_its_last_chunk_has_come() {
-        let mut bench = Bench::new();
-        bench.request(7, "SDL\\a.sdl");
-        bench.request(8, "Python\\python.pak");
-        assert_eq!(bench.chunk(8, 4, 0, b"data"), None);
-        assert_eq!(bench.chunk(7, FILE.len(), 0, &FILE[..10]), None);
-        let (name, added) = bench.chunk(7, FILE.len(), 10, &FILE[10..]).unwrap();
+        let mut fixture = Fixture::new();
+        fixture.request(7, "SDL\\a.sdl");
+        fixture.request(8, "Python\\python.pak");
+        assert_eq!(fixture.chunk(8, 4, 0, b"data"), None);
+        assert_eq!(fixture.chunk(7, FILE.len(), 0, &FILE[..10]), None);
+        let (name, added) = fixture.chunk(7, FILE.len(), 10, &FILE[10..]).unwrap();
         assert_eq!((name.as_str(), added.descriptors), ("SDL\\a.sdl", 1));
-        assert!(bench.store().find("a", 1).is_some());
+        assert!(fixture.store().find("a", 1).is_some());
     }
 
     #[test]
     fn a_file_with_a_part_missing_is_given_up() {
-        let mut bench = Bench::new();
-        bench.request(7, "SDL\\a.sdl");
-        assert_eq!(bench.chunk(7, FILE.len(), 5, &FILE[5..]), None);
-        assert_eq!(bench.chunk(7, FILE.len(), 0, FILE), None);
-        assert!(bench.store().is_empty());
+        let mut fixture = Fixture::new();
+        fixture.request(7, "SDL\\a.sdl");
+        assert_eq!(fixture.chunk(7, FILE.len(), 5, &FILE[5..]), None);
+        assert_eq!(fixture.chunk(7, FILE.len(), 0, FILE), None);
+        assert!(fixture.store().is_empty());
     }
 
     #[test]
     fn the_key_of_the_login_opens_the_file_and_is_never_shown() {
-        let mut bench = Bench::new();
+        let mut fixture = Fixture::new();
         let key = [0x3141_5926u32, 0x5358_9793, 0x2384_6264, 0x3383_2795];
         let login = [&[1, 0, 0, 0, 0, 0, 0, 0][..], &[0; 24], &key.map(u32::to_le_bytes).concat()].concat();
-        assert_eq!(bench.see(1, 4, &login), None);
-        assert_eq!(bench.downloads.key, Some(key));
-        assert!(!format!("{:?}", bench.downloads).contains("826366246"));
+        assert_eq!(fixture.see(1, 4, &login), None);
+        assert_eq!(fixture.downloads.key, Some(key));
+        assert!(!format!("{:?}", fixture.downloads).contains("826366246"));
     }
 }

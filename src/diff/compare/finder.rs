@@ -20,8 +20,8 @@ const SLOWER_BY: i64 = 5_000_000;
 /// The contradictions found, and how many more messages show the same one.
 pub(super) type SaidNames = HashMap<Naming, u32>;
 
-/// Reports the differences in a pair of streams.
-pub(super) struct Judge<'w, 'd> {
+/// Finds the differences in a pair of streams.
+pub(super) struct DifferenceFinder<'w, 'd> {
     pub(super) work: &'w Work<'d>,
     pub(super) scope: StreamScope,
     pub(super) options: CompareOptions,
@@ -33,7 +33,7 @@ pub(super) struct Judge<'w, 'd> {
     pub(super) said: &'w mut SaidNames,
 }
 
-impl Judge<'_, '_> {
+impl DifferenceFinder<'_, '_> {
     /// Everything that differs in two streams.
     pub(super) fn pair(&mut self, pair: StreamPair, lanes: &PairMatches) -> PairFindings {
         let mut out = PairFindings { pair, findings: Vec::new(), lost: Vec::new(), same: 0 };
