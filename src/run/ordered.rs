@@ -14,7 +14,7 @@ use super::text::{Meter, Text};
 const WAITING: u64 = 16;
 const WAITING_BYTES: usize = 4 << 20;
 /// The most bytes that an empty text keeps allocated, and the most empty texts kept.
-const KEEP_TEXT: usize = 1 << 20;
+const KEEP_TEXT: usize = 2 << 20;
 const SPARE: usize = 4;
 
 /// A stream, and the texts on their way to it.
