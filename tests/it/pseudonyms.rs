@@ -199,7 +199,7 @@ fn one_person_stays_one_person_in_every_capture() {
     for (capture, fields) in [
         (
             "captures/moul/full_dirtsand.pcapng",
-            &["acct_name", "player_name", "player_int", "account_id", "account_uuid"][..],
+            &["acct_name", "player_name", "player_int", "account_id", "account_uuid", "offeree"][..],
         ),
         ("captures/moul/nagus.pcapng", &["acct_name", "player_name", "player_int", "account_id", "account_uuid"]),
     ] {
