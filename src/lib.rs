@@ -7,16 +7,18 @@
 //! use moulsniff::Decoder;
 //!
 //! let decoder = Decoder::new().keys("keys/shard.keys")?;
-//! for record in decoder.open("captures/moul/kind_game.pcap")? {
+//! let mut logins = Vec::new();
+//! for record in decoder.open("captures/moul/golden.pcap")? {
 //!     let record = record?;
 //!     if record.message() == Some("Cli2Auth_AcctLoginRequest") {
-//!         println!("{} logs in as {}", record.src(), record.get("fields.account_name").unwrap_or_default());
+//!         logins.push(format!("{} logs in as {}", record.src(), record.get("fields.acct_name").unwrap_or_default()));
 //!     }
 //! }
+//! assert_eq!(logins, ["10.9.0.2:50001 logs in as player1@lab.test"]);
 //! # Ok::<(), moulsniff::Error>(())
 //! ```
 //!
-//! Fields have the names that the program's JSON has, and paths are those of its filters: `fields.buffer.message.receivers[*].object_name`, `*.trans_id`, `src`, `info`.
+//! Fields have the names that the program's JSON has, and paths are those of its filters: `fields.buffer.stream.message.receivers[*].object_name`, `*.trans_id`, `src`, `info`.
 //! `moulsniff tables list` and `tables show NAME` print them.
 //!
 //! # Features

@@ -25,9 +25,10 @@ use crate::table::{MAX_TABLE_BYTES, TableSource};
 /// ```
 /// let decoder = moulsniff::Decoder::new().keys("keys/shard.keys")?;
 /// let mut logins = 0;
-/// for record in decoder.open("captures/moul/kind_game.pcap")? {
+/// for record in decoder.open("captures/moul/golden.pcap")? {
 ///     logins += u32::from(record?.message() == Some("Cli2Auth_AcctLoginRequest"));
 /// }
+/// assert_eq!(logins, 1);
 /// # Ok::<(), moulsniff::Error>(())
 /// ```
 #[derive(Debug, Default)]
@@ -57,7 +58,8 @@ impl Decoder {
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().keys("keys/shard.keys")?.keys("keys/dirtsand.ini")?;
-    /// assert!(decoder.open("captures/moul/kind_game.pcap").is_ok());
+    /// let mut records = decoder.open("captures/moul/kind_game.pcap")?.filter_map(Result::ok);
+    /// assert!(records.any(|record| record.event() == Some("key")));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -158,11 +160,10 @@ impl Decoder {
     /// Keeps only the records that an expression keeps, in the language of the program's `--filter`.
     ///
     /// ```
-    /// let decoder = moulsniff::Decoder::new().keys("keys/shard.keys")?.filter("refused");
-    /// for record in decoder.open("captures/moul/kind_game.pcap")? {
-    ///     assert!(record?.refused().is_some());
-    /// }
-    /// # Ok::<(), moulsniff::Error>(())
+    /// let decoder = moulsniff::Decoder::new().filter("refused");
+    /// let first = decoder.open("captures/moul/golden.pcap")?.next().ok_or("nothing was refused")??;
+    /// assert_eq!(first.refused().as_deref(), Some("kNetErrPlayerNotFound"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn filter(self, expression: impl Into<String>) -> Decoder {
         Decoder { filter: Some(expression.into()), ..self }
@@ -254,8 +255,8 @@ impl Decoder {
     ///
     /// ```
     /// let capture = std::fs::read("captures/moul/kind_game.pcap")?;
-    /// let records = moulsniff::Decoder::new().keys("keys/shard.keys")?.bytes(capture)?;
-    /// assert!(records.filter_map(Result::ok).any(|record| record.service() == "game"));
+    /// let records = moulsniff::Decoder::new().keys("keys/dirtsand.ini")?.bytes(capture)?;
+    /// assert!(records.filter_map(Result::ok).any(|record| record.message() == Some("Cli2Game_JoinAgeRequest")));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

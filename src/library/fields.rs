@@ -8,7 +8,7 @@ use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};
 /// A problem of a field.
 ///
 /// ```
-/// let records = moulsniff::Decoder::new().keys("keys/shard.keys")?.open("captures/moul/kind_game.pcap")?;
+/// let records = moulsniff::Decoder::new().keys("keys/dirtsand.ini")?.open("captures/moul/kind_game.pcap")?;
 /// for problem in records.filter_map(Result::ok).flat_map(|record| record.problems()) {
 ///     assert!(problem.severity < moulsniff::Severity::Error, "{}: {}", problem.field, problem.text);
 /// }
@@ -30,7 +30,7 @@ pub struct FieldProblem {
 /// The name that an earlier record gives to a number or a UUID of this one.
 ///
 /// ```
-/// let records = moulsniff::Decoder::new().keys("keys/shard.keys")?.open("captures/moul/kind_game.pcap")?;
+/// let records = moulsniff::Decoder::new().keys("keys/dirtsand.ini")?.open("captures/moul/kind_game.pcap")?;
 /// for record in records.filter_map(Result::ok) {
 ///     for name in record.names() {
 ///         assert!(name.record <= record.number() && !name.name.is_empty());

@@ -26,7 +26,7 @@ const WAITING: usize = 2;
 /// frame. An item that is an error says that a file is damaged or ends in the middle: everything before that was decoded, and the next file follows.
 ///
 /// ```
-/// let mut records = moulsniff::Decoder::new().keys("keys/shard.keys")?.open("captures/moul/kind_game.pcap")?;
+/// let mut records = moulsniff::Decoder::new().keys("keys/dirtsand.ini")?.open("captures/moul/kind_game.pcap")?;
 /// let first = records.next().ok_or("an empty capture")??;
 /// assert_eq!(first.number(), 1);
 /// let rest = records.by_ref().count() as u64;
