@@ -161,9 +161,21 @@ impl Cli {
 /// Options of all commands that read captures which do something with some of these alone.
 pub(super) const OF_SOME: [&str; 8] = ["columns", "csv", "bytes", "oneline", "time", "filter", "count", "tail"];
 
-/// The help of options that do something else with a command: its name, the option, and the help.
-pub(super) const OTHER_HELP: [(&str, &str, &str); 2] = [
+/// The help of words and options that mean something else with a command: its name, the option, and the help.
+pub(super) const OTHER_HELP: [(&str, &str, &str); 6] = [
+    (
+        "sessions",
+        "captures",
+        "Read these captures as one, in the order given; `-` is standard input. A number before them, where no file has this name, is the session to print",
+    ),
     ("sessions", "csv", "Print comma-separated values for spreadsheets, one line a session"),
+    (
+        "follow",
+        "captures",
+        "Print this stream (tcp:3, udp:0, or 3 for tcp:3; not with --all) of these captures, which are read as one, in the order given; `-` is standard input",
+    ),
+    ("diff", "captures", "Compare these two captures (pcap, pcapng; plain, gzip or zstd), which have to be files"),
+    ("diff", "filter", "Print only differences in messages that match an expression, such as 'service == auth'"),
     ("diff", "oneline", "Print one line for each difference"),
 ];
 
