@@ -42,8 +42,15 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
         let mut within = Vec::new();
         for entry in std::fs::read_dir(path).map_err(failed)? {
             let file = entry.map_err(failed)?.path();
-            if file.extension().is_some_and(|e| e == "table") && within.len() < MOST_FILES {
+            if file.extension().is_some_and(|e| e == "table") {
                 within.push(file);
+            }
+            if within.len() > MOST_FILES {
+                let text = format!(
+                    "{}: more than {MOST_FILES} files in this folder end in .table; name those to be read",
+                    file_name(path)
+                );
+                return Err(CliError::Unreadable(text));
             }
         }
         if within.is_empty() {
@@ -55,7 +62,7 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     Ok(files)
 }
 
-/// Table files of one folder that are read.
+/// The most table files in one folder. Of more, none is read: which ones are read would depend on the order in which the system lists them.
 const MOST_FILES: usize = 1024;
 
 /// What was given to each protocol. With `no_capture`, what only a capture could open is a mistake.

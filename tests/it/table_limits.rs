@@ -141,6 +141,26 @@ fn names_and_files_have_a_largest_size() {
 }
 
 #[test]
+fn a_folder_with_too_many_tables_is_refused() {
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("many-tables");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    for i in 0..1024 {
+        std::fs::write(folder.join(format!("{i}.table")), format!("protocol p{i} {{ transport tcp ports 7 }}\n"))
+            .unwrap();
+    }
+    let check = || {
+        let output = crate::common::program().args(["tables", "check"]).arg(&folder).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert!(!check().1.contains("more than 1024 files"));
+    std::fs::write(folder.join("one-more.table"), "").unwrap();
+    let (status, said) = check();
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("more than 1024 files in this folder end in .table; name those to be read"), "{said}");
+}
+
+#[test]
 #[cfg(unix)]
 fn pipes_by_name_and_endless_tables_are_not_read() {
     let pipe = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pipe.table");
