@@ -53,7 +53,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--output", required=True, help="folder of the Parquet files")
     parser.add_argument("--work", required=True, help="folder of what is done so far, on storage that all machines share")
     parser.add_argument("--keys", action="append", default=[], metavar="FILE", help="a key file; may be repeated")
-    parser.add_argument("--shards", type=int, default=16, help="shards of the archive (default 16)")
+    parser.add_argument("--shards", type=int, default=16, help="shards of the archive, 256 at most (default 16)")
     parser.add_argument("--servers", action="append", default=[], metavar="NET", help="as moulsniff split --servers")
     parser.add_argument("--moulsniff", default="moulsniff", metavar="PROGRAM", help="the program (default moulsniff)")
     parser.add_argument("--master", help="Spark's master, where spark-submit does not say it")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Computes how long the two steps of decode_captures.py take on many machines, from rates measured on one core.
 
-    python3 scale/simulate.py --terabytes 1 --machines 100 --cores 8 --shards 3200
+    python3 scale/simulate.py --terabytes 1 --machines 8 --cores 8 --shards 256
 
 Captures are split one by one, shards are decoded and written as Parquet one by one, each on one core, the next one on the core that
 is free first. Shards are not equally large: their sizes follow a Zipf distribution with the exponent --skew, as clients do. All
@@ -15,8 +15,8 @@ import heapq
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     numbers = {
-        "terabytes": (1, "size of the archive"), "machines": (100, "how many"), "cores": (8, "of each machine"),
-        "file": (1000, "size of a rotated capture in MB"), "shards": (3200, "how many"), "skew": (0.5, "0: all shards are equally large"),
+        "terabytes": (1, "size of the archive"), "machines": (8, "how many"), "cores": (8, "of each machine"),
+        "file": (1000, "size of a rotated capture in MB"), "shards": (256, "how many; `moulsniff split` writes no more than 256"), "skew": (0.5, "0: all shards are equally large"),
         "disk": (1000, "MB a second of each machine, reading and writing together"),
         "split": (1400, "MB of capture a core and second"), "decode": (57, "MB of capture a core and second"),
         "lines": (8.7, "MB of JSON for a MB of capture"), "write": (166, "MB of JSON a core and second to Parquet"),

@@ -290,7 +290,7 @@ pub struct SplitArgs {
     /// Divide these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is standard input
     #[arg(value_name = "CAPTURE", required = true)]
     pub captures: Vec<PathBuf>,
-    /// Write this many parts
+    /// Write this many parts, at most 256
     #[arg(long, value_name = "N", value_parser = parts)]
     pub into: u16,
     /// Write part-00.pcapng, part-01.pcapng and so on into this folder. It is created if necessary; existing parts are replaced, and a folder with further parts is refused
