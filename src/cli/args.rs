@@ -156,7 +156,7 @@ pub enum SqlName {
 /// Bytes from a log or a debugger.
 #[derive(Args, Debug)]
 pub struct DecodeArgs {
-    /// Decode as PROTOCOL.SERVICE.DIRECTION, such as moul.auth.client; intermud3 and secondlife alone (not with --type)
+    /// Decode as PROTOCOL.SERVICE.DIRECTION, such as moul.auth.client (not with --type); without a direction the client's, without a service the protocol's first one, such as secondlife
     #[arg(value_parser = OfferedText::SENDERS, hide_possible_values = true)]
     pub name: Option<String>,
     /// Decode these bytes in hex; blanks and colons are ignored. Without any, bytes are read from standard input as they are
