@@ -389,6 +389,13 @@ fn the_help_of_an_option_fits_its_command() {
     let help = |command: &str| run(&[command, "--help"]).1;
     assert!(!help("report").contains("--tail") && !help("diff").contains("--tail") && help("stats").contains("--tail"));
     assert!(help("sessions").contains("one line a session") && help("diff").contains("one line for each difference"));
+    // Where the words before the options are not simply captures that are read as one.
+    let words = |command: &str| help(command).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words("diff").contains("Compare these two captures") && !words("diff").contains("standard input"));
+    assert!(
+        words("sessions").contains("is the session to print") && words("follow").contains("Print this stream (tcp:3")
+    );
+    assert!(words("split").contains("at most 256"));
 }
 
 #[test]
