@@ -34,6 +34,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession, functions
 
+# The most parts that `moulsniff split` writes.
+MOST_SHARDS = 256
+
 
 def main() -> int:
     args = arguments()
@@ -58,7 +61,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--moulsniff", default="moulsniff", metavar="PROGRAM", help="the program (default moulsniff)")
     parser.add_argument("--master", help="Spark's master, where spark-submit does not say it")
     parser.add_argument("--batch", type=int, help="shards decoded in one Spark job (default: two a core)")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if not 1 <= args.shards <= MOST_SHARDS:
+        parser.error(f"--shards: 1 to {MOST_SHARDS}, as for moulsniff split")
+    return args
 
 
 def session(args: argparse.Namespace) -> SparkSession:

@@ -67,7 +67,8 @@ impl Values {
         text.iter_mut().filter(|byte| byte.is_ascii_digit()).zip(new).for_each(|(byte, new)| *byte = new);
     }
 
-    /// The pseudonym of an address: each number of an IPv4 address has as many decimal digits as before, so its text is as long. 0 stays 0.
+    /// The pseudonym of an address: each number of an IPv4 address has as many decimal digits as before, so its text is as long. 0 stays 0,
+    /// and multicast and broadcast addresses, which are nobody's, stay as they are.
     pub(super) fn address(&self, address: IpAddr) -> IpAddr {
         match address {
             IpAddr::V4(address) => IpAddr::V4(self.ipv4(address)),
@@ -75,7 +76,11 @@ impl Values {
                 Some(mapped) => IpAddr::V6(self.ipv4(mapped).to_ipv6_mapped()),
                 None => {
                     let mut bytes = address.octets();
-                    self.bytes("ipv6", &mut bytes, |_| false);
+                    // Bytes of 0 are no digits.
+                    let first = bytes[0] != 0;
+                    let nobody =
+                        |digits: &[Digit]| first && digits.first().is_some_and(|digit| digit.value == 0xff - 1);
+                    self.bytes("ipv6", &mut bytes, nobody);
                     IpAddr::V6(Ipv6Addr::from(bytes))
                 }
             },
@@ -90,15 +95,13 @@ impl Values {
             _ => (100, 156),
         };
         let mut octets = address.octets();
-        if octets == [255; 4] {
-            return address;
-        }
         let mut digits = octets.map(|octet| {
             let (least, radix) = class(octet);
             Digit { value: u32::from(octet - least), radix }
         });
-        let all = |digits: &[Digit]| digits.iter().all(|digit| digit.radix == 156 && digit.value == 155);
-        self.permuter.replace("ipv4", &mut digits, all);
+        let nobody =
+            |digits: &[Digit]| digits.first().is_some_and(|digit| digit.radix == 156 && digit.value >= 224 - 100);
+        self.permuter.replace("ipv4", &mut digits, nobody);
         for (octet, digit) in octets.iter_mut().zip(digits) {
             *octet = class(*octet).0 + digit.value as u8;
         }
@@ -271,5 +274,23 @@ mod tests {
         let mut digits = *b"-100";
         values.decimal(&mut digits);
         assert!(digits.starts_with(b"-") && digits != *b"-100" && digits.get(1) != Some(&b'0'));
+    }
+
+    #[test]
+    fn an_address_of_one_host_never_becomes_one_of_many() {
+        let many =
+            |address: IpAddr| address.is_multicast() || matches!(address, IpAddr::V4(v4) if v4.octets()[0] >= 224);
+        for key in 0..200_u8 {
+            let values = Values::new(&[key; 16]);
+            for text in ["127.0.0.1", "192.168.178.20", "203.0.113.9", "10.1.2.3", "2001:db8::7", "::1", "fe80::1234"] {
+                let address: IpAddr = text.parse().unwrap();
+                let new = values.address(address);
+                assert!(new != address && !many(new), "{address}: {new}");
+            }
+            for text in ["224.0.0.251", "239.255.255.250", "255.255.255.255", "ff02::fb"] {
+                let address: IpAddr = text.parse().unwrap();
+                assert_eq!(values.address(address), address);
+            }
+        }
     }
 }

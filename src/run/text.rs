@@ -30,7 +30,7 @@ pub(super) fn most_text(allowed: Option<u64>) -> usize {
 #[derive(Default)]
 pub(super) struct Text {
     /// The used pieces, and behind them empty ones. The last used one gets the next record.
-    pieces: Vec<Piece>,
+    pieces: Vec<TextPiece>,
     used: usize,
     /// Bytes of text in all pieces.
     length: usize,
@@ -40,7 +40,7 @@ pub(super) struct Text {
 
 /// Text of whole records.
 #[derive(Default)]
-struct Piece {
+struct TextPiece {
     bytes: Vec<u8>,
     shortenable: Vec<ShortenableRecord>,
 }
@@ -77,7 +77,7 @@ impl Text {
         annotations: Annotations<'_>,
         most: usize,
     ) {
-        let Piece { bytes, shortenable } = Self::last(&mut self.pieces, &mut self.used);
+        let TextPiece { bytes, shortenable } = Self::last(&mut self.pieces, &mut self.used);
         let start = bytes.len();
         let whole = writer.record(record, annotations, most, bytes);
         if !whole {
@@ -105,12 +105,12 @@ impl Text {
 
     /// The piece that gets the next record.
     #[allow(clippy::indexing_slicing)] // it is there
-    fn last<'p>(pieces: &'p mut Vec<Piece>, used: &mut usize) -> &'p mut Piece {
+    fn last<'p>(pieces: &'p mut Vec<TextPiece>, used: &mut usize) -> &'p mut TextPiece {
         let full = used.checked_sub(1).and_then(|last| pieces.get(last)).is_none_or(|last| last.bytes.len() >= PIECE);
         if full {
             *used += 1;
             if pieces.len() < *used {
-                pieces.push(Piece { bytes: Vec::with_capacity(PIECE + PIECE_ROOM), shortenable: Vec::new() });
+                pieces.push(TextPiece { bytes: Vec::with_capacity(PIECE + PIECE_ROOM), shortenable: Vec::new() });
             }
         }
         &mut pieces[*used - 1]
@@ -147,7 +147,7 @@ impl Text {
 impl From<Vec<u8>> for Text {
     fn from(bytes: Vec<u8>) -> Text {
         let length = bytes.len();
-        Text { pieces: vec![Piece { bytes, shortenable: Vec::new() }], used: 1, length, wire: 0 }
+        Text { pieces: vec![TextPiece { bytes, shortenable: Vec::new() }], used: 1, length, wire: 0 }
     }
 }
 
@@ -174,7 +174,7 @@ impl Meter {
         to.flush()
     }
 
-    fn write_piece(&mut self, piece: &Piece, to: &mut impl Write) -> io::Result<()> {
+    fn write_piece(&mut self, piece: &TextPiece, to: &mut impl Write) -> io::Result<()> {
         let mut from = 0;
         for record in &piece.shortenable {
             self.printed += (record.start - from) as u64;
