@@ -305,6 +305,19 @@ impl Requests {
         }
     }
 
+    /// What followed shows that requests of a side were answered, although no reply to them was seen. They wait no longer, and are not reported.
+    pub fn settle(&mut self, from: Side, messages: &[MessageId]) {
+        let settled = |request: &Request| request.from == from && messages.contains(&request.message);
+        for open in self.open.iter_mut().flatten().filter(|open| settled(&open.request)) {
+            open.request.answered = true;
+        }
+        let (first, open) = (self.first, &self.open);
+        from.of(&mut self.queues).retain(|serial| {
+            let place = serial.checked_sub(first).and_then(|place| open.get(place as usize));
+            place.is_some_and(|open| open.as_ref().is_some_and(|open| !settled(&open.request)))
+        });
+    }
+
     /// Whether the message of a record is a request that is remembered.
     pub fn remembers(&mut self, record: u64) -> bool {
         self.of_record(record).is_some()

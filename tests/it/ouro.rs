@@ -492,3 +492,56 @@ fn a_link_without_link_headers_never_has_one() {
         }
     }
 }
+
+/// A datagram without a link header. `bits`: its bits in the order in which they go.
+fn plain(bits: &str) -> Vec<u8> {
+    let bits: Vec<u8> = bits.bytes().filter(|b| *b != b' ').map(|b| b - b'0').collect();
+    let body: Vec<u8> = bits.chunks(8).map(|c| c.iter().rev().fold(0, |byte, bit| byte << 1 | bit)).collect();
+    let mut out = (64 + bits.len() as u32).to_le_bytes().to_vec();
+    out.extend(adler2::adler32_slice(&body).to_be_bytes());
+    out.extend(body);
+    out
+}
+
+#[test]
+fn an_acknowledgement_that_is_lost_is_not_called_missing() {
+    let tables = tables();
+    let (client, server) = (Side::Client, Side::Server);
+    // CONNECT of version 4, both acknowledgements, that of the second one, and a user command.
+    let connect = (client, plain("100 0 1110000"));
+    let ack = (server, plain("0 110 0"));
+    let client_ack = (client, plain("0 101 0"));
+    let ack_ack = (server, plain("0 1110000"));
+    let user = |side| (side, plain("1111000 1"));
+    let end = [(client, plain("0 1111000"))];
+    let unanswered = |datagrams: &[(Side, Vec<u8>)]| {
+        let heard = hear(&tables, Transport::Udp, datagrams.iter().map(|(side, bytes)| (*side, bytes.as_slice())));
+        heard.unanswered
+    };
+    let whole = [connect, ack, client_ack, ack_ack, user(server)];
+    assert_eq!(unanswered(&whole), 0);
+    // One of the acknowledgements is lost, or a CONNECT is sent twice and answered once.
+    for lost in 1..4 {
+        let rest: Vec<_> = (0..5).filter(|at| *at != lost).map(|at| whole[at].clone()).collect();
+        assert_eq!(unanswered(&rest), 0, "without datagram {lost}");
+    }
+    assert_eq!(unanswered(&[&whole[..1], &whole].concat()), 0);
+    assert_eq!(unanswered(&[whole[0].clone(), user(client)]), 0);
+    // What nothing shows to be answered is said: where nothing follows, and where a link is to end.
+    assert_eq!(unanswered(&whole[..1]), 1);
+    assert_eq!(unanswered(&whole[..3]), 1);
+    assert_eq!(unanswered(&[&whole[..], &end].concat()), 1);
+}
+
+#[test]
+fn only_a_first_datagram_opens_a_link() {
+    let tables = tables();
+    // A user command 1 of a link that was joined late; its last 8 bits are those of a CONNECT's two numbers.
+    let names = |sequence| -> Vec<String> {
+        let datagram = linked(sequence, None, &[0x71, 0], 5);
+        let heard = hear(&tables, Transport::Udp, [(Side::Client, &datagram[..])].into_iter());
+        heard.said.into_iter().map(|(name, _)| name).collect()
+    };
+    assert_eq!(names(1), ["COMMCONTROL_CONNECT"]);
+    assert_eq!(names(9), ["UserCommand"]);
+}

@@ -86,25 +86,27 @@ impl Link {
         self.version.is_none() || !self.answered
     }
 
-    /// The command at a bit of a packet, and how it is numbered. `connects`: it is a CONNECT that is sent again.
+    /// The command at a bit of a packet, and how it is numbered. `opens`: it may be the first one of a client. `connects`: it is a CONNECT that is sent
+    /// again.
     pub fn command(
         &mut self,
         bytes: &[u8],
         bits: usize,
         from: usize,
-        client: bool,
+        opens: bool,
         connects: bool,
     ) -> Option<(CommandNumbers, Numbering)> {
         let at = cursor(bytes, bits, from);
         let old = CommandNumbers::parse(at, Numbering::Old);
-        if client
+        if opens
             && (connects || self.may_connect())
             && let Some(connect) = old.filter(|c| c.exact && c.control == Some(control::CONNECT))
         {
             return Some((connect, Numbering::Old));
         }
         if self.version.is_none() && self.guessed.is_none() {
-            self.guessed = guess(old, CommandNumbers::parse(at, Numbering::New));
+            let fits = |c: &CommandNumbers| opens || c.control != Some(control::CONNECT);
+            self.guessed = guess(old.filter(fits), CommandNumbers::parse(at, Numbering::New));
         }
         let numbering = self.numbering()?;
         CommandNumbers::parse(at, numbering).map(|c| (c, numbering))
@@ -132,13 +134,14 @@ impl Link {
         let plausible_sequence = (1..0x1_0000).contains(&header.sequence);
         let content = match header.siblings > 0 || header.compressed {
             true => 2,
-            false => self.score(bytes, bits, header.end, client),
+            false => self.score(bytes, bits, header.end, client && header.is_first()),
         };
         2 + i32::from(!header.debug) + if plausible_sequence { 3 } else { 0 } + content
     }
 
-    /// The score of a command at a bit: a control command that ends with the packet is rarely there by chance.
-    fn score(&self, bytes: &[u8], bits: usize, from: usize, client: bool) -> i32 {
+    /// The score of a command at a bit: a control command that ends with the packet is rarely there by chance. `opens`: it may be the first one of a
+    /// client.
+    fn score(&self, bytes: &[u8], bits: usize, from: usize, opens: bool) -> i32 {
         let at = cursor(bytes, bits, from);
         let fit = |numbering, connects: bool| match CommandNumbers::parse(at, numbering) {
             None => -8,
@@ -149,8 +152,8 @@ impl Link {
         };
         let unknown = self.version.is_none() && self.guessed.is_none();
         let mut best = i32::MIN;
-        if unknown || self.numbering() != Some(Numbering::New) || client && self.may_connect() {
-            best = best.max(fit(Numbering::Old, client));
+        if unknown || self.numbering() != Some(Numbering::New) || opens && self.may_connect() {
+            best = best.max(fit(Numbering::Old, opens));
         }
         if unknown || self.numbering() != Some(Numbering::Old) {
             best = best.max(fit(Numbering::New, true));

@@ -11,6 +11,7 @@ mod natives;
 mod options;
 mod packet;
 mod recognise;
+mod replies;
 mod sequence;
 mod session;
 mod siblings;

@@ -116,6 +116,11 @@ pub struct LinkHeader {
 pub const MAX_SIBLINGS: u32 = 4096;
 
 impl LinkHeader {
+    /// Whether it is the first datagram of its side. Only that one can be a CONNECT.
+    pub fn is_first(self) -> bool {
+        self.sequence == 1
+    }
+
     /// Whether the piece can be reassembled with others.
     pub fn is_piece(self) -> bool {
         self.siblings <= MAX_SIBLINGS && self.position < self.siblings

@@ -8,22 +8,18 @@ use super::life::LinkLife;
 use super::link::Link;
 use super::options::OuroSettings;
 use super::packet::{Header, LinkHeader, control, padded};
+use super::replies::{LinkReplies, ReadCommand};
 use super::sequence::{Sending, Sequences};
 use super::siblings::{Joined, LostReason, PieceFate, PiecePayload, Set, Siblings};
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
 use crate::proto::{
-    Context, Decoded, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Reply, Session, Side, Start,
-    Transport,
+    Context, Decoded, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session, Side, Start, Transport,
 };
-use crate::session::{Answer, Request, RequestKey, Requests};
-use crate::table::{MessageId, Tables};
+use crate::table::Tables;
 
 /// The service of all links.
 const SERVICE: &str = "link";
-
-/// How many requests of both sides are remembered.
-const REQUESTS: usize = 64;
 
 /// A link between a client and a server, or two servers.
 pub struct LinkSession {
@@ -33,7 +29,7 @@ pub struct LinkSession {
     siblings: [Siblings; 2],
     sequences: [Sequences; 2],
     finders: [PacketFinder; 2],
-    requests: Requests,
+    replies: LinkReplies,
     ended: [bool; 2],
     ends: Ends,
     life: LinkLife,
@@ -53,6 +49,8 @@ struct Received<'a> {
     /// Whether its checksum is right.
     right: bool,
     sending: Sending,
+    /// Whether it may be the first packet of its side, as far as its link header says.
+    first: bool,
 }
 
 impl Received<'_> {
@@ -87,7 +85,7 @@ impl LinkSession {
             siblings: Default::default(),
             sequences: Default::default(),
             finders: Default::default(),
-            requests: Requests::new(tables, REQUESTS),
+            replies: LinkReplies::new(tables),
             ended: [false; 2],
             ends: start.ends,
             life: LinkLife::default(),
@@ -111,13 +109,22 @@ impl LinkSession {
         };
         let Some(header) = header.filter(|_| text.is_none()) else {
             let event = link_event(EventKind::Undecoded, from, text.unwrap_or_default());
-            self.requests.lose_replies(from, at);
+            self.replies.lose_replies(from, at);
             return context.emit.event(at, event.showing(0, bytes, context.options));
         };
         let proven = header.proven_end(bytes);
         let end = proven.unwrap_or_else(|| if header.padded() <= there { header.padded() } else { header.bytes() });
-        let received =
-            Received { from, offset: 0, at, bytes, header, end, right: proven.is_some(), sending: Sending::First };
+        let received = Received {
+            from,
+            offset: 0,
+            at,
+            bytes,
+            header,
+            end,
+            right: proven.is_some(),
+            sending: Sending::First,
+            first: true,
+        };
         self.packet(received, context);
     }
 
@@ -131,7 +138,17 @@ impl LinkSession {
                     let (offset, bytes) = (finder.offset(), finder.waiting().get(..end).unwrap_or(finder.waiting()));
                     if let Some(header) = Header::parse(bytes) {
                         self.packet(
-                            Received { from, offset, at, bytes, header, end, right, sending: Sending::First },
+                            Received {
+                                from,
+                                offset,
+                                at,
+                                bytes,
+                                header,
+                                end,
+                                right,
+                                sending: Sending::First,
+                                first: true,
+                            },
                             context,
                         );
                     }
@@ -148,7 +165,7 @@ impl LinkSession {
                     };
                     let skipped = finder.waiting().get(..bytes).unwrap_or(finder.waiting());
                     let event = link_event(EventKind::Undecoded, from, text);
-                    self.requests.lose_replies(from, at);
+                    self.replies.lose_replies(from, at);
                     context.emit.event(at, event.showing(finder.offset(), skipped, context.options));
                     finder.advance(bytes);
                 }
@@ -183,7 +200,8 @@ impl LinkSession {
             .link
             .filter(|_| received.right)
             .map(|link| received.from.of(&mut self.sequences).again(link, received.bytes, nanos(received.at)));
-        let received = Received { sending: sending.unwrap_or_default(), ..received };
+        let first = packet.link.is_none_or(LinkHeader::is_first);
+        let received = Received { sending: sending.unwrap_or_default(), first, ..received };
         match packet.link {
             Some(link) if link.compressed && link.siblings == 0 => {
                 packet.content = PacketContent::Compressed;
@@ -213,7 +231,8 @@ impl LinkSession {
         let client = received.from == Side::Client;
         let guessed = self.link.guessed;
         let connects = received.sending == Sending::ConnectAgain;
-        let Some((command, numbering)) = self.link.command(bytes, bits, from, client, connects) else {
+        let Some((command, numbering)) = self.link.command(bytes, bits, from, client && received.first, connects)
+        else {
             let version = self.link.version.filter(|_| self.link.numbering().is_none());
             let fixed = Some("Undescribed");
             return match version {
@@ -351,9 +370,9 @@ impl LinkSession {
             own.tie(link, nanos, context.tree);
             other.acknowledge(link, packet.bytes, nanos, context.tree);
         }
-        let message = match packet.content {
-            PacketContent::Command(layout) | PacketContent::Whole(layout, _) => layout.message,
-            _ => None,
+        let (message, user) = match packet.content {
+            PacketContent::Command(layout) | PacketContent::Whole(layout, _) => (layout.message, layout.user),
+            _ => (None, false),
         };
         let named = message.and_then(|m| context.tables.message(m)).map(|m| context.tables.name(m.name));
         // What is sent again neither asks nor answers anything new.
@@ -362,10 +381,10 @@ impl LinkSession {
         let skips = link.is_some_and(|link| received.from.of(&mut self.sequences).skips(link.sequence));
         if skips || matches!(name.fixed, Some("Encrypted" | "Compressed" | "Undescribed")) {
             // Each of these, or a datagram that is missing before this one, may be a reply.
-            self.requests.lose_replies(received.from, received.at);
+            self.replies.lose_replies(received.from, received.at);
         }
-        let reply = message.filter(|_| first).and_then(|id| self.answer(id, received, context.tables));
-        let known = message;
+        let command = ReadCommand { message, from: received.from, at: received.at, user: user && packet.right };
+        let reply = if first { self.replies.answer(command, context.tables) } else { None };
         let message = Message {
             name: Captured::new(named.or(name.fixed).unwrap_or("UserCommand")),
             number: name.number,
@@ -378,17 +397,8 @@ impl LinkSession {
             once: None,
         };
         let record = context.emit.message(received.at, &message, context.tables, Decoded::Tree(context.tree));
-        if let Some(message) = known.filter(|id| first && self.requests.is_request(*id)) {
-            let Received { from, at, .. } = received;
-            self.requests.remember(Request {
-                message,
-                from,
-                key: RequestKey::NONE,
-                record,
-                at,
-                answered: false,
-                several: false,
-            });
+        if first {
+            self.replies.remember(command, record);
         }
         if let Some(link) = link {
             let connects = named == Some("COMMCONTROL_CONNECT");
@@ -400,16 +410,6 @@ impl LinkSession {
             event(EventKind::Close, received, format!("the link closes: {name}"), context);
         }
         Some(record)
-    }
-
-    /// The request that a message answers: commands have no transaction, so it is the oldest waiting one.
-    fn answer(&mut self, message: MessageId, received: Received<'_>, tables: &Tables) -> Option<Reply> {
-        let answers = &tables.message(message)?.answers;
-        if answers.is_empty() {
-            return None;
-        }
-        let Received { from, at, .. } = received;
-        self.requests.answer(&Answer { message, from, answers, key: RequestKey::NONE, at, partial: false, share: None })
     }
 }
 
@@ -427,7 +427,7 @@ impl Session for LinkSession {
         self.drain(from, true, at, context);
         let gap = link_event(EventKind::Gap, from, format!("{length} bytes were never captured"));
         context.emit.event(at, gap.about(offset, length));
-        self.requests.lose_replies(from, at);
+        self.replies.lose_replies(from, at);
         from.of(&mut self.finders).lost();
     }
 
@@ -435,7 +435,7 @@ impl Session for LinkSession {
         let finders = self.finders.iter().map(PacketFinder::held);
         let pieces = self.siblings.iter().map(Siblings::held);
         let sequences = self.sequences.iter().map(Sequences::held);
-        finders.chain(pieces).chain(sequences).chain([self.requests.held()]).sum()
+        finders.chain(pieces).chain(sequences).chain([self.replies.held()]).sum()
     }
 
     fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
@@ -458,7 +458,7 @@ impl Session for LinkSession {
         }
         self.drain(from, true, at, context);
         self.give_up(from, "when the capture ended", at, context);
-        self.requests.report_unanswered(from, SERVICE, at, context);
+        self.replies.report_unanswered(from, SERVICE, at, context);
     }
 
     fn service(&self) -> &str {
