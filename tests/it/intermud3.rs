@@ -334,6 +334,33 @@ fn elements_of_another_sort_than_expected_are_noted() {
     assert!(said(r#"([1:2,])"#).contains("is not an array"));
 }
 
+#[test]
+fn what_an_error_brings_along_and_is_no_packet_has_no_header() {
+    let error = first(r#"({"error",5,"*d",0,"M",0,"bad-mojo","text",({"1.2.3.4","lib",4000,}),})"#);
+    assert_eq!(error["fields"]["error_packet"], json!({ "type": "1.2.3.4", "extra_1": "lib", "extra_2": 4000 }));
+}
+
+#[test]
+fn an_array_of_a_number_of_elements_has_positions_of_its_own() {
+    // Also in the packet that an error brings along, and with quotes that are not escaped.
+    let ask =
+        r#"({"startup-req-2",5,"A",0,"*b",0,0,0,0,1,0,0,"the "great"","b","c","LP","open","x@y",(["who":1,]),0,})"#;
+    let fields = &first(ask)["fields"];
+    assert_eq!((&fields["mudlib"], &fields["admin_email"]), (&json!("the \"great\""), &json!("x@y")));
+    assert_eq!(fields["services"], json!({ "who": 1 }));
+    let error = first(&format!(r#"({{"error",5,"*d",0,"A",0,"unk-dst","text",{ask},}})"#));
+    assert_eq!(error["fields"]["error_packet"]["admin_email"], "x@y");
+    // Any other number is noted as before.
+    let long = first(&ask.replace(",0,})", ",0,0,})"));
+    assert!(problems(&long).join("; ").contains("21 elements, where 18 are expected"), "{long}");
+}
+
+#[test]
+fn a_carriage_return_behind_a_packet_is_told_from_blanks_between_values() {
+    let said = problems(&first("({\"who-req\",5,\"A\",\"a\",\"B\",0,})\r")).join("; ");
+    assert!(said.contains("blanks behind the value") && !said.contains("between"), "{said}");
+}
+
 // ---- Streams
 
 #[test]

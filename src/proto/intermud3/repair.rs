@@ -4,7 +4,7 @@
 
 use super::text::begins_value;
 use super::value::{Inside, PacketRun, Sort, node};
-use crate::table::{ReadAs, ValueRead};
+use crate::table::{LayoutId, ReadAs, ValueRead};
 use crate::tree::{Kind, Node, Problem, Severity, Sym, mark};
 
 impl PacketRun<'_> {
@@ -155,6 +155,9 @@ impl PacketRun<'_> {
         if let Some(pair) = self.top.pair.take() {
             self.tree.close(pair, self.claimed * 8);
         }
+        if self.read_by_count() {
+            return;
+        }
         self.check_count();
         let last = match self.pos > self.claimed {
             true => self.syntax(self.types.close_name, self.claimed),
@@ -291,7 +294,11 @@ impl PacketRun<'_> {
 
     /// The bytes behind the value, and the NUL.
     pub(super) fn behind(&mut self) {
+        let (from, noted) = (self.pos, std::mem::replace(&mut self.blanks_noted, true));
         self.blanks();
+        if self.pos > from && !noted {
+            self.say(Severity::Note, self.top.node, "blanks behind the value, from byte {a} on", from);
+        }
         if self.pos < self.end {
             let rest = self.end - self.pos;
             let index = self.tree.len();
@@ -318,18 +325,54 @@ impl PacketRun<'_> {
 
     /// Reads the mapping at the top again, as a list of pairs.
     pub(super) fn read_as_pairs(&mut self) {
-        let frame = self.top;
-        self.again += self.pos - frame.began;
-        let at = frame.began as u32;
+        let at = self.top.began as u32;
         if let Err(place) = self.keep.pairs_at.binary_search(&at) {
             self.keep.pairs_at.insert(place, at);
         }
+        self.back_to_bracket();
+    }
+
+    /// Goes back to the bracket that opens the container at the top, and forgets the container.
+    fn back_to_bracket(&mut self) {
+        let frame = self.top;
+        self.again += self.pos - frame.began;
         self.tree.back_to(frame.before);
         self.pos = frame.began;
         self.claimed = frame.claimed;
         if let Some(outer) = self.keep.stack.pop() {
             self.top = outer;
         }
+    }
+
+    /// The positions of the array whose bracket is at `at`, if its number of elements has its own.
+    pub(super) fn form(&self, at: usize) -> Option<LayoutId> {
+        self.keep.forms.iter().rev().find(|(bracket, _)| *bracket as usize == at).map(|form| form.1)
+    }
+
+    /// If the array at the top has a number of elements for which the tables have positions of their own: reads it again, with these.
+    fn read_by_count(&mut self) -> bool {
+        use std::fmt::Write;
+        let Inside::Positions(layout) = self.top.inside else { return false };
+        let tables = self.tables;
+        let Some((layout, positions)) = tables.layout(layout).and_then(|l| Some((l, l.positions?))) else {
+            return false;
+        };
+        let count = self.top.count;
+        let fits = (u32::from(positions.required)..=u32::from(positions.count)).contains(&count);
+        if fits || self.silent || self.again > self.bytes.len() * 4 + 65_536 {
+            return false;
+        }
+        self.keep.text.clear();
+        let _ = write!(self.keep.text, "{} of {count}", tables.name(layout.name));
+        let form = tables.type_named(&self.keep.text).and_then(|ty| tables.type_def(ty)).map(|def| &def.read);
+        let Some(ReadAs::Layout { layout: form, .. }) = form else { return false };
+        let frame = self.top;
+        self.keep.forms.push((frame.began as u32, *form));
+        self.back_to_bracket();
+        if frame.node == 0 {
+            self.open_root(0);
+        }
+        true
     }
 
     /// Whether the mapping that begins here is shown as a list of pairs: a key is not a text or occurs twice, or too many

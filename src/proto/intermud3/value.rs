@@ -26,6 +26,8 @@ pub(super) struct ValueBuffers {
     pub(super) bytes: Vec<u8>,
     pub(super) text: String,
     pub(super) pairs_at: Vec<u32>,
+    /// Arrays that are read again, by the place of their bracket: their number of elements has positions of its own.
+    pub(super) forms: Vec<(u32, LayoutId)>,
     pub(super) seen: HashSet<u64>,
     pub(super) hasher: RandomState,
 }
@@ -61,6 +63,8 @@ pub(super) enum Inside {
     Packet,
     /// The positions of a packet whose type no table knows.
     UnknownPacket,
+    /// The same, in another packet; its second element is no number, so that it has no header.
+    NamelessPacket,
     Keys {
         of: Option<TypeRef>,
         keys: Option<LayoutId>,
@@ -142,9 +146,9 @@ impl ValueBuffers {
         tree.clear();
         self.stack.clear();
         self.pairs_at.clear();
+        self.forms.clear();
         self.seen.clear();
-        let types = *tables.value_types();
-        let LengthPrefix { name, ty, size } = prefix;
+        let (types, LengthPrefix { name, ty, size }) = (*tables.value_types(), prefix);
         let size = size.min(bytes.len());
         let root = tree.leaf(node(Sym::ELEMENT, types.array, Kind::Struct, 0, 0));
         let length = bytes.iter().take(size).fold(0, |n, b| n << 8 | u64::from(*b));
@@ -249,10 +253,11 @@ impl PacketRun<'_> {
         rest.strip_prefix(b"({").is_some_and(|inner| inner.trim_ascii_start().first() == Some(&b'"'))
     }
 
-    fn open_root(&mut self, root: u32) {
+    pub(super) fn open_root(&mut self, root: u32) {
         self.keep.stack.push(self.top);
-        self.top =
-            OpenValue { node: root, sort: Sort::Array, inside: Inside::Packet, level: 1, began: self.pos, ..self.top };
+        let (before, sort, inside) = (self.tree.checkpoint(), Sort::Array, Inside::Packet);
+        let (level, began, claimed) = (1, self.pos, self.claimed);
+        self.top = OpenValue { node: root, sort, inside, level, before, began, claimed, ..self.top };
         self.bracket_open();
     }
 
@@ -306,6 +311,7 @@ impl PacketRun<'_> {
             Inside::Elements(ty) if self.top.sort != Sort::Outside => return (Sym::ELEMENT, ty),
             Inside::Positions(layout) => Some(layout),
             Inside::Packet | Inside::UnknownPacket => self.header,
+            Inside::NamelessPacket => None,
             Inside::Keys { .. } if self.top.pairs && !self.top.value_next => {
                 return (Sym::ELEMENT, any);
             }
@@ -374,7 +380,9 @@ impl PacketRun<'_> {
         let read = tables.type_def(ty).map(|d| &d.read);
         let mapping_kind = if pairs { Kind::List } else { Kind::Struct };
         match (sort, read) {
-            (Sort::Array, Some(ReadAs::Layout { layout, .. })) => (Inside::Positions(*layout), Kind::Struct, ty),
+            (Sort::Array, Some(ReadAs::Layout { layout, .. })) => {
+                (Inside::Positions(self.form(self.pos).unwrap_or(*layout)), Kind::Struct, ty)
+            }
             (Sort::Array, Some(ReadAs::List { of, .. })) => (Inside::Elements(*of), Kind::List, ty),
             (Sort::Array, Some(ReadAs::Value(ValueRead::Packet))) if self.begins_packet() => {
                 (Inside::Packet, Kind::Struct, ty)
@@ -468,15 +476,18 @@ impl PacketRun<'_> {
         };
         let message = name.and_then(|n| tables.message_named(n));
         let layout = message.and_then(|m| tables.message(m)).and_then(|m| m.layout);
+        let form = layout.and_then(|_| self.form(self.top.began));
         let outermost = self.keep.stack.len() == 1;
         if outermost {
             self.message = message;
         }
         self.top.inside = match layout {
-            Some(layout) => Inside::Positions(layout),
+            Some(layout) => Inside::Positions(form.unwrap_or(layout)),
             None => {
                 self.tree.problem(Problem::new(Severity::Note, index, "no table knows this packet type", 0, 0));
-                Inside::UnknownPacket
+                let next = self.bytes.get(self.pos..self.end).and_then(|rest| rest.iter().find(|b| **b > b' '));
+                let routed = outermost || matches!(next, Some(b'0'..=b'9' | b'-') | None);
+                if routed { Inside::UnknownPacket } else { Inside::NamelessPacket }
             }
         };
         let root = self.top.node;

@@ -341,7 +341,7 @@ impl<'a> TableParser<'a> {
     }
 
     /// The name of a message, quoted where it is no word.
-    fn reference(&mut self, what: &str) -> Result<NameAst, TableError> {
+    pub(super) fn reference(&mut self, what: &str) -> Result<NameAst, TableError> {
         match &self.now.tok {
             Tok::Str(s) => {
                 let name = s.to_string();
@@ -368,7 +368,7 @@ impl<'a> TableParser<'a> {
     }
 
     fn structure(&mut self, word: &str) -> Result<(NameAst, ItemKind), TableError> {
-        let name = self.name("the structure's name")?;
+        let name = if word == "positions" { self.positions_name()? } else { self.name("the structure's name")? };
         let family = if word == "class" {
             self.word("of", "`of` and the family the class belongs to")?;
             Some(self.name("the family's name")?)

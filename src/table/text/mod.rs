@@ -5,6 +5,7 @@ mod declarations;
 mod expr;
 mod fields;
 mod lex;
+mod positions;
 mod protocol;
 mod protocol_syntax;
 mod services;
