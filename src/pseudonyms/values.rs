@@ -228,6 +228,7 @@ impl Letter {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn values() -> Values {
