@@ -134,7 +134,7 @@ impl Link {
         let plausible_sequence = (1..0x1_0000).contains(&header.sequence);
         let content = match header.siblings > 0 || header.compressed {
             true => 2,
-            false => self.score(bytes, bits, header.end, client && header.is_first()),
+            false => self.score(bytes, bits, header.end, client && header.is_early()),
         };
         2 + i32::from(!header.debug) + if plausible_sequence { 3 } else { 0 } + content
     }

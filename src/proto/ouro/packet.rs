@@ -115,10 +115,13 @@ pub struct LinkHeader {
 /// A packet has at most this many datagrams.
 pub const MAX_SIBLINGS: u32 = 4096;
 
+/// The numbers of the first datagrams of a side.
+const EARLY: u32 = 8;
+
 impl LinkHeader {
-    /// Whether it is the first datagram of its side. Only that one can be a CONNECT.
-    pub fn is_first(self) -> bool {
-        self.sequence == 1
+    /// Whether it is one of the first datagrams of its side. Only these can be a CONNECT: SEGS' client sends it with the number 1, and others may send it again with the next ones.
+    pub fn is_early(self) -> bool {
+        (1..=EARLY).contains(&self.sequence)
     }
 
     /// Whether the piece can be reassembled with others.

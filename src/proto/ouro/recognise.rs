@@ -86,12 +86,12 @@ fn role(bytes: &[u8], transport: Transport) -> Option<bool> {
     let bits = header.bits as usize;
     let linked =
         LinkHeader::parse(bytes, bits).filter(|l| transport == Transport::Udp && l.sane && l.sequence < 1 << 16);
-    let places = [Some((HEADER * 8, true)), linked.map(|l| (l.end, l.is_first()))];
-    places.into_iter().flatten().find_map(|(from, first)| {
+    let places = [Some((HEADER * 8, true)), linked.map(|l| (l.end, l.is_early()))];
+    places.into_iter().flatten().find_map(|(from, early)| {
         let at = cursor(bytes, bits, from);
         let exact = |numbering| CommandNumbers::parse(at, numbering).filter(|c| c.exact)?.control;
         match (exact(Numbering::Old), exact(Numbering::New)) {
-            (Some(control::CONNECT), _) if first => Some(true),
+            (Some(control::CONNECT), _) if early => Some(true),
             (Some(control::CLIENT_ACK), _) | (_, Some(control::CLIENT_ACK)) => Some(true),
             (Some(control::SERVER_ACK | control::SERVER_ACK_ACK), _)
             | (_, Some(control::SERVER_ACK | control::SERVER_ACK_ACK)) => Some(false),

@@ -49,8 +49,8 @@ struct Received<'a> {
     /// Whether its checksum is right.
     right: bool,
     sending: Sending,
-    /// Whether it may be the first packet of its side, as far as its link header says.
-    first: bool,
+    /// Whether it may be one of the first packets of its side, as far as its link header says.
+    early: bool,
 }
 
 impl Received<'_> {
@@ -123,7 +123,7 @@ impl LinkSession {
             end,
             right: proven.is_some(),
             sending: Sending::First,
-            first: true,
+            early: true,
         };
         self.packet(received, context);
     }
@@ -147,7 +147,7 @@ impl LinkSession {
                                 end,
                                 right,
                                 sending: Sending::First,
-                                first: true,
+                                early: true,
                             },
                             context,
                         );
@@ -200,8 +200,8 @@ impl LinkSession {
             .link
             .filter(|_| received.right)
             .map(|link| received.from.of(&mut self.sequences).again(link, received.bytes, nanos(received.at)));
-        let first = packet.link.is_none_or(LinkHeader::is_first);
-        let received = Received { sending: sending.unwrap_or_default(), first, ..received };
+        let early = packet.link.is_none_or(LinkHeader::is_early);
+        let received = Received { sending: sending.unwrap_or_default(), early, ..received };
         match packet.link {
             Some(link) if link.compressed && link.siblings == 0 => {
                 packet.content = PacketContent::Compressed;
@@ -231,7 +231,7 @@ impl LinkSession {
         let client = received.from == Side::Client;
         let guessed = self.link.guessed;
         let connects = received.sending == Sending::ConnectAgain;
-        let Some((command, numbering)) = self.link.command(bytes, bits, from, client && received.first, connects)
+        let Some((command, numbering)) = self.link.command(bytes, bits, from, client && received.early, connects)
         else {
             let version = self.link.version.filter(|_| self.link.numbering().is_none());
             let fixed = Some("Undescribed");
