@@ -346,7 +346,9 @@ impl PacketRun<'_> {
 
     /// The positions of the array whose bracket is at `at`, if its number of elements has its own.
     pub(super) fn form(&self, at: usize) -> Option<LayoutId> {
-        self.keep.forms.iter().rev().find(|(bracket, _)| *bracket as usize == at).map(|form| form.1)
+        let forms = &self.keep.forms;
+        let place = forms.binary_search_by_key(&at, |(bracket, _)| *bracket as usize).ok()?;
+        forms.get(place).map(|(_, form)| *form)
     }
 
     /// If the array at the top has a number of elements for which the tables have positions of their own: reads it again, with these.
@@ -367,7 +369,10 @@ impl PacketRun<'_> {
         let form = tables.type_named(&self.keep.text).and_then(|ty| tables.type_def(ty)).map(|def| &def.read);
         let Some(ReadAs::Layout { layout: form, .. }) = form else { return false };
         let frame = self.top;
-        self.keep.forms.push((frame.began as u32, *form));
+        let forms = &mut self.keep.forms;
+        if let Err(place) = forms.binary_search_by_key(&(frame.began as u32), |(bracket, _)| *bracket) {
+            forms.insert(place, (frame.began as u32, *form));
+        }
         self.back_to_bracket();
         if frame.node == 0 {
             self.open_root(0);
