@@ -187,7 +187,7 @@ fn the_commands_of_the_page_print_something() {
     let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    moulsniff ")).collect();
     assert!(commands.len() >= 7, "{commands:?}");
     for command in commands {
-        let line = format!("{} {command} --quiet", env!("CARGO_BIN_EXE_moulsniff"));
+        let line = format!("{} --quiet {command}", env!("CARGO_BIN_EXE_moulsniff"));
         let mut shell = crate::common::shell();
         let output = shell.current_dir(env!("CARGO_MANIFEST_DIR")).args(["-c", &line]).output().unwrap();
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
