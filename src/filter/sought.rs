@@ -85,24 +85,15 @@ impl SoughtValues {
         let mut all: Vec<Needle> = Vec::new();
         for value in &self.values {
             for form in &forms {
-                match value.bytes(*form) {
-                    Sought::Bytes(needle) if all.iter().all(|other| !other.is(&needle)) => all.push(needle),
-                    Sought::Bytes(_) | Sought::Nothing => {}
-                    Sought::Unknown => return None,
+                for needle in value.needles(*form, tables)? {
+                    if all.iter().all(|other| !other.is(&needle)) {
+                        all.push(needle);
+                    }
                 }
             }
         }
         Some(all)
     }
-}
-
-/// What to search for.
-enum Sought {
-    Bytes(Needle),
-    /// No value of the form is meant.
-    Nothing,
-    /// The bytes of a value do not tell whether it is meant.
-    Unknown,
 }
 
 impl SoughtValue {
@@ -114,40 +105,36 @@ impl SoughtValue {
         }
     }
 
-    fn bytes(&self, form: ValueForm) -> Sought {
+    /// The bytes of the values of a form that are meant; `None` where bytes do not tell whether a value is meant.
+    fn needles(&self, form: ValueForm, tables: &Tables) -> Option<Vec<Needle>> {
         match (self, form) {
             (SoughtValue::Whole(literal), ValueForm::Text(kind)) => {
                 part(&PartOfText { text: literal.raw.clone(), any_case: false }, kind)
             }
             (SoughtValue::Part(text), ValueForm::Text(kind)) => part(text, kind),
             // A structure of numbers may be a time.
-            (SoughtValue::Whole(literal), ValueForm::Object) if literal.time.is_some() || literal.is_null() => {
-                Sought::Unknown
+            (SoughtValue::Whole(literal), ValueForm::Object) if literal.time.is_some() || literal.is_null() => None,
+            (_, ValueForm::Object) => Some(Vec::new()),
+            (SoughtValue::Whole(literal), ValueForm::Int(int)) if literal.time.is_none() && !literal.is_null() => {
+                let bytes = match literal.number {
+                    Some(NumberLiteral::Int(number)) => int.bytes(number).into_iter().collect(),
+                    Some(NumberLiteral::Float(_)) => return None,
+                    None => tables.bytes_named(int, &literal.raw)?,
+                };
+                Some(bytes.iter().map(|bytes| Needle::exact(bytes)).collect())
             }
-            (_, ValueForm::Object) => Sought::Nothing,
-            (SoughtValue::Whole(literal), ValueForm::Int(int)) if literal.time.is_none() => match literal.number {
-                Some(NumberLiteral::Int(number)) => {
-                    int.bytes(number).map_or(Sought::Nothing, |bytes| Sought::Bytes(Needle::exact(&bytes)))
-                }
-                Some(NumberLiteral::Float(_)) => Sought::Unknown,
-                None if int.is_named || literal.is_null() => Sought::Unknown,
-                None => Sought::Nothing,
-            },
             // A number that is written in another way may be equal.
-            (_, ValueForm::Float) => Sought::Unknown,
+            (_, ValueForm::Float) => None,
             // The value may be a time, and has the text of its name or its digits.
-            (_, ValueForm::Int(_)) => Sought::Unknown,
+            (_, ValueForm::Int(_)) => None,
         }
     }
 }
 
-/// A text in an encoding.
-fn part(text: &PartOfText, kind: TextKind) -> Sought {
+/// The bytes of a text in an encoding, if it has any; `None` where they do not tell whether it is meant.
+fn part(text: &PartOfText, kind: TextKind) -> Option<Vec<Needle>> {
     // Invalid bytes may also be shown as this character.
-    if text.text.contains('\u{fffd}') {
-        return Sought::Unknown;
-    }
-    needle_of(text, kind).map_or(Sought::Nothing, Sought::Bytes)
+    (!text.text.contains('\u{fffd}')).then(|| needle_of(text, kind).into_iter().collect())
 }
 
 /// The bytes of a text in an encoding; `None` where it has none.

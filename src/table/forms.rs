@@ -23,8 +23,8 @@ pub struct IntForm {
     size: u8,
     signed: bool,
     order: ByteOrder,
-    /// Whether some of its values have names.
-    pub is_named: bool,
+    /// The names of some of its values.
+    symbols: Option<EnumId>,
 }
 
 impl IntForm {
@@ -35,12 +35,17 @@ impl IntForm {
         if !values.contains(&number) {
             return None;
         }
+        Some(self.lowest_bytes(number))
+    }
+
+    /// The bytes of a number, of which those that it has no room for are left out.
+    fn lowest_bytes(self, number: i128) -> Vec<u8> {
         let value = if self.order == ByteOrder::Pdp { i128::from((number as u32).rotate_left(16)) } else { number };
         let mut bytes: Vec<u8> = value.to_le_bytes().into_iter().take(self.size.into()).collect();
         if self.order == ByteOrder::Big {
             bytes.reverse();
         }
-        Some(bytes)
+        bytes
     }
 }
 
@@ -61,6 +66,13 @@ impl Tables {
         (!self.is_builtin(name) && !forms.is_empty()).then_some(forms)
     }
 
+    /// The bytes of each number of a form that has a name; none where no number has it. `None` for flags, of which a number may have several.
+    pub fn bytes_named(&self, form: IntForm, name: &str) -> Option<Vec<Vec<u8>>> {
+        let Some(symbols) = form.symbols.and_then(|symbols| self.enum_def(symbols)) else { return Some(Vec::new()) };
+        let named = symbols.values.iter().filter(|value| value.name == name);
+        (!symbols.flags).then(|| named.map(|value| form.lowest_bytes(value.value.into())).collect())
+    }
+
     fn add_forms(&self, ty: TypeRef, forms: &mut Vec<ValueForm>) -> Option<()> {
         let def = self.type_def(ty)?;
         let mut add = |form| {
@@ -75,8 +87,7 @@ impl Tables {
                 return (!encodings.is_empty()).then_some(());
             }
             ReadAs::Int { size, signed, order } => {
-                let is_named = def.symbols.is_some();
-                add(ValueForm::Int(IntForm { size: *size, signed: *signed, order: *order, is_named }));
+                add(ValueForm::Int(IntForm { size: *size, signed: *signed, order: *order, symbols: def.symbols }));
             }
             ReadAs::Float { .. } => add(ValueForm::Float),
             ReadAs::List { of, .. } => return self.add_forms(*of, forms),
@@ -116,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_number_are_those_that_the_form_has_room_for() {
-        let form = |size, signed, order| IntForm { size, signed, order, is_named: false };
+        let form = |size, signed, order| IntForm { size, signed, order, symbols: None };
         let bytes = |form: IntForm, number| form.bytes(number);
         assert_eq!(bytes(form(2, false, ByteOrder::Little), 0x1234), Some(vec![0x34, 0x12]));
         assert_eq!(bytes(form(2, false, ByteOrder::Big), 0x1234), Some(vec![0x12, 0x34]));

@@ -54,6 +54,7 @@ mod one_line;
 mod oneline;
 mod order;
 mod ouro;
+mod outline_filters;
 mod outlines;
 mod outputs;
 mod own_protocols;
