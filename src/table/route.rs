@@ -158,6 +158,7 @@ impl FieldSearch<'_> {
                     }
                 }
                 WayStep::Keep { scalar, slot } => kept.keep(slot, self.place.scalar(scalar)?),
+                WayStep::Text { ty, ascii } => self.place.pass_text(ty, ascii)?,
                 WayStep::Pass { ty, slot } => {
                     let value = self.pass(ty, &kept)?;
                     if slot != NO_SLOT {

@@ -131,6 +131,16 @@ impl<'a> SearchPlace<'a> {
         Ok((place, found.kind))
     }
 
+    /// Passes over a text with code. Mostly its count tells where it ends ([`Native::ascii`](super::Native::ascii)).
+    #[inline]
+    pub(super) fn pass_text(&mut self, ty: TypeRef, ascii: u16) -> Walked<()> {
+        let rest = self.data.get(self.pos..self.end).unwrap_or(&[]);
+        match rest.first_chunk().map(|count| u16::from_le_bytes(*count)) {
+            Some(count) if count & ascii != 0 => self.advance(2 + usize::from(count & !ascii)),
+            _ => self.text(ty).map(drop),
+        }
+    }
+
     /// What conditions see of an object that begins here, or of none.
     pub(super) fn seen(&mut self, ty: TypeRef) -> Walked<u64> {
         let (tables, begins) = (self.tables, self.pos);

@@ -21,6 +21,8 @@ pub(super) enum WayStep {
     SkipIf { slot: u16, mask: u64, bytes: u32 },
     /// Keeps a number.
     Keep { scalar: Scalar, slot: u16 },
+    /// A text with code. For `ascii` see [`Native::ascii`](super::Native::ascii).
+    Text { ty: TypeRef, ascii: u16 },
     /// Any other value, which is kept if there is a slot.
     Pass { ty: TypeRef, slot: u16 },
     /// Goes on elsewhere unless a test holds.
@@ -184,7 +186,10 @@ fn add(tables: &Tables, step: &LayoutStep, joins: bool, way: &mut Vec<WayStep>) 
                 WayStep::Skip(bytes)
             }
             _ if op.how == TypeOpKind::Little => WayStep::Keep { scalar: op.scalar, slot: *slot },
-            _ => WayStep::Pass { ty: *ty, slot: *slot },
+            _ => match tables.native(op.by).filter(|_| op.how == TypeOpKind::Native && *slot == NO_SLOT) {
+                Some(code) if code.native.ascii != 0 => WayStep::Text { ty: *ty, ascii: code.native.ascii },
+                _ => WayStep::Pass { ty: *ty, slot: *slot },
+            },
         },
         LayoutStep::Branch { test, otherwise } => WayStep::Branch { test: *test, otherwise: *otherwise },
         LayoutStep::Jump(to) => WayStep::Jump(*to),

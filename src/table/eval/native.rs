@@ -38,7 +38,7 @@ pub struct Native {
     pub skip: Option<SkipText>,
     /// Bits of a number of two bytes, least significant first: where `skip` finds an ordinary text of three nodes (two without characters) without a note whenever
     /// one of these bits is set, and as many ASCII characters follow as the other bits say, all inverted. The nodes are the text (`Inverted8`), its count, whose type is the
-    /// first of its `parts`, and its characters. 0 where that does not hold.
+    /// first of its `parts`, and its characters. Other characters take as many bytes as the other bits say, too. 0 where that does not hold.
     pub ascii: u16,
     /// The table types of its parts. They are looked up once, for [`Call::part`].
     pub parts: &'static [&'static str],
