@@ -56,7 +56,7 @@ impl InfoTest {
     }
 
     /// A record gave a name to a number.
-    pub(super) fn hear(&self, name: &str) {
+    pub(super) fn learn_name(&self, name: &str) {
         let shown: String = name.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
         if self.texts.iter().any(|text| text.may_be_in(InfoText::Value(&shown))) {
             self.heard.store(true, Ordering::Relaxed);

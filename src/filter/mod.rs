@@ -259,7 +259,7 @@ impl RecordFilter {
             return filter.keeps(record, Annotations::default());
         }
         let kept = filter.keeps(record, self.annotator.next(record));
-        self.annotator.new_names().for_each(|name| filter.hear(&name));
+        self.annotator.new_names().for_each(|name| filter.learn_name(&name));
         kept
     }
 

@@ -171,7 +171,7 @@ impl NameTest {
     }
 
     /// A record gave a name to a number.
-    pub(super) fn hear(&self, name: &str, check: &Check) {
+    pub(super) fn learn_name(&self, name: &str, check: &Check) {
         if check.holds_for_name(name) {
             self.heard.store(true, Ordering::Relaxed);
         }

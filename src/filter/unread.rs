@@ -59,17 +59,17 @@ impl Filter {
         dropped
     }
 
-    /// Whether a message of which only the outline was read is kept; `None` where its fields decide, or where it teaches names. These are known
-    /// as far as the filter [heard](Filter::hear) them.
-    pub fn decides(&self, record: &Record<'_, Outlined<'_>>, teaches: bool) -> Option<bool> {
-        let kept = if teaches { None } else { self.unread(record) };
+    /// Whether a message of which only the outline was read is kept; `None` where its fields decide, or where it gives names. These are known
+    /// as far as the filter [learned](Filter::learn_name) them.
+    pub fn decides(&self, record: &Record<'_, Outlined<'_>>, gives_names: bool) -> Option<bool> {
+        let kept = if gives_names { None } else { self.unread(record) };
         self.outline_balance.decided(kept.is_some());
         kept
     }
 
     /// A record gave a name to a number.
-    pub(super) fn hear(&self, name: &str) {
-        self.condition.hear(name);
+    pub(super) fn learn_name(&self, name: &str) {
+        self.condition.learn_name(name);
     }
 
     fn unread(&self, record: &Record<'_, Outlined<'_>>) -> Option<bool> {
@@ -221,13 +221,13 @@ impl BooleanExpr {
     }
 
     /// A record gave a name to a number.
-    fn hear(&self, name: &str) {
+    fn learn_name(&self, name: &str) {
         match self {
-            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().for_each(|part| part.hear(name)),
-            BooleanExpr::Not(condition) => condition.hear(name),
+            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().for_each(|part| part.learn_name(name)),
+            BooleanExpr::Not(condition) => condition.learn_name(name),
             BooleanExpr::Test(_, check, shortcuts) => {
-                shortcuts.names.iter().for_each(|names| names.hear(name, check));
-                shortcuts.info.iter().for_each(|info| info.hear(name));
+                shortcuts.names.iter().for_each(|names| names.learn_name(name, check));
+                shortcuts.info.iter().for_each(|info| info.learn_name(name));
             }
         }
     }

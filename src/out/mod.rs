@@ -37,7 +37,7 @@ mod zone_utc;
 
 pub use crate::record::{Body, Counts, EVENTS, EndedBy, Outlined, Record, RoundTrip, RoundTrips, event_word};
 pub use batch::{
-    Batch, BatchReading, Counting, EndedStream, Ledger, MessageTotals, OutlineReader, Purpose, RecordChoice, Replay,
+    AllSums, Batch, BatchReading, Counting, EndedStream, MessageTotals, OutlineReader, Purpose, RecordChoice, Replay,
     StreamNumber,
 };
 pub use clock::format_time;

@@ -14,8 +14,8 @@ use crate::proto::{Context, Ends, LazyTables, Opening, Session, Side, Start, Tra
 use crate::session::Counts;
 use crate::tree::Deferring;
 
-/// Everything that is lent to a connection for one call.
-pub(super) struct Lent<'a> {
+/// What a connection works with during one call: what all connections share, and where records go.
+pub(super) struct RunContext<'a> {
     pub(super) shared: &'a mut Shared,
     pub(super) out: &'a mut dyn Output,
 }
@@ -104,60 +104,60 @@ impl Connection {
     }
 
     /// The next bytes of a TCP stream.
-    pub(super) fn data(&mut self, dir: Dir, offset: u64, bytes: &[u8], at: Moment, lent: &mut Lent<'_>) {
+    pub(super) fn data(&mut self, dir: Dir, offset: u64, bytes: &[u8], at: Moment, run: &mut RunContext<'_>) {
         if !matches!(self.state, ConnectionState::Known(..)) {
             *of(&mut self.unclaimed, dir) += bytes.len() as u64;
-            return self.keep(dir, at, || KeptWhat::Bytes(offset, bytes.to_vec()), lent);
+            return self.keep(dir, at, || KeptWhat::Bytes(offset, bytes.to_vec()), run);
         }
         let side = self.side(dir);
-        self.payload(side, offset, bytes, lent);
-        self.call(lent, |session, context| session.data(side, offset, bytes, at, context));
-        self.remember_server(lent);
+        self.payload(side, offset, bytes, run);
+        self.call(run, |session, context| session.data(side, offset, bytes, at, context));
+        self.remember_server(run);
     }
 
     /// The next datagram, of which the last `missing` bytes were not captured.
-    pub(super) fn datagram(&mut self, dir: Dir, bytes: &[u8], missing: u64, at: Moment, lent: &mut Lent<'_>) {
+    pub(super) fn datagram(&mut self, dir: Dir, bytes: &[u8], missing: u64, at: Moment, run: &mut RunContext<'_>) {
         if !matches!(self.state, ConnectionState::Known(..)) {
             *of(&mut self.unclaimed, dir) += bytes.len() as u64;
-            return self.keep(dir, at, || KeptWhat::Datagram(bytes.to_vec(), missing), lent);
+            return self.keep(dir, at, || KeptWhat::Datagram(bytes.to_vec(), missing), run);
         }
         let side = self.side(dir);
-        self.payload(side, 0, bytes, lent);
-        self.call(lent, |session, context| session.datagram(side, bytes, missing, at, context));
+        self.payload(side, 0, bytes, run);
+        self.call(run, |session, context| session.datagram(side, bytes, missing, at, context));
         if missing > 0 {
-            self.emit(lent, |emitter, service| emitter.cut_datagram(side, at, service, bytes.len() as u64, missing));
+            self.emit(run, |emitter, service| emitter.cut_datagram(side, at, service, bytes.len() as u64, missing));
         }
-        self.remember_server(lent);
+        self.remember_server(run);
     }
 
     /// Bytes of a TCP stream that were never captured.
-    pub(super) fn gap(&mut self, dir: Dir, offset: u64, length: u64, at: Moment, lent: &mut Lent<'_>) {
+    pub(super) fn gap(&mut self, dir: Dir, offset: u64, length: u64, at: Moment, run: &mut RunContext<'_>) {
         if !matches!(self.state, ConnectionState::Known(..)) {
             self.lost += length;
-            return self.keep(dir, at, || KeptWhat::Gap(offset, length), lent);
+            return self.keep(dir, at, || KeptWhat::Gap(offset, length), run);
         }
         let side = self.side(dir);
-        self.call(lent, |session, context| session.gap(side, offset, length, at, context));
+        self.call(run, |session, context| session.gap(side, offset, length, at, context));
     }
 
     /// An anomaly in a direction.
-    pub(super) fn note(&mut self, dir: Dir, note: Note, at: Moment, lent: &mut Lent<'_>) {
+    pub(super) fn note(&mut self, dir: Dir, note: Note, at: Moment, run: &mut RunContext<'_>) {
         if !matches!(self.state, ConnectionState::Known(..)) {
-            return self.keep(dir, at, || KeptWhat::Note(note), lent);
+            return self.keep(dir, at, || KeptWhat::Note(note), run);
         }
         let side = self.side(dir);
-        self.emit(lent, |emitter, service| emitter.note(side, at, service, note));
+        self.emit(run, |emitter, service| emitter.note(side, at, service, note));
     }
 
     /// The end of a direction.
-    pub(super) fn end(&mut self, dir: Dir, how: End, at: Moment, lent: &mut Lent<'_>) {
+    pub(super) fn end(&mut self, dir: Dir, how: End, at: Moment, run: &mut RunContext<'_>) {
         *of(&mut self.ended, dir) = true;
         if !matches!(self.state, ConnectionState::Known(..)) {
-            return self.keep(dir, at, || KeptWhat::End(how), lent);
+            return self.keep(dir, at, || KeptWhat::End(how), run);
         }
         let (side, transport, closed_in) = (self.side(dir), self.key.transport, *of(&mut self.closed_in, dir));
-        self.call(lent, |session, context| session.end(side, at, context));
-        self.emit(lent, |emitter, service| match transport {
+        self.call(run, |session, context| session.end(side, at, context));
+        self.emit(run, |emitter, service| match transport {
             Transport::Tcp => emitter.stream_end(side, at, service, how, closed_in),
             Transport::Udp if how == End::Evicted => emitter.evicted(side, at, service),
             Transport::Udp => {}
@@ -165,27 +165,27 @@ impl Connection {
     }
 
     /// Gives up waiting bytes, because all streams together hold too much.
-    pub(super) fn relieve(&mut self, at: Moment, lent: &mut Lent<'_>) {
+    pub(super) fn relieve(&mut self, at: Moment, run: &mut RunContext<'_>) {
         if let ConnectionState::Unknown(_) = &self.state {
-            self.recognise(true, lent);
+            self.recognise(true, run);
         }
-        self.call(lent, |session, context| session.relieve(at, context));
+        self.call(run, |session, context| session.relieve(at, context));
     }
 
     /// Reports a stream whose two directions ended: to the output or, if no protocol recognised it, to the counts of
     /// such streams.
-    pub(super) fn report_over(&self, lent: &mut Lent<'_>) {
+    pub(super) fn report_over(&self, run: &mut RunContext<'_>) {
         let ConnectionState::Known(protocol, session) = &self.state else {
-            return lent.shared.passed_over.add(self.as_foreign());
+            return run.shared.passed_over.add(self.as_foreign());
         };
-        let Some(tables) = lent.shared.setup.tables.get(*protocol) else { return };
+        let Some(tables) = run.shared.setup.tables.get(*protocol) else { return };
         let (mut ends, mut learned) = (self.ends(), session.learned());
-        if let Some(pseudonyms) = &mut lent.shared.setup.pseudonyms {
+        if let Some(pseudonyms) = &mut run.shared.setup.pseudonyms {
             (ends, learned) = (pseudonyms.ends(ends), pseudonyms.learned(learned));
         }
         let (key, protocol, service) = (self.key, tables.protocol().name(), session.service());
         let (counts, round_trips) = (self.counts, self.round_trips());
-        lent.out.stream_over(&StreamOver { key, ends, protocol, service, counts, round_trips, learned });
+        run.out.stream_over(&StreamOver { key, ends, protocol, service, counts, round_trips, learned });
     }
 
     fn as_foreign(&self) -> Foreign {
@@ -222,24 +222,24 @@ impl Connection {
     }
 
     /// Keeps a piece, and asks the protocols again. Drops the piece if no protocol wants the stream.
-    fn keep(&mut self, dir: Dir, at: Moment, what: impl FnOnce() -> KeptWhat, lent: &mut Lent<'_>) {
+    fn keep(&mut self, dir: Dir, at: Moment, what: impl FnOnce() -> KeptWhat, run: &mut RunContext<'_>) {
         let ConnectionState::Unknown(waiting) = &mut self.state else { return };
         self.held += waiting.keep(dir, at, what());
-        self.recognise(self.is_over(), lent);
+        self.recognise(self.is_over(), run);
     }
 
     /// Asks the protocols whose stream this is. Once one takes it, its session gets everything that was kept. With `over`, no more bytes
     /// come and the protocols have to decide.
-    fn recognise(&mut self, over: bool, lent: &mut Lent<'_>) {
+    fn recognise(&mut self, over: bool, run: &mut RunContext<'_>) {
         let ConnectionState::Unknown(waiting) = &self.state else { return };
         let [forward, backward] = waiting.looks();
         let (client, server) = if self.client_is_forward { (forward, backward) } else { (backward, forward) };
         let last = over || waiting.is_full(self.key.transport);
-        let (ends, shared) = (self.ends(), &*lent.shared);
+        let (ends, shared) = (self.ends(), &*run.shared);
         let opening = Opening { client, server, ends, whole: self.whole, last, known: shared.known(ends) };
         let nothing = client.is_empty() && server.is_empty();
         match first_verdict(&opening, self.key.transport, shared) {
-            (Verdict::Yes { swapped }, protocol) => self.enter(protocol, swapped, lent),
+            (Verdict::Yes { swapped }, protocol) => self.enter(protocol, swapped, run),
             (Verdict::Maybe, _) if !last => {}
             _ if nothing && !over => {}
             _ => {
@@ -250,9 +250,9 @@ impl Connection {
     }
 
     /// Starts a protocol's session and hands it everything that was kept.
-    fn enter(&mut self, protocol: usize, swapped: bool, lent: &mut Lent<'_>) {
+    fn enter(&mut self, protocol: usize, swapped: bool, run: &mut RunContext<'_>) {
         self.client_is_forward ^= swapped;
-        let shared = &mut *lent.shared;
+        let shared = &mut *run.shared;
         let Some(tables) = shared.setup.tables.get(protocol) else { return };
         let ends = self.ends();
         let service = shared.known(ends).filter(|k| k.protocol == tables.protocol().name()).and_then(|k| k.service);
@@ -263,59 +263,59 @@ impl Connection {
         let ConnectionState::Unknown(waiting) = before else { return };
         for Kept { dir, at, what } in waiting.into_pieces() {
             match what {
-                KeptWhat::Bytes(offset, bytes) => self.data(dir, offset, &bytes, at, lent),
-                KeptWhat::Datagram(bytes, missing) => self.datagram(dir, &bytes, missing, at, lent),
-                KeptWhat::Gap(offset, length) => self.gap(dir, offset, length, at, lent),
-                KeptWhat::Note(note) => self.note(dir, note, at, lent),
-                KeptWhat::End(how) => self.end(dir, how, at, lent),
+                KeptWhat::Bytes(offset, bytes) => self.data(dir, offset, &bytes, at, run),
+                KeptWhat::Datagram(bytes, missing) => self.datagram(dir, &bytes, missing, at, run),
+                KeptWhat::Gap(offset, length) => self.gap(dir, offset, length, at, run),
+                KeptWhat::Note(note) => self.note(dir, note, at, run),
+                KeptWhat::End(how) => self.end(dir, how, at, run),
             }
         }
     }
 
     /// Counts payload, and hands it on as plaintext if it is not encrypted.
-    fn payload(&mut self, side: Side, offset: u64, bytes: &[u8], lent: &mut Lent<'_>) {
+    fn payload(&mut self, side: Side, offset: u64, bytes: &[u8], run: &mut RunContext<'_>) {
         let ConnectionState::Known(_, session) = &self.state else { return };
         // Pseudonyms are put into messages. Their bytes are handed on then.
-        let clear = session.is_clear() && lent.shared.setup.pseudonyms.is_none();
+        let clear = session.is_clear() && run.shared.setup.pseudonyms.is_none();
         let length = bytes.len() as u64;
         self.counts.get_mut(side.index()).into_iter().for_each(|counts| counts.payload += length);
-        lent.shared.summary.bytes.payload += length;
+        run.shared.summary.bytes.payload += length;
         if clear {
-            lent.out.plaintext(&self.key, side, offset, bytes);
+            run.out.plaintext(&self.key, side, offset, bytes);
         }
     }
 
     /// Adds the server to the known servers, once the session knows its service.
-    fn remember_server(&mut self, lent: &mut Lent<'_>) {
+    fn remember_server(&mut self, run: &mut RunContext<'_>) {
         let ConnectionState::Known(protocol, session) = &self.state else { return };
         if self.server_remembered || !self.whole || session.service() == "unknown" {
             return;
         }
         self.server_remembered = true;
-        let Some(name) = lent.shared.setup.tables.get(*protocol).map(|tables| tables.protocol().name()) else { return };
-        lent.shared.remember_server(self.ends().server, name, session.service().to_string());
+        let Some(name) = run.shared.setup.tables.get(*protocol).map(|tables| tables.protocol().name()) else { return };
+        run.shared.remember_server(self.ends().server, name, session.service().to_string());
     }
 
-    /// Calls the session with everything that it is lent. Does nothing while the protocol is not known.
-    fn call(&mut self, lent: &mut Lent<'_>, call: impl FnOnce(&mut dyn Session, &mut Context<'_>)) {
+    /// Calls the session with everything that it is run. Does nothing while the protocol is not known.
+    fn call(&mut self, run: &mut RunContext<'_>, call: impl FnOnce(&mut dyn Session, &mut Context<'_>)) {
         let (ends, round_trips) = (self.ends(), self.round_trips());
         let [forward, backward] = self.starts;
         let sequences = if self.client_is_forward { [forward, backward] } else { [backward, forward] };
         let ConnectionState::Known(protocol, session) = &mut self.state else { return };
-        let shared = &mut *lent.shared;
+        let shared = &mut *run.shared;
         let (tables, evaluator) = (shared.setup.tables.get(*protocol), shared.evaluators.get_mut(*protocol));
         let (Some(tables), Some(evaluator)) = (tables, evaluator) else { return };
         let pseudonyms = shared.setup.pseudonyms.as_mut();
-        let outlines = pseudonyms.is_none() && lent.out.wants_outlines();
-        let chooses = outlines && lent.out.chooses_outlines();
-        let defers = lent.out.defers();
+        let outlines = pseudonyms.is_none() && run.out.wants_outlines();
+        let chooses = outlines && run.out.chooses_outlines();
+        let defers = run.out.defers();
         shared.outline.set_deferring(match (defers, outlines) {
             (false, _) => Deferring::Never,
             (true, true) => Deferring::Possible,
             (true, false) => Deferring::Only,
         });
         let mut emitter = RecordEmitter {
-            out: &mut *lent.out,
+            out: &mut *run.out,
             summary: &mut shared.summary,
             key: self.key,
             ends,
@@ -342,12 +342,12 @@ impl Connection {
     }
 
     /// Emits a record that comes from the stream itself and not from its session. `emit` gets the session's service.
-    fn emit(&mut self, lent: &mut Lent<'_>, emit: impl FnOnce(&mut RecordEmitter<'_>, &str)) {
+    fn emit(&mut self, run: &mut RunContext<'_>, emit: impl FnOnce(&mut RecordEmitter<'_>, &str)) {
         let (ends, round_trips) = (self.ends(), self.round_trips());
         let ConnectionState::Known(protocol, session) = &self.state else { return };
-        let protocol = lent.shared.setup.tables.get(*protocol).map_or("", |tables| tables.protocol().name());
-        let (out, summary) = (&mut *lent.out, &mut lent.shared.summary);
-        let (key, counts, pseudonyms) = (self.key, &mut self.counts, lent.shared.setup.pseudonyms.as_mut());
+        let protocol = run.shared.setup.tables.get(*protocol).map_or("", |tables| tables.protocol().name());
+        let (out, summary) = (&mut *run.out, &mut run.shared.summary);
+        let (key, counts, pseudonyms) = (self.key, &mut self.counts, run.shared.setup.pseudonyms.as_mut());
         let (chooses, defers) = (false, out.defers());
         let mut emitter =
             RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, chooses, defers };

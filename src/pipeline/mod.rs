@@ -154,12 +154,12 @@ impl Pipeline {
             let readable = self.exported.frame(frame, &mut self.table.shared, out);
             return self.flow.count_other(frame, readable);
         }
-        self.flow.frame(frame, &mut self.table.lend(out));
+        self.flow.frame(frame, &mut self.table.sink(out));
     }
 
     /// Ends the capture: gives up waiting bytes, and ends every stream.
     pub fn finish(&mut self, out: &mut dyn Output) {
-        self.flow.finish(&mut self.table.lend(out));
+        self.flow.finish(&mut self.table.sink(out));
         self.exported.finish(&mut self.table.shared, out);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::connection::{Connection, Lent};
+use super::connection::{Connection, RunContext};
 use super::shared::Shared;
 use super::{Output, StreamKey};
 use crate::capture::Moment;
@@ -26,13 +26,13 @@ impl StreamTable {
     }
 
     /// The table as the flow sees it for one frame, with the output that this frame's records go to.
-    pub(super) fn lend<'a>(&'a mut self, out: &'a mut dyn Output) -> LentTable<'a> {
-        LentTable { table: self, out }
+    pub(super) fn sink<'a>(&'a mut self, out: &'a mut dyn Output) -> StreamSink<'a> {
+        StreamSink { table: self, out }
     }
 }
 
 /// The open streams, and where their records go.
-pub(super) struct LentTable<'a> {
+pub(super) struct StreamSink<'a> {
     table: &'a mut StreamTable,
     out: &'a mut dyn Output,
 }
@@ -45,14 +45,14 @@ fn udp(stream: StreamId) -> StreamKey {
     StreamKey { transport: Transport::Udp, number: stream.0 }
 }
 
-impl LentTable<'_> {
+impl StreamSink<'_> {
     /// Calls a connection, and updates the count of the memory that it holds.
     #[inline]
-    fn with(&mut self, key: StreamKey, at: Moment, call: impl FnOnce(&mut Connection, &mut Lent<'_>)) {
+    fn with(&mut self, key: StreamKey, at: Moment, call: impl FnOnce(&mut Connection, &mut RunContext<'_>)) {
         let table = &mut *self.table;
         if let Some(connection) = table.connections.get_mut(&key) {
             let before = connection.held();
-            call(connection, &mut Lent { shared: &mut table.shared, out: &mut *self.out });
+            call(connection, &mut RunContext { shared: &mut table.shared, out: &mut *self.out });
             table.held = table.held + connection.held() - before;
         }
         if table.held > table.full {
@@ -73,7 +73,7 @@ impl LentTable<'_> {
                 break;
             }
             if let Some(connection) = table.connections.get_mut(&key) {
-                connection.relieve(at, &mut Lent { shared: &mut table.shared, out: &mut *self.out });
+                connection.relieve(at, &mut RunContext { shared: &mut table.shared, out: &mut *self.out });
                 table.held = table.held - before + connection.held();
             }
         }
@@ -89,18 +89,18 @@ impl LentTable<'_> {
     }
 
     fn end(&mut self, key: StreamKey, dir: Dir, how: End, at: Moment) {
-        self.with(key, at, |connection, lent| connection.end(dir, how, at, lent));
+        self.with(key, at, |connection, run| connection.end(dir, how, at, run));
         let table = &mut *self.table;
         if table.connections.get(&key).is_some_and(Connection::is_over)
             && let Some(connection) = table.connections.remove(&key)
         {
             table.held -= connection.held();
-            connection.report_over(&mut Lent { shared: &mut table.shared, out: &mut *self.out });
+            connection.report_over(&mut RunContext { shared: &mut table.shared, out: &mut *self.out });
         }
     }
 }
 
-impl FlowSink for LentTable<'_> {
+impl FlowSink for StreamSink<'_> {
     fn tcp_open(&mut self, stream: &Stream, opening: TcpOpening, _at: Moment) {
         let key = tcp(stream.id);
         let replaced = self.table.connections.insert(key, Connection::new(key, *stream, opening != TcpOpening::Middle));
@@ -108,7 +108,7 @@ impl FlowSink for LentTable<'_> {
     }
 
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: Moment) {
-        self.with(tcp(stream), at, |connection, lent| connection.data(dir, offset, bytes, at, lent));
+        self.with(tcp(stream), at, |connection, run| connection.data(dir, offset, bytes, at, run));
     }
 
     fn tcp_start(&mut self, stream: StreamId, dir: Dir, seq: u32) {
@@ -124,11 +124,11 @@ impl FlowSink for LentTable<'_> {
     }
 
     fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, _cause: Cause, at: Moment) {
-        self.with(tcp(stream), at, |connection, lent| connection.gap(dir, offset, len, at, lent));
+        self.with(tcp(stream), at, |connection, run| connection.gap(dir, offset, len, at, run));
     }
 
     fn tcp_note(&mut self, stream: StreamId, dir: Dir, note: Note, at: Moment) {
-        self.with(tcp(stream), at, |connection, lent| connection.note(dir, note, at, lent));
+        self.with(tcp(stream), at, |connection, run| connection.note(dir, note, at, run));
     }
 
     fn tcp_closing(&mut self, stream: StreamId, dir: Dir, at: Moment) {
@@ -143,12 +143,12 @@ impl FlowSink for LentTable<'_> {
 
     fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], missing: u32, at: Moment) {
         let key = self.conversation(stream);
-        self.with(key, at, |connection, lent| connection.datagram(dir, bytes, missing.into(), at, lent));
+        self.with(key, at, |connection, run| connection.datagram(dir, bytes, missing.into(), at, run));
     }
 
     fn udp_note(&mut self, stream: &Stream, dir: Dir, note: Note, at: Moment) {
         let key = self.conversation(stream);
-        self.with(key, at, |connection, lent| connection.note(dir, note, at, lent));
+        self.with(key, at, |connection, run| connection.note(dir, note, at, run));
     }
 
     fn udp_end(&mut self, stream: StreamId, how: End, at: Moment) {

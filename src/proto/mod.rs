@@ -118,7 +118,7 @@ pub struct RecordNames {
 /// # Order of the calls
 ///
 /// [`options`](Protocol::options) is asked while the command line is read. [`settings`](Protocol::settings) comes once a run, before any frame; its
-/// value is lent to every later call that takes settings, and [`Secrets::carry`] may add to it while the capture is read.
+/// value is given to every later call that takes settings, and [`Secrets::carry`] may add to it while the capture is read.
 /// [`prepare`](Protocol::prepare) comes once for each evaluator, before its first message. The two `recognise` calls come for each new connection,
 /// again and again as bytes arrive, until one protocol answers [`Verdict::Yes`] or all [`Verdict::No`]; then [`session`](Protocol::session)
 /// comes once. Everything else may be asked at any time, and must be cheap.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::out::{Batch, Body, Ledger, OutlineReader, Outlined, Purpose, Record, StreamNumber};
+use crate::out::{AllSums, Batch, Body, OutlineReader, Outlined, Purpose, Record, StreamNumber};
 use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::proto::Side;
 use crate::tree::Tree;
@@ -24,7 +24,7 @@ pub(super) trait BatchConsumer: Clone + Send + Sync {
     fn reader(&self) -> OutlineReader;
 
     /// The sums over the messages that were consumed. `None` if the pipeline counts them.
-    fn ledger(&self) -> Option<&Ledger>;
+    fn all_sums(&self) -> Option<&AllSums>;
 
     /// What becomes of messages that come as outlines.
     fn purpose(&self) -> Purpose;
@@ -124,7 +124,7 @@ impl<C: BatchConsumer> Output for BatchSink<C> {
     }
 
     fn defers(&self) -> bool {
-        self.consumer.ledger().is_some()
+        self.consumer.all_sums().is_some()
     }
 
     fn left_out(&mut self, stream: &StreamKey, from: Side) -> u64 {
@@ -134,8 +134,8 @@ impl<C: BatchConsumer> Output for BatchSink<C> {
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
-        if let Some(ledger) = self.consumer.ledger() {
-            ledger.over(self.next, (over.key.transport, over.key.number));
+        if let Some(all_sums) = self.consumer.all_sums() {
+            all_sums.over(self.next, (over.key.transport, over.key.number));
         }
         self.batch.stream_over(over.into());
     }

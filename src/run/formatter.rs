@@ -13,7 +13,7 @@ use super::writer::RecordWriter;
 use crate::filter::Filter;
 use crate::out::tree::Annotator;
 use crate::out::{
-    Batch, BatchReading, Body, Counting, Ledger, OutlineReader, Purpose, Record, RecordChoice, StreamNumber,
+    AllSums, Batch, BatchReading, Body, Counting, OutlineReader, Purpose, Record, RecordChoice, StreamNumber,
 };
 use crate::pipeline::Setup;
 use crate::proto::{LazyTables, Side};
@@ -49,7 +49,7 @@ pub struct Formatter {
     /// Makes the annotations of trees, which depend on earlier records. All threads share it.
     annotator: Option<Arc<Sequencer<Annotator>>>,
     /// Counts what is in messages, if they are [deferred](crate::tree::Deferring). All threads share it.
-    ledger: Option<Arc<Ledger>>,
+    all_sums: Option<Arc<AllSums>>,
 }
 
 impl Formatter {
@@ -57,8 +57,8 @@ impl Formatter {
     pub fn new(writer: RecordWriter, setup: &Setup) -> Formatter {
         let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
         // Pseudonyms are put into trees before anything is written.
-        let ledger = setup.pseudonyms.is_none().then(Arc::default);
-        Formatter { writer, tables, limits, most: usize::MAX, filter: None, annotator: None, ledger }
+        let all_sums = setup.pseudonyms.is_none().then(Arc::default);
+        Formatter { writer, tables, limits, most: usize::MAX, filter: None, annotator: None, all_sums }
     }
 
     /// Formats, of batches, the records that `filter` keeps.
@@ -82,8 +82,8 @@ impl Formatter {
         text: &mut Text,
         ordered: &OrderedWriter<W>,
     ) {
-        let Formatter { writer, tables, filter, annotator, ledger, most, .. } = self;
-        let mut counting = ledger.as_deref().map(|ledger| Counting { ledger, number });
+        let Formatter { writer, tables, filter, annotator, all_sums, most, .. } = self;
+        let mut counting = all_sums.as_deref().map(|all_sums| Counting { all_sums, number });
         let learns = annotator.is_some();
         let mut reading = BatchReading { learns, ..reading(tables, reader, filter.as_deref()) };
         // Messages are read before the wait for the annotator, so that other threads wait less for this one.
@@ -139,8 +139,8 @@ impl<W: Write + Send> BatchConsumer for TextBatches<W> {
         OutlineReader::new(self.formatter.limits)
     }
 
-    fn ledger(&self) -> Option<&Ledger> {
-        self.formatter.ledger.as_deref()
+    fn all_sums(&self) -> Option<&AllSums> {
+        self.formatter.all_sums.as_deref()
     }
 
     fn purpose(&self) -> Purpose {
@@ -153,10 +153,10 @@ impl<W: Write + Send> BatchConsumer for TextBatches<W> {
     }
 
     fn left_out(&self, number: u64, batch: &mut Batch, stream: StreamNumber, from: Side) -> u64 {
-        let Formatter { tables, filter, annotator, ledger: Some(ledger), .. } = &self.formatter else { return 0 };
+        let Formatter { tables, filter, annotator, all_sums: Some(all_sums), .. } = &self.formatter else { return 0 };
         let (mut reader, learns) = (self.reader(), annotator.is_some());
         let reading = &mut BatchReading { learns, ..reading(tables, &mut reader, filter.as_deref()) };
-        batch.left_out(stream, from, reading, Counting { ledger, number })
+        batch.left_out(stream, from, reading, Counting { all_sums, number })
     }
 
     fn consume(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader) {
@@ -171,6 +171,6 @@ impl<W: Write + Send> BatchConsumer for TextBatches<W> {
     fn give_up(&self) {
         self.ordered.fail(io::Error::other("a worker thread ended too early"));
         self.formatter.annotator.iter().for_each(|annotator| annotator.end());
-        self.formatter.ledger.iter().for_each(|ledger| ledger.end());
+        self.formatter.all_sums.iter().for_each(|all_sums| all_sums.end());
     }
 }

@@ -85,7 +85,7 @@ impl<W: Write + Send> Printer<W> {
 }
 
 /// Whether a record cannot affect the names that later records show.
-fn teaches_nothing(record: &Record<'_>) -> bool {
+fn gives_no_names(record: &Record<'_>) -> bool {
     match &record.body {
         Body::Message { message, tree, .. } => message.reply.is_none() && tree.is_nameless(),
         _ => true,
@@ -142,7 +142,7 @@ impl<W: Write> Output for Direct<W> {
         let mut kept = self.filter.is_none();
         if let (Some(filter), Some(annotator)) = (&self.filter, &mut self.annotator)
             && !filter.wants_names()
-            && teaches_nothing(record)
+            && gives_no_names(record)
         {
             kept = filter.keeps(record, Annotations::default());
             if !kept {

@@ -6,7 +6,7 @@ use super::batch_sink::{BatchConsumer, OVERFULL};
 use super::choice::reading;
 use super::sequencer::Sequencer;
 use crate::filter::Filter;
-use crate::out::{Batch, BatchReading, Counting, Ledger, OutlineReader, Purpose, RecordChoice, Replay, StreamNumber};
+use crate::out::{AllSums, Batch, BatchReading, Counting, OutlineReader, Purpose, RecordChoice, Replay, StreamNumber};
 use crate::pipeline::Setup;
 use crate::proto::{LazyTables, Side};
 use crate::table::MessageLimits;
@@ -20,22 +20,22 @@ pub(super) struct Replayer<O> {
     filter: Option<Arc<Filter>>,
     tables: Arc<[LazyTables]>,
     limits: MessageLimits,
-    ledger: Arc<Ledger>,
+    all_sums: Arc<AllSums>,
 }
 
 impl<O> Replayer<O> {
     /// Gives `to` the records of runs with `setup`. Which of them it wants is what `filter` keeps, which needs no names.
     pub(super) fn new(to: O, filter: Option<Arc<Filter>>, setup: &Setup) -> Self {
         let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
-        Replayer { to: Arc::new(Sequencer::new(to)), filter, tables, limits, ledger: Arc::default() }
+        Replayer { to: Arc::new(Sequencer::new(to)), filter, tables, limits, all_sums: Arc::default() }
     }
 }
 
 impl<O> Clone for Replayer<O> {
     fn clone(&self) -> Self {
-        let Replayer { to, filter, tables, limits, ledger } = self;
-        let (to, tables, ledger) = (Arc::clone(to), Arc::clone(tables), Arc::clone(ledger));
-        Replayer { to, filter: filter.clone(), tables, limits: *limits, ledger }
+        let Replayer { to, filter, tables, limits, all_sums } = self;
+        let (to, tables, all_sums) = (Arc::clone(to), Arc::clone(tables), Arc::clone(all_sums));
+        Replayer { to, filter: filter.clone(), tables, limits: *limits, all_sums }
     }
 }
 
@@ -44,8 +44,8 @@ impl<O: Replay + Send> BatchConsumer for Replayer<O> {
         OutlineReader::new(self.limits)
     }
 
-    fn ledger(&self) -> Option<&Ledger> {
-        Some(&self.ledger)
+    fn all_sums(&self) -> Option<&AllSums> {
+        Some(&self.all_sums)
     }
 
     fn purpose(&self) -> Purpose {
@@ -59,12 +59,12 @@ impl<O: Replay + Send> BatchConsumer for Replayer<O> {
     fn left_out(&self, number: u64, batch: &mut Batch, stream: StreamNumber, from: Side) -> u64 {
         let mut reader = self.reader();
         let reading = reading(&self.tables, &mut reader, self.filter.as_deref());
-        let counting = Counting { ledger: &self.ledger, number };
+        let counting = Counting { all_sums: &self.all_sums, number };
         batch.left_out(stream, from, &mut BatchReading { outlines: true, ..reading }, counting)
     }
 
     fn consume(&mut self, number: u64, batch: &mut Batch, reader: &mut OutlineReader) {
-        let counting = Counting { ledger: &self.ledger, number };
+        let counting = Counting { all_sums: &self.all_sums, number };
         let reading = reading(&self.tables, reader, self.filter.as_deref());
         let mut reading = BatchReading { outlines: true, ..reading };
         batch.choose(&mut reading, Some(counting));
@@ -83,6 +83,6 @@ impl<O: Replay + Send> BatchConsumer for Replayer<O> {
 
     fn give_up(&self) {
         self.to.end();
-        self.ledger.end();
+        self.all_sums.end();
     }
 }

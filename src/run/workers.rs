@@ -44,8 +44,8 @@ pub(super) fn run<C: BatchConsumer>(
     thread::scope(|scope| workers.work(scope));
     let Workers { consumer, decoding, .. } = workers;
     let Decoding { pipeline, .. } = decoding.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some(ledger) = consumer.ledger() {
-        pipeline.add_totals(ledger.totals());
+    if let Some(all_sums) = consumer.all_sums() {
+        pipeline.add_totals(all_sums.totals());
     }
 }
 

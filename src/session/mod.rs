@@ -4,11 +4,11 @@
 //! This module knows tables and trees. It knows no protocol, no capture file, no packet and no output.
 
 mod chosen;
+mod context;
 mod count;
 mod early;
 mod emit;
 mod framing;
-mod lent;
 mod options;
 mod preparations;
 mod request;
@@ -21,10 +21,10 @@ mod stream;
 mod tabled;
 
 pub use chosen::ChosenSession;
+pub use context::Context;
 pub use count::Counts;
 pub use emit::{Decoded, Emit, Event, EventKind, Message, MessageBytes, OutlinedMessage, Reply, Share};
 pub use framing::{CountsFrom, Extent, Framing, LengthField, LengthOrder, Unit};
-pub use lent::Context;
 pub use options::Options;
 pub use preparations::{Preparation, Preparations, PreparedRoom};
 pub use request::{Answer, Request, RequestKey, is_partial, request_key, transaction_key};

@@ -29,13 +29,13 @@ message counted client 9 Line { text: bytes[*] }
 
 /// What a session said: messages with their offset and the record they answer, events with theirs and their length.
 #[derive(Default)]
-struct Heard {
+struct Emitted {
     said: Vec<String>,
     messages: u64,
     bytes: Counts,
 }
 
-impl Emit for Heard {
+impl Emit for Emitted {
     fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
         let Decoded::Tree(tree) = decoded else { return 0 };
         self.messages += 1;
@@ -74,13 +74,13 @@ enum Happening<'a> {
     Datagram(Side, &'a [u8]),
 }
 
-fn hear(service: &str, framing: Framing, resync: Resync, parts: &[Happening<'_>]) -> Vec<String> {
+fn emitted_by(service: &str, framing: Framing, resync: Resync, parts: &[Happening<'_>]) -> Vec<String> {
     let source = TableSource { name: "tiny.table".into(), text: TABLE.into() };
     let tables = Tables::load("tiny", vec![source], &[]).unwrap_or_else(|error| panic!("{error}"));
     let service = tables.service_named(service);
     let declared = Declaration { name: "tiny".into(), service, framing, resync, remark: None };
     let mut session = TableSession::new(declared, &tables);
-    let mut heard = Heard::default();
+    let mut emitted = Emitted::default();
     let options = Options { max_message: 200, ..Options::default() };
     let mut context = Context {
         tables: &tables,
@@ -91,7 +91,7 @@ fn hear(service: &str, framing: Framing, resync: Resync, parts: &[Happening<'_>]
         sequences: [None; 2],
         options: &options,
         preparations: None,
-        emit: &mut heard,
+        emit: &mut emitted,
     };
     let mut offsets = [0; 2];
     let mut sent = 0;
@@ -117,8 +117,8 @@ fn hear(service: &str, framing: Framing, resync: Resync, parts: &[Happening<'_>]
     for side in [Client, Server] {
         session.end(side, Moment::default(), &mut context);
     }
-    assert_eq!(heard.bytes.payload, sent, "every byte is accounted for: {:?}", heard.said);
-    heard.said
+    assert_eq!(emitted.bytes.payload, sent, "every byte is accounted for: {:?}", emitted.said);
+    emitted.said
 }
 
 fn field(at: usize, counts: CountsFrom) -> Framing {
@@ -132,7 +132,7 @@ fn layouts_frame_a_stream_however_it_is_cut_and_replies_find_their_requests() {
     for step in 1..6 {
         let mut parts: Vec<Happening<'_>> = client.chunks(step).map(|bytes| Happening::Data(Client, bytes)).collect();
         parts.extend(server.chunks(step).map(|bytes| Happening::Data(Server, bytes)));
-        assert_eq!(hear("plain", Framing::Layout, Resync::NextPiece, &parts), want, "in pieces of {step}");
+        assert_eq!(emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts), want, "in pieces of {step}");
     }
 }
 
@@ -140,14 +140,14 @@ fn layouts_frame_a_stream_however_it_is_cut_and_replies_find_their_requests() {
 fn a_reply_without_a_transaction_belongs_to_the_oldest_request() {
     let parts = [Happening::Data(Client, b"\x03\x03"), Happening::Data(Server, b"\x04\x01\x04\x02\x04\x03")];
     let want = ["Next at 0", "Next at 1", "Here at 0 replies to 1", "Here at 2 replies to 2", "Here at 4"];
-    assert_eq!(hear("plain", Framing::Layout, Resync::NextPiece, &parts), want);
+    assert_eq!(emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }
 
 #[test]
 fn behind_an_unknown_message_the_next_piece_is_tried() {
     let parts = [Happening::Data(Client, b"\x01\x07\xee\x01\x01"), Happening::Data(Client, b"\x01\x08")];
     let want = ["Ask at 0", "3 passed over", "Ask at 5", "Ask 1 unanswered", "Ask 2 unanswered"];
-    assert_eq!(hear("plain", Framing::Layout, Resync::NextPiece, &parts), want);
+    assert_eq!(emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }
 
 #[test]
@@ -158,16 +158,16 @@ fn behind_a_gap_a_magic_value_is_looked_for() {
         Happening::Data(Client, b"\x09\x09\x01\x08"),
     ];
     let want = ["Ask at 0", "1 undecoded at 2", "2 passed over", "Ask at 8", "Ask 1 unanswered", "Ask 2 unanswered"];
-    assert_eq!(hear("plain", Framing::Layout, Resync::Magic(vec![1]), &parts), want);
+    assert_eq!(emitted_by("plain", Framing::Layout, Resync::Magic(vec![1]), &parts), want);
 }
 
 #[test]
 fn a_length_field_frames_messages_and_what_is_left_in_a_frame_is_undecoded() {
     let parts = [Happening::Data(Client, b"\x09\x05abc\x09\x02\x77\x03z\x01")];
     let want = ["Line at 0", "Line at 5", "3 undecoded at 7", "1 undecoded at 10"];
-    assert_eq!(hear("counted", field(1, CountsFrom::Start), Resync::NextPiece, &parts), want);
+    assert_eq!(emitted_by("counted", field(1, CountsFrom::Start), Resync::NextPiece, &parts), want);
     let parts = [Happening::Data(Client, b"\x01\x07\x03\x01\x08\x09")];
-    let framed = hear("plain", Framing::Fixed(2), Resync::NextPiece, &parts);
+    let framed = emitted_by("plain", Framing::Fixed(2), Resync::NextPiece, &parts);
     assert_eq!(
         framed,
         ["Ask at 0", "Next at 2", "2 undecoded at 4", "Ask 1 unanswered", "Next 2 unanswered"],
@@ -183,7 +183,7 @@ fn a_length_that_cannot_be_one_or_is_too_long_loses_framing_until_the_next_piece
         Happening::Data(Client, b"\x09\x02"),
     ];
     let want = ["2 passed over", "max-message", "2 passed over", "Line at 4"];
-    assert_eq!(hear("counted", field(1, CountsFrom::Start), Resync::NextPiece, &parts), want);
+    assert_eq!(emitted_by("counted", field(1, CountsFrom::Start), Resync::NextPiece, &parts), want);
 }
 
 #[test]
@@ -191,9 +191,9 @@ fn delimiters_and_whole_streams_frame_too() {
     let lines = Framing::Delimiter(b"\n".to_vec());
     let parts = [Happening::Data(Client, b"\x01"), Happening::Data(Client, b"\n\x01\x07\n\x01")];
     let want = ["Ask at 0", "Ask at 2", "1 undecoded at 5", "Ask 2 unanswered"];
-    assert_eq!(hear("plain", lines, Resync::NextPiece, &parts), want, "the first one and the rest are cut short");
+    assert_eq!(emitted_by("plain", lines, Resync::NextPiece, &parts), want, "the first one and the rest are cut short");
     let parts = [Happening::Data(Client, b"\x01"), Happening::Data(Client, b"\x07")];
-    assert_eq!(hear("plain", Framing::Whole, Resync::NextPiece, &parts), ["Ask at 0", "Ask 1 unanswered"]);
+    assert_eq!(emitted_by("plain", Framing::Whole, Resync::NextPiece, &parts), ["Ask at 0", "Ask 1 unanswered"]);
 }
 
 #[test]
@@ -201,13 +201,13 @@ fn a_datagram_holds_one_message_or_several() {
     let parts = [Happening::Datagram(Client, b"\x01\x07\x01\x08"), Happening::Datagram(Client, b"\x01\x09\x01")];
     let unanswered = ["Ask 1 unanswered", "Ask 2 unanswered", "Ask 3 unanswered"];
     let want = [&["Ask at 0", "Ask at 2", "Ask at 0", "1 undecoded at 2"], &unanswered[..]].concat();
-    assert_eq!(hear("plain", Framing::Layout, Resync::NextPiece, &parts), want);
+    assert_eq!(emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }
 
 #[test]
 fn bytes_that_are_left_alone_are_counted_and_nothing_else() {
     let parts = [Happening::Data(Client, b"abc"), Happening::Datagram(Server, b"defg")];
-    assert_eq!(hear("plain", Framing::LeftAlone, Resync::NextPiece, &parts), ["3 Opaque", "4 Opaque"]);
+    assert_eq!(emitted_by("plain", Framing::LeftAlone, Resync::NextPiece, &parts), ["3 Opaque", "4 Opaque"]);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn what_may_have_been_answered_in_lost_bytes_is_not_called_unanswered() {
     let parts =
         [Happening::Data(Client, b"\x01\x07\x03"), Happening::Gap(Server, 5), Happening::Data(Client, b"\x01\x08")];
     let want = ["Ask at 0", "Next at 2", "Ask at 3", "Ask 3 unanswered"];
-    assert_eq!(hear("plain", Framing::Layout, Resync::NextPiece, &parts), want);
+    assert_eq!(emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }
 
 #[test]
@@ -227,5 +227,5 @@ fn a_request_to_a_side_that_sends_no_more_is_unanswered_when_its_own_side_ends()
         Happening::End(Client),
     ];
     let want = ["Ask at 0", "Ask 1 unanswered", "Ask at 2", "Ask 2 unanswered"];
-    assert_eq!(hear("plain", Framing::Layout, Resync::NextPiece, &parts), want);
+    assert_eq!(emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }

@@ -2,7 +2,7 @@
 //!
 //! It knows what may be asked about a record. It knows no filter.
 
-use super::head::{BatchedBody, Fate, FieldsAt, Head, Unread, record};
+use super::head::{BatchedBody, FieldsAt, Head, Selection, Unread, record};
 use super::{
     AHEAD, Batch, BatchReading, Counting, MessageToCount, OutlineReader, TablesByName, message_bytes, padded_bytes,
 };
@@ -34,7 +34,7 @@ impl Batch {
     pub fn choose(&mut self, reading: &mut BatchReading<'_>, counting: Option<Counting<'_>>) {
         let (mut tables, mut ahead) = (TablesByName::new(reading.tables), 0);
         self.each_head(|batch, head| {
-            if head.fate == Fate::Open {
+            if head.selection == Selection::Undecided {
                 batch.choose_one(head, &mut tables, reading, counting);
                 batch.keep_read(head, &mut ahead);
             }
@@ -49,13 +49,13 @@ impl Batch {
         counting: Option<Counting<'_>>,
     ) {
         if let BatchedBody::Message { bytes, fields: FieldsAt::Outline(..), once, .. } = head.what {
-            head.fate = Fate::Chosen;
+            head.selection = Selection::Kept;
             let message = MessageToCount { stream: head.stream, from: head.from, length: bytes.1 - bytes.0, once };
             counting.map(|counting| self.sums.outlined(&message, &mut self.no_outline, counting));
             return;
         }
-        if let Some(fate) = self.judge_outline(head, tables, reading, counting) {
-            head.fate = fate;
+        if let Some(selection) = self.select_by_outline(head, tables, reading, counting) {
+            head.selection = selection;
             if reading.outlines
                 && let BatchedBody::Message { fields: fields @ FieldsAt::Unread(_), .. } = &mut head.what
                 && let FieldsAt::Unread(Unread { id, .. }) = *fields
@@ -66,12 +66,12 @@ impl Batch {
         }
         self.prepare(head, tables, reading.reader, counting);
         match reading.choice {
-            None => head.fate = Fate::Chosen,
+            None => head.selection = Selection::Kept,
             Some(choice) if choice.wants_names() => {}
             Some(choice) => {
-                let mut fate = Fate::Open;
-                self.show(head, tables, |record| fate = fate_of(record, choice, reading.learns));
-                head.fate = fate;
+                let mut selection = Selection::Undecided;
+                self.show(head, tables, |record| selection = selection_of(record, choice, reading.learns));
+                head.selection = selection;
             }
         }
     }
@@ -87,13 +87,13 @@ impl Batch {
     }
 
     /// What becomes of a message, if its outline tells that and is all that is needed of it. If so, it is counted.
-    fn judge_outline(
+    fn select_by_outline(
         &mut self,
         head: &Head,
         tables: &mut TablesByName<'_>,
         reading: &mut BatchReading<'_>,
         counting: Option<Counting<'_>>,
-    ) -> Option<Fate> {
+    ) -> Option<Selection> {
         let BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields, once, counted: None } =
             head.what
         else {
@@ -128,13 +128,13 @@ impl Batch {
         if !counting.is_none_or(|counting| self.sums.outlined(&message, outline, counting)) {
             return None;
         }
-        Some(if kept { Fate::Chosen } else { Fate::Passed })
+        Some(if kept { Selection::Kept } else { Selection::Dropped })
     }
 
     /// Keeps the tree that a message was read into, unless these take too much memory or the message is not needed any more.
     pub(super) fn keep_read(&mut self, head: &mut Head, ahead: &mut usize) {
         if let BatchedBody::Message { fields: fields @ FieldsAt::Unread(_), .. } = &mut head.what
-            && head.fate != Fate::Passed
+            && head.selection != Selection::Dropped
             && *ahead < AHEAD
         {
             *ahead += self.trees.free().size();
@@ -147,37 +147,41 @@ impl Batch {
     pub fn remember(&mut self, reading: &mut BatchReading<'_>, history: &mut Annotator) {
         let (mut tables, mut store) = (TablesByName::new(reading.tables), std::mem::take(&mut self.annotation_store));
         self.each_head(|batch, head| {
-            if head.fate == Fate::Passed {
+            if head.selection == Selection::Dropped {
                 let direction = batch.directions.get(head.direction);
                 return direction.into_iter().for_each(|direction| history.pass(&record(head, direction, ())));
             }
-            let (mut annotations, mut fate) = (AnnotationRange::default(), head.fate);
+            let (mut annotations, mut selection) = (AnnotationRange::default(), head.selection);
             batch.prepare(head, &mut tables, reading.reader, None);
             batch.show(head, &mut tables, |record| {
                 annotations = history.see(record, &mut store);
-                if let (Fate::Open, Some(choice)) = (fate, reading.choice) {
-                    fate = if choice.keeps(record, store.get(annotations)) { Fate::Chosen } else { Fate::Heard };
+                if let (Selection::Undecided, Some(choice)) = (selection, reading.choice) {
+                    selection = if choice.keeps(record, store.get(annotations)) {
+                        Selection::Kept
+                    } else {
+                        Selection::ForNames
+                    };
                 }
-                match fate {
-                    Fate::Open | Fate::Chosen => history.print(record, &mut annotations),
-                    Fate::Heard | Fate::Passed => store.drop_last(annotations),
+                match selection {
+                    Selection::Undecided | Selection::Kept => history.print(record, &mut annotations),
+                    Selection::ForNames | Selection::Dropped => store.drop_last(annotations),
                 }
             });
-            (head.annotations, head.fate) = (annotations, fate);
+            (head.annotations, head.selection) = (annotations, selection);
         });
         self.annotation_store = store;
     }
 }
 
 /// What becomes of a record. With `learns`, later records may show the names in it.
-fn fate_of(record: &Record<'_>, choice: &dyn RecordChoice, learns: bool) -> Fate {
+fn selection_of(record: &Record<'_>, choice: &dyn RecordChoice, learns: bool) -> Selection {
     let names = match &record.body {
         Body::Message { message, tree, .. } => message.reply.is_some() || !tree.is_nameless(),
         _ => false,
     };
     match choice.keeps(record, Annotations::default()) {
-        true => Fate::Chosen,
-        false if learns && names => Fate::Heard,
-        false => Fate::Passed,
+        true => Selection::Kept,
+        false if learns && names => Selection::ForNames,
+        false => Selection::Dropped,
     }
 }

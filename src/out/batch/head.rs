@@ -20,7 +20,7 @@ pub(super) struct Head {
     /// The place of its [`RecordDirection`].
     pub(super) direction: usize,
     pub(super) annotations: AnnotationRange,
-    pub(super) fate: Fate,
+    pub(super) selection: Selection,
     pub(super) what: BatchedBody,
 }
 
@@ -85,15 +85,15 @@ pub(super) type Range = (usize, usize);
 
 /// What becomes of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Selection {
     /// It was not asked about.
-    Open,
+    Undecided,
     /// It is written.
-    Chosen,
+    Kept,
     /// It is not written, but later records may show a name that it gives.
-    Heard,
+    ForNames,
     /// It is not written, and changes nothing in later records.
-    Passed,
+    Dropped,
 }
 
 /// A record with its body.

@@ -4,19 +4,19 @@
 //!
 //! It knows the parts of a record. It knows neither the pipeline that fills it nor the output formats.
 
+mod all_sums;
 mod choice;
 mod head;
-mod ledger;
 mod outline_reader;
 mod replay;
 mod trees;
 
 use std::sync::Arc;
 
+pub use all_sums::{AllSums, Counting, MessageTotals, StreamNumber};
+use all_sums::{BatchSums, MessageToCount};
 pub use choice::RecordChoice;
-use head::{BatchedBody, Fate, FieldsAt, Head, Range, RecordDirection, Unread, record};
-use ledger::{BatchSums, MessageToCount};
-pub use ledger::{Counting, Ledger, MessageTotals, StreamNumber};
+use head::{BatchedBody, FieldsAt, Head, Range, RecordDirection, Selection, Unread, record};
 pub use outline_reader::OutlineReader;
 use outline_reader::TablesByName;
 pub use replay::{EndedStream, Replay};
@@ -135,7 +135,17 @@ impl Batch {
         let Record { number, at, transport, stream, from, protocol, .. } = *record;
         let (stream, direction, annotations) =
             ((transport, stream), self.direction(record), AnnotationRange::default());
-        self.heads.push(Head { number, at, stream, from, protocol, direction, annotations, fate: Fate::Open, what });
+        self.heads.push(Head {
+            number,
+            at,
+            stream,
+            from,
+            protocol,
+            direction,
+            annotations,
+            selection: Selection::Undecided,
+            what,
+        });
     }
 
     /// The place of a record's direction.
@@ -200,7 +210,7 @@ impl Batch {
     ) {
         let mut tables = TablesByName::new(reading.tables);
         self.each_head(|batch, head| {
-            if matches!(head.fate, Fate::Open | Fate::Chosen) {
+            if matches!(head.selection, Selection::Undecided | Selection::Kept) {
                 batch.prepare(head, &mut tables, reading.reader, counting);
                 let annotations = batch.annotation_store.get(head.annotations);
                 batch.show(head, &mut tables, |record| write(record, annotations));

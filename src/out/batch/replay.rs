@@ -1,6 +1,6 @@
 //! Gives the records of a batch to an output that counts them, in the order in which they were added.
 
-use super::head::{BatchedBody, Fate, FieldsAt, Head, record};
+use super::head::{BatchedBody, FieldsAt, Head, Selection, record};
 use super::{Batch, BatchReading, Counting, StreamNumber, TablesByName, message_bytes};
 use crate::captured::Captured;
 use crate::proto::{Ends, Learned, Message, Side};
@@ -82,7 +82,7 @@ impl Batch {
                 next_end = ended.peek().map(|(before, _)| *before);
             }
             at += 1;
-            let kept = head.fate == Fate::Chosen;
+            let kept = head.selection == Selection::Kept;
             if !batch.replay_outline(head, &mut tables, kept, to) {
                 batch.prepare(head, &mut tables, reading.reader, None);
                 batch.show(head, &mut tables, |record| to.record(record, kept));

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::annotation_store::AnnotationStore;
 pub(super) use super::known_names::InferenceMessage;
 use super::known_names::{KnownNames, number_of, tables_id};
-use super::roles::{ENTERED, NAME, NUMBER, role, teaches, walk};
+use super::roles::{ENTERED, NAME, NUMBER, gives_names, role, walk};
 use super::stream_places::{StreamPlaces, is_entered, role_of_place};
 use crate::table::{OutlineOf, PlaceRole, Tables, TablesAnswers};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
@@ -31,7 +31,7 @@ pub(super) struct NameInference {
     enters: bool,
     text: String,
     /// Which layouts may have a field that gives a name to a number.
-    teaching: TablesAnswers,
+    naming: TablesAnswers,
 }
 
 impl NameInference {
@@ -48,7 +48,7 @@ impl NameInference {
 
     /// Whether something may be learned from a message of which only the outline was read. It answers nothing.
     pub(super) fn learns_from(&mut self, tables: &Tables, read: OutlineOf<'_>) -> bool {
-        self.teaching.reaches(tables, read, &|_, ty| teaches(tables, ty))
+        self.naming.reaches(tables, read, &|_, ty| gives_names(tables, ty))
     }
 
     /// Learns from a message, and adds the names of its numbers to `store`: those given by earlier messages or by the request it
@@ -255,11 +255,11 @@ mod tests {
         }
 
         /// Takes a message in, a reply to a record or not, and gives what its numbers are called before it is learned from.
-        fn hear(&mut self, sender: usize, hex: &str, reply: Option<u64>) -> Vec<(String, u64)> {
+        fn read(&mut self, sender: usize, hex: &str, reply: Option<u64>) -> Vec<(String, u64)> {
             self.hear_on("auth", 0, sender, hex, reply)
         }
 
-        /// As `hear`, on a stream with a server of the named kind.
+        /// As `read`, on a stream with a server of the named kind.
         fn hear_on(
             &mut self,
             service: &str,
@@ -301,17 +301,17 @@ mod tests {
     #[test]
     fn an_account_is_called_as_its_login_called_it() {
         let mut fixture = Fixture::new();
-        assert_eq!(fixture.hear(0, LOGIN, None), []);
-        assert_eq!(fixture.hear(1, LOGIN_REPLY, Some(1)), [("plainuser".into(), 1)]);
-        assert_eq!(fixture.hear(1, ACCOUNT_CREATED, None), [("plainuser".into(), 1)], "elsewhere too");
+        assert_eq!(fixture.read(0, LOGIN, None), []);
+        assert_eq!(fixture.read(1, LOGIN_REPLY, Some(1)), [("plainuser".into(), 1)]);
+        assert_eq!(fixture.read(1, ACCOUNT_CREATED, None), [("plainuser".into(), 1)], "elsewhere too");
     }
 
     #[test]
     fn a_reply_to_another_request_names_nothing() {
         let mut fixture = Fixture::new();
-        fixture.hear(0, LOGIN, None);
-        assert_eq!(fixture.hear(1, LOGIN_REPLY, Some(2)), []);
-        assert_eq!(fixture.hear(1, ACCOUNT_CREATED, None), []);
+        fixture.read(0, LOGIN, None);
+        assert_eq!(fixture.read(1, LOGIN_REPLY, Some(2)), []);
+        assert_eq!(fixture.read(1, ACCOUNT_CREATED, None), []);
     }
 
     /// A folder that the avatar 5 made: the mask, its maker, the type, the name.
@@ -320,11 +320,11 @@ mod tests {
     #[test]
     fn a_found_node_has_the_name_it_was_looked_for_by() {
         let mut fixture = Fixture::new();
-        fixture.hear(0, &format!("2100 07000000 18000000 {FOLDER}"), None);
+        fixture.read(0, &format!("2100 07000000 18000000 {FOLDER}"), None);
         let reply = "1f00 07000000 00000000 01000000 6b000000";
-        assert_eq!(fixture.hear(1, reply, Some(1)), [("A".into(), 1)]);
-        assert_eq!(fixture.hear(0, "1a00 08000000 6b000000", None), [("A".into(), 1)], "a fetch of 107");
-        assert_eq!(fixture.hear(0, "1a00 09000000 05000000", None), [], "its creator has another name");
+        assert_eq!(fixture.read(1, reply, Some(1)), [("A".into(), 1)]);
+        assert_eq!(fixture.read(0, "1a00 08000000 6b000000", None), [("A".into(), 1)], "a fetch of 107");
+        assert_eq!(fixture.read(0, "1a00 09000000 05000000", None), [], "its creator has another name");
     }
 
     #[test]

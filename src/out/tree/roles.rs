@@ -25,7 +25,7 @@ pub(super) fn walk(nodes: &[Node], tables: &Tables, add: &mut impl FnMut(u32, &N
 }
 
 /// Whether a name or a place may be learned from values of a type. What code makes may be anything.
-pub(super) fn teaches(tables: &Tables, ty: TypeRef) -> bool {
+pub(super) fn gives_names(tables: &Tables, ty: TypeRef) -> bool {
     tables.type_def(ty).is_some_and(|def| {
         let code = matches!(def.read, ReadAs::Native { .. }) && !tables.is_text(ty);
         code || !def.names.is_empty() || role_of_place(def).is_some()

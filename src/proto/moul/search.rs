@@ -40,7 +40,7 @@ pub(super) struct MessageReader<'a> {
 }
 
 impl<'a> MessageReader<'a> {
-    /// The tables, evaluator and tree that a session is lent.
+    /// The tables, evaluator and tree that a session works with.
     pub(super) fn of(context: &'a mut Context<'_>) -> MessageReader<'a> {
         MessageReader {
             tables: context.tables,

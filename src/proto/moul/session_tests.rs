@@ -26,7 +26,7 @@ const UNKNOWN: &str = "e703 0102030405060708090a0b0c0d0e0f101112";
 
 /// What a session said.
 #[derive(Default)]
-struct Heard {
+struct Emitted {
     /// The frame and name of each message, or the frame and word of each event that matters here.
     records: Vec<(u64, String)>,
     /// The requests that were called unanswered.
@@ -34,7 +34,7 @@ struct Heard {
     bytes: Counts,
 }
 
-impl Emit for Heard {
+impl Emit for Emitted {
     fn message(&mut self, at: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
         let Decoded::Tree(tree) = decoded else { return 0 };
         self.records.push((at.frame, message.name.raw().to_string()));
@@ -57,16 +57,16 @@ impl Emit for Heard {
     fn account(&mut self, _: Side, _: Share, _: u64) {}
 }
 
-impl Heard {
+impl Emitted {
     /// The names of the messages of a side's service, in order.
     fn names(&self) -> Vec<&str> {
         self.records.iter().map(|(_, name)| name.as_str()).collect()
     }
 }
 
-/// Hears a game connection: both sides' handshake in frames 1 to 3, then one frame a line. `agreed` is whether the key agreement takes place, so that all
+/// What a session emits of a game connection: both sides' handshake in frames 1 to 3, then one frame a line. `agreed` is whether the key agreement takes place, so that all
 /// lines are encrypted; without it, they are in clear.
-fn hear(agreed: bool, lines: &[(Side, &str)]) -> Heard {
+fn emitted_by(agreed: bool, lines: &[(Side, &str)]) -> Emitted {
     let file = KeyFile::parse("dirtsand.ini", KEYS).unwrap();
     let key = file.keys().iter().find(|key| key.service() == Some(KeyService::Game)).unwrap();
     let key = session_key(key, &Y, &SEED).unwrap();
@@ -91,9 +91,9 @@ fn hear(agreed: bool, lines: &[(Side, &str)]) -> Heard {
     let ends = Ends { client: at, server: at };
     let start = Start { ends, transport: Transport::Tcp, whole: true, service: None };
     let mut session: Box<dyn Session> = Moul.session(&start, lazy.get());
-    let mut heard = Heard::default();
+    let mut emitted = Emitted::default();
     let mut sent = [0_u64; 2];
-    testing::in_context(&lazy, keys, &mut heard, |context| {
+    testing::in_context(&lazy, keys, &mut emitted, |context| {
         let last = Moment { frame: frames.len() as u64, ..Moment::default() };
         for (i, (side, bytes)) in frames.iter().enumerate() {
             let at = Moment { frame: i as u64 + 1, ..Moment::default() };
@@ -103,15 +103,17 @@ fn hear(agreed: bool, lines: &[(Side, &str)]) -> Heard {
         session.end(Client, last, context);
         session.end(Server, last, context);
     });
-    assert_eq!(heard.bytes.payload, sent.iter().sum::<u64>(), "every byte is accounted for");
-    heard
+    assert_eq!(emitted.bytes.payload, sent.iter().sum::<u64>(), "every byte is accounted for");
+    emitted
 }
 
 #[test]
 fn messages_that_waited_for_the_key_come_in_the_order_in_which_they_were_sent() {
     // One ping proves too little: the key is settled only when several are there.
-    let heard =
-        hear(true, &[(Client, PING), (Server, PING), (Client, PING), (Server, PING), (Client, JOIN), (Server, JOINED)]);
+    let emitted = emitted_by(
+        true,
+        &[(Client, PING), (Server, PING), (Client, PING), (Server, PING), (Client, JOIN), (Server, JOINED)],
+    );
     let want = [
         (1, "ConnectPacket"),
         (2, "Cli2Srv_Connect"),
@@ -124,7 +126,7 @@ fn messages_that_waited_for_the_key_come_in_the_order_in_which_they_were_sent() 
         (8, "Cli2Game_JoinAgeRequest"),
         (9, "Game2Cli_JoinAgeReply"),
     ];
-    assert_eq!(heard.records, want.map(|(frame, name)| (frame, name.to_string())));
+    assert_eq!(emitted.records, want.map(|(frame, name)| (frame, name.to_string())));
 }
 
 #[test]
@@ -132,21 +134,22 @@ fn messages_behind_one_that_no_table_has_are_read_where_a_piece_of_the_stream_be
     for agreed in [false, true] {
         let opening = [(Client, JOIN), (Server, JOINED), (Client, PING)];
         let behind = [(Client, UNKNOWN), (Client, JOIN), (Client, PING)];
-        let heard = hear(agreed, &[&opening[..], &behind].concat());
+        let emitted = emitted_by(agreed, &[&opening[..], &behind].concat());
         assert_eq!(
-            heard.names()[heard.names().len() - 3..],
+            emitted.names()[emitted.names().len() - 3..],
             ["resync", "Cli2Game_JoinAgeRequest", "Cli2Game_PingRequest"]
         );
         let unknown = parse_hex(UNKNOWN).unwrap().len() as u64;
-        assert_eq!(heard.bytes.undecoded, unknown, "the bytes of the unknown message and no others");
+        assert_eq!(emitted.bytes.undecoded, unknown, "the bytes of the unknown message and no others");
     }
 }
 
 #[test]
 fn two_unknown_messages_cost_no_known_one_between_them() {
-    let heard = hear(false, &[(Client, JOIN), (Client, UNKNOWN), (Client, JOIN), (Client, UNKNOWN), (Client, JOIN)]);
-    assert_eq!(heard.names().iter().filter(|name| **name == "Cli2Game_JoinAgeRequest").count(), 3);
-    assert_eq!(heard.bytes.undecoded, 2 * parse_hex(UNKNOWN).unwrap().len() as u64);
+    let emitted =
+        emitted_by(false, &[(Client, JOIN), (Client, UNKNOWN), (Client, JOIN), (Client, UNKNOWN), (Client, JOIN)]);
+    assert_eq!(emitted.names().iter().filter(|name| **name == "Cli2Game_JoinAgeRequest").count(), 3);
+    assert_eq!(emitted.bytes.undecoded, 2 * parse_hex(UNKNOWN).unwrap().len() as u64);
 }
 
 #[test]
@@ -154,17 +157,17 @@ fn the_inside_of_an_unknown_message_is_not_taken_for_others() {
     // The middle piece is full of what pings look like, but goes on into the last one.
     let pieces = ["e703 0000", "0000 00000000 0000 00000000 0000 0000", "0000 0000 00000000 0000 000000"];
     let lines: Vec<(Side, &str)> = pieces.iter().map(|piece| (Client, *piece)).collect();
-    let heard = hear(false, &lines);
-    assert!(!heard.names().contains(&"Cli2Game_PingRequest"), "{:?}", heard.names());
+    let emitted = emitted_by(false, &lines);
+    assert!(!emitted.names().contains(&"Cli2Game_PingRequest"), "{:?}", emitted.names());
 }
 
 #[test]
 fn a_request_that_got_no_reply_is_said_at_the_end() {
     let answered = [(Client, JOIN), (Server, JOINED)];
-    assert!(hear(false, &answered).unanswered.is_empty());
+    assert!(emitted_by(false, &answered).unanswered.is_empty());
     let hangs = [(Client, PING), (Server, PING), (Client, JOIN)];
-    assert_eq!(hear(true, &hangs).unanswered.last().map(String::as_str), Some("Cli2Game_JoinAgeRequest"));
+    assert_eq!(emitted_by(true, &hangs).unanswered.last().map(String::as_str), Some("Cli2Game_JoinAgeRequest"));
     // Bytes of the server that no message explains may have been the reply.
     let unread = [(Client, JOIN), (Server, UNKNOWN)];
-    assert!(hear(false, &unread).unanswered.is_empty());
+    assert!(emitted_by(false, &unread).unanswered.is_empty());
 }

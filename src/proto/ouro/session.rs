@@ -10,7 +10,7 @@ use super::options::OuroSettings;
 use super::packet::{Header, LinkHeader, control, padded};
 use super::replies::{LinkReplies, ReadCommand};
 use super::sequence::{Sending, Sequences};
-use super::siblings::{Joined, LostReason, PieceFate, PiecePayload, Set, Siblings};
+use super::siblings::{Joined, LostReason, PieceOutcome, PiecePayload, Set, Siblings};
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
 use crate::proto::{
@@ -300,13 +300,13 @@ impl LinkSession {
         for (set, why) in &lost {
             given_up(set, *why, received, context);
         }
-        let waits = matches!(kept, Some(PieceFate::Waits));
+        let waits = matches!(kept, Some(PieceOutcome::Waits));
         let piece = match kept {
-            Some(PieceFate::Whole(joined)) => return self.joined(parts, packet, &joined, received, context),
-            Some(PieceFate::Again) => UnjoinedPiece::Again,
-            Some(PieceFate::Differs) => UnjoinedPiece::Differs,
+            Some(PieceOutcome::Whole(joined)) => return self.joined(parts, packet, &joined, received, context),
+            Some(PieceOutcome::Again) => UnjoinedPiece::Again,
+            Some(PieceOutcome::Differs) => UnjoinedPiece::Differs,
             None if !link.is_piece() => UnjoinedPiece::Impossible,
-            Some(PieceFate::Waits) | None => UnjoinedPiece::Waits,
+            Some(PieceOutcome::Waits) | None => UnjoinedPiece::Waits,
         };
         packet.content = PacketContent::Fragment(piece);
         let name = Name { fixed: Some("Fragment"), number: None };

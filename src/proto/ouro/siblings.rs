@@ -58,7 +58,7 @@ pub struct PiecePayload<'a> {
 
 /// The result of adding a piece.
 #[derive(Debug)]
-pub enum PieceFate {
+pub enum PieceOutcome {
     /// More pieces are needed. Tell its record with [`Siblings::recorded`].
     Waits,
     /// It was there already, or its packet was already complete.
@@ -107,10 +107,10 @@ impl Siblings {
     pub const MAX_BYTES: usize = 4 << 20;
 
     /// Adds a piece. Calls `lost` with each incomplete packet that is given up for it.
-    pub fn take(&mut self, piece: PiecePayload<'_>, mut lost: impl FnMut(Set, LostReason)) -> PieceFate {
+    pub fn take(&mut self, piece: PiecePayload<'_>, mut lost: impl FnMut(Set, LostReason)) -> PieceOutcome {
         let PiecePayload { id, count, position, bytes, bits } = piece;
         if self.done.contains(&id) {
-            return PieceFate::Again;
+            return PieceOutcome::Again;
         }
         if let Some(at) = self.sets.iter().position(|s| s.id == id && s.count != count) {
             self.remove(at).into_iter().for_each(|set| lost(set, LostReason::Count));
@@ -118,12 +118,12 @@ impl Siblings {
         if !self.sets.iter().any(|s| s.id == id) {
             self.sets.push_back(Set { id, count, pieces: BTreeMap::new() });
         }
-        let Some(at) = self.sets.iter().position(|s| s.id == id) else { return PieceFate::Again };
-        let Some(set) = self.sets.get_mut(at) else { return PieceFate::Again };
+        let Some(at) = self.sets.iter().position(|s| s.id == id) else { return PieceOutcome::Again };
+        let Some(set) = self.sets.get_mut(at) else { return PieceOutcome::Again };
         match set.pieces.get(&position) {
             None => set.pieces.insert(position, KeptPiece { bytes: bytes.to_vec(), bits, record: 0 }),
-            Some(piece) if piece.bits != bits || piece.bytes != bytes => return PieceFate::Differs,
-            Some(_) => return PieceFate::Again,
+            Some(piece) if piece.bits != bits || piece.bytes != bytes => return PieceOutcome::Differs,
+            Some(_) => return PieceOutcome::Again,
         };
         self.bytes += bytes.len();
         if set.have() == set.count {
@@ -132,7 +132,7 @@ impl Siblings {
             if self.done.len() > Self::MAX_SETS {
                 self.done.pop_front();
             }
-            return set.map_or(PieceFate::Again, |s| PieceFate::Whole(join(&s, position)));
+            return set.map_or(PieceOutcome::Again, |s| PieceOutcome::Whole(join(&s, position)));
         }
         while self.sets.len() > Self::MAX_SETS || self.bytes > Self::MAX_BYTES {
             match self.remove(0) {
@@ -140,7 +140,7 @@ impl Siblings {
                 None => break,
             }
         }
-        PieceFate::Waits
+        PieceOutcome::Waits
     }
 
     /// Sets the record of a waiting piece.
@@ -216,26 +216,26 @@ mod tests {
     #[test]
     fn pieces_come_in_any_order() {
         let mut s = Siblings::default();
-        assert!(matches!(s.take(piece(7, 3, 2, &[0x05], 3), none), PieceFate::Waits));
+        assert!(matches!(s.take(piece(7, 3, 2, &[0x05], 3), none), PieceOutcome::Waits));
         s.recorded(7, 2, 10);
-        assert!(matches!(s.take(piece(7, 3, 0, &[1, 2], 16), none), PieceFate::Waits));
+        assert!(matches!(s.take(piece(7, 3, 0, &[1, 2], 16), none), PieceOutcome::Waits));
         s.recorded(7, 0, 11);
-        assert!(matches!(s.take(piece(7, 3, 0, &[1, 2], 16), none), PieceFate::Again));
-        let PieceFate::Whole(joined) = s.take(piece(7, 3, 1, &[3], 8), none) else { panic!("it is complete") };
+        assert!(matches!(s.take(piece(7, 3, 0, &[1, 2], 16), none), PieceOutcome::Again));
+        let PieceOutcome::Whole(joined) = s.take(piece(7, 3, 1, &[3], 8), none) else { panic!("it is complete") };
         assert_eq!(joined, Joined { bytes: vec![1, 2, 3, 5], bits: 27, records: vec![11, 10] });
-        assert!(matches!(s.take(piece(7, 3, 1, &[3], 8), none), PieceFate::Again), "it came again");
+        assert!(matches!(s.take(piece(7, 3, 1, &[3], 8), none), PieceOutcome::Again), "it came again");
     }
 
     #[test]
     fn pieces_that_contradict_each_other_are_told() {
         let mut s = Siblings::default();
-        assert!(matches!(s.take(piece(7, 2, 0, &[1], 8), none), PieceFate::Waits));
-        assert!(matches!(s.take(piece(7, 2, 0, &[2], 8), none), PieceFate::Differs));
-        assert!(matches!(s.take(piece(7, 2, 0, &[1], 7), none), PieceFate::Differs));
+        assert!(matches!(s.take(piece(7, 2, 0, &[1], 8), none), PieceOutcome::Waits));
+        assert!(matches!(s.take(piece(7, 2, 0, &[2], 8), none), PieceOutcome::Differs));
+        assert!(matches!(s.take(piece(7, 2, 0, &[1], 7), none), PieceOutcome::Differs));
         let mut given_up = Vec::new();
         assert!(matches!(
             s.take(piece(7, 3, 1, &[3], 8), |set, why| given_up.push((set.count, why))),
-            PieceFate::Waits
+            PieceOutcome::Waits
         ));
         assert_eq!(given_up, [(2, LostReason::Count)]);
     }
@@ -243,8 +243,8 @@ mod tests {
     #[test]
     fn pieces_need_not_end_with_a_byte() {
         let mut s = Siblings::default();
-        assert!(matches!(s.take(piece(1, 2, 0, &[0xff], 3), none), PieceFate::Waits));
-        let PieceFate::Whole(joined) = s.take(piece(1, 2, 1, &[0x01, 0x80], 16), none) else {
+        assert!(matches!(s.take(piece(1, 2, 0, &[0xff], 3), none), PieceOutcome::Waits));
+        let PieceOutcome::Whole(joined) = s.take(piece(1, 2, 1, &[0x01, 0x80], 16), none) else {
             panic!("it is complete")
         };
         assert_eq!((joined.bytes, joined.bits), (vec![0b0000_1111, 0, 0b100], 19));
@@ -255,7 +255,7 @@ mod tests {
         let mut s = Siblings::default();
         let mut lost = 0;
         for id in 0..1000 {
-            assert!(matches!(s.take(piece(id, 2, 0, &[0; 1272], 10176), |_, _| lost += 1), PieceFate::Waits));
+            assert!(matches!(s.take(piece(id, 2, 0, &[0; 1272], 10176), |_, _| lost += 1), PieceOutcome::Waits));
         }
         assert_eq!(lost, 1000 - Siblings::MAX_SETS);
         assert_eq!(s.incomplete().count(), Siblings::MAX_SETS);

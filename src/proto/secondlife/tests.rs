@@ -26,12 +26,12 @@ fn nowhere() -> Ends {
 }
 
 #[derive(Default)]
-struct Heard {
+struct Emitted {
     messages: Vec<String>,
     events: Vec<String>,
 }
 
-impl Emit for Heard {
+impl Emit for Emitted {
     fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
         let Decoded::Tree(tree) = decoded else { return 0 };
         tiles(tree, message.bytes.len());
@@ -58,11 +58,11 @@ fn tiles(tree: &Tree, length: usize) {
     assert_eq!(at as usize, length * 8);
 }
 
-fn hear(datagrams: &[(Side, Vec<u8>)]) -> Heard {
+fn emitted_by(datagrams: &[(Side, Vec<u8>)]) -> Emitted {
     let lazy = tables();
     let start = Start { ends: nowhere(), transport: Transport::Udp, whole: true, service: None };
     let mut session = SecondLife.session(&start, lazy.get());
-    let mut heard = Heard::default();
+    let mut emitted = Emitted::default();
     let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
     for (side, bytes) in datagrams {
         let mut context = Context {
@@ -74,24 +74,24 @@ fn hear(datagrams: &[(Side, Vec<u8>)]) -> Heard {
             sequences: [None; 2],
             options: &Options::default(),
             preparations: None,
-            emit: &mut heard,
+            emit: &mut emitted,
         };
         session.datagram(*side, bytes, 0, Moment::default(), &mut context);
     }
-    heard
+    emitted
 }
 
-fn hear_hex(hex: &str) -> Heard {
-    hear(&[(Side::Client, parse_hex(hex).unwrap())])
+fn emitted_by_hex(hex: &str) -> Emitted {
+    emitted_by(&[(Side::Client, parse_hex(hex).unwrap())])
 }
 
 const PING: &str = "00 00000007 00 01 05 09000000";
 
 #[test]
 fn header_then_blocks_then_acknowledgements() {
-    let heard = hear_hex("50 00000007 00 01 05 09000000 00000003 00000004 02");
+    let emitted = emitted_by_hex("50 00000007 00 01 05 09000000 00000003 00000004 02");
     assert_eq!(
-        heard.messages,
+        emitted.messages,
         [
             r#"StartPingCheck {"flags":{"value":80,"names":["ACK","RELIABLE"]},"sequence":7,"PingID":{"PingID":5,"OldestUnacked":9},"acks":[3,4]}"#
         ]
@@ -100,46 +100,46 @@ fn header_then_blocks_then_acknowledgements() {
 
 #[test]
 fn zero_coding_is_undone_in_place() {
-    let heard = hear_hex("80 00000007 00 01 05 09 0003");
-    assert!(heard.messages[0].contains(r#""PingID":{"PingID":5,"OldestUnacked":9}}"#), "{:?}", heard.messages);
+    let emitted = emitted_by_hex("80 00000007 00 01 05 09 0003");
+    assert!(emitted.messages[0].contains(r#""PingID":{"PingID":5,"OldestUnacked":9}}"#), "{:?}", emitted.messages);
 }
 
 #[test]
 fn an_extra_header_is_taken_behind_the_number() {
-    let heard = hear_hex("00 00000007 04 01 deadbeef 05 09000000");
+    let emitted = emitted_by_hex("00 00000007 04 01 deadbeef 05 09000000");
     assert!(
-        heard.messages[0].contains(r#""sequence":7,"extra":"deadbeef","PingID":{"PingID":5,"#),
+        emitted.messages[0].contains(r#""sequence":7,"extra":"deadbeef","PingID":{"PingID":5,"#),
         "{:?}",
-        heard.messages
+        emitted.messages
     );
-    assert!(heard.messages[0].contains("an extra header of 4 bytes"));
+    assert!(emitted.messages[0].contains("an extra header of 4 bytes"));
 }
 
 #[test]
 fn excess_bytes_are_shown_and_missing_blocks_said() {
-    let excess = hear_hex(&format!("{PING} aabb"));
+    let excess = emitted_by_hex(&format!("{PING} aabb"));
     assert!(excess.messages[0].contains(r#""undecoded":"aabb"}"#), "{:?}", excess.messages);
-    let missing = hear_hex("00 00000007 00 01");
+    let missing = emitted_by_hex("00 00000007 00 01");
     assert!(missing.messages[0].contains("ends before `PingID`"), "{:?}", missing.messages);
-    let empty = hear_hex("00 00000007 00 fffffffb");
+    let empty = emitted_by_hex("00 00000007 00 fffffffb");
     assert!(empty.messages[0].contains(r#""Packets":[]}"#), "{:?}", empty.messages);
 }
 
 #[test]
 fn a_socks_header_is_told_from_a_sequence_number() {
-    let behind = hear_hex(&format!("00000001 7f000001 2328 {PING}"));
+    let behind = emitted_by_hex(&format!("00000001 7f000001 2328 {PING}"));
     let socks =
         r#"StartPingCheck {"socks":{"reserved":0,"fragment":0,"address_type":1,"address":"127.0.0.1","port":9000},"#;
     assert!(behind.messages[0].starts_with(socks), "{:?}", behind.messages);
-    let plain = hear_hex("00 00000105 00 01 05 09000000");
+    let plain = emitted_by_hex("00 00000105 00 01 05 09000000");
     assert!(plain.messages[0].contains(r#""sequence":261,"#), "{:?}", plain.messages);
 }
 
 #[test]
 fn what_is_no_message_is_an_event() {
-    assert_eq!(hear_hex("40").events, ["too short for a header and a message number"]);
-    assert_eq!(hear_hex("00 00000007 00 ffff00").events, ["ends inside the message number"]);
-    assert_eq!(hear_hex("00 00000007 00 fe 00").events, ["no message has the number 254 (0xfe)"]);
+    assert_eq!(emitted_by_hex("40").events, ["too short for a header and a message number"]);
+    assert_eq!(emitted_by_hex("00 00000007 00 ffff00").events, ["ends inside the message number"]);
+    assert_eq!(emitted_by_hex("00 00000007 00 fe 00").events, ["no message has the number 254 (0xfe)"]);
 }
 
 #[test]
@@ -148,14 +148,14 @@ fn a_circuit_opens_closes_and_opens_again() {
         parse_hex("40 00000001 00 ffff0003 01000000 00112233445566778899aabbccddeeff 00000000000000000000000000000000");
     let close = parse_hex("00 00000002 00 fffffffd");
     let (open, close) = (open.unwrap(), close.unwrap());
-    let heard = hear(&[
+    let emitted = emitted_by(&[
         (Side::Client, open.clone()),
         (Side::Client, close.clone()),
         (Side::Client, close),
         (Side::Client, open),
     ]);
     let opens = "circuit 1 of session 00112233… opens";
-    assert_eq!(heard.events, [opens, "the circuit closes: CloseCircuit", opens]);
+    assert_eq!(emitted.events, [opens, "the circuit closes: CloseCircuit", opens]);
 }
 
 /// Datagrams with every form of structure in them: an avatar's update, a chat, a terse update.
@@ -180,12 +180,12 @@ fn samples() -> Vec<Vec<u8>> {
 fn datagrams_cut_at_every_byte_and_changed_at_every_bit_are_tiled_all_the_same() {
     for sample in samples() {
         for end in 0..sample.len() {
-            hear(&[(Side::Client, sample[..end].to_vec())]);
+            emitted_by(&[(Side::Client, sample[..end].to_vec())]);
         }
         for bit in 0..sample.len() * 8 {
             let mut changed = sample.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            hear(&[(Side::Server, changed)]);
+            emitted_by(&[(Side::Server, changed)]);
         }
     }
 }

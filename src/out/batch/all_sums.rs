@@ -51,7 +51,7 @@ pub(super) struct MessageToCount {
 #[derive(Clone, Copy)]
 pub struct Counting<'l> {
     /// The sums of all batches.
-    pub ledger: &'l Ledger,
+    pub all_sums: &'l AllSums,
     /// The batch's number, from 0.
     pub number: u64,
 }
@@ -59,12 +59,12 @@ pub struct Counting<'l> {
 impl Counting<'_> {
     /// The sums of a stream in all batches before this one. Waits until these are complete.
     fn before(&self, stream: StreamNumber) -> StreamSums {
-        self.ledger.before(self.number, stream)
+        self.all_sums.before(self.number, stream)
     }
 
     /// The batch is complete.
     pub(super) fn put(&self, sums: BatchSums) {
-        self.ledger.put(self.number, sums);
+        self.all_sums.put(self.number, sums);
     }
 }
 
@@ -107,7 +107,7 @@ impl BatchSums {
     /// What is known of the note that a stream's messages have once.
     fn once(&mut self, stream: StreamNumber, counting: Counting<'_>) -> &mut SaidOnce {
         let once = &mut self.streams.of(stream).once;
-        if !once.is_said() && counting.ledger.said_before(counting.number, stream) {
+        if !once.is_said() && counting.all_sums.said_before(counting.number, stream) {
             once.set_said();
         }
         once
@@ -147,13 +147,13 @@ pub struct MessageTotals {
 
 /// The sums of all batches so far.
 #[derive(Default)]
-pub struct Ledger {
-    state: Mutex<LedgerState>,
+pub struct AllSums {
+    state: Mutex<AllSumsState>,
     moved: Condvar,
 }
 
 #[derive(Default)]
-struct LedgerState {
+struct AllSumsState {
     /// All batches before this one are added.
     next: u64,
     /// Batches that were ready before one that comes before them.
@@ -166,7 +166,7 @@ struct LedgerState {
     over: bool,
 }
 
-impl Ledger {
+impl AllSums {
     /// The sums over all streams. Call it when all batches are written.
     pub fn totals(&self) -> MessageTotals {
         self.lock().totals
@@ -205,7 +205,7 @@ impl Ledger {
 
     /// Whether a batch before `number` has the note that a stream's messages have once. Waits for these batches only until one has it.
     fn said_before(&self, number: u64, id: StreamNumber) -> bool {
-        let is_said = |state: &LedgerState| {
+        let is_said = |state: &AllSumsState| {
             let of_another = state.ends.range((id, 0)..(id, number)).next().is_some();
             !of_another && state.stream(id).once.is_said()
         };
@@ -213,7 +213,7 @@ impl Ledger {
     }
 
     /// Waits until all batches before `number` are complete, or until what is complete suffices.
-    fn wait(&self, number: u64, suffices: impl Fn(&LedgerState) -> bool) -> MutexGuard<'_, LedgerState> {
+    fn wait(&self, number: u64, suffices: impl Fn(&AllSumsState) -> bool) -> MutexGuard<'_, AllSumsState> {
         let mut state = self.lock();
         while state.next < number && !state.over && !suffices(&state) {
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -221,12 +221,12 @@ impl Ledger {
         state
     }
 
-    fn lock(&self) -> MutexGuard<'_, LedgerState> {
+    fn lock(&self) -> MutexGuard<'_, AllSumsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl LedgerState {
+impl AllSumsState {
     /// The sums of a stream.
     fn stream(&self, id: StreamNumber) -> StreamSums {
         self.streams.get(&id).copied().unwrap_or_default()

@@ -1,10 +1,10 @@
-//! Everything that is lent to a session for one call.
+//! What a session works with during one call.
 
 use super::{Emit, MessageBytes, Options, OutlinedMessage, Preparations, Settings};
 use crate::table::{Evaluator, Outcome, ServiceId, Tables, WholeMessage};
 use crate::tree::{Deferring, Outline, Tree};
 
-/// The tools of a session, lent for one call.
+/// What a session works with during one call. The pipeline makes it anew for each.
 pub struct Context<'a> {
     /// The protocol's tables.
     pub tables: &'a Tables,
