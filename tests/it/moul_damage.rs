@@ -9,16 +9,16 @@ use moulsniff::table::{Evaluator, Outcome, Tables, parse_hex};
 use moulsniff::tree::{Buffer, Kind, Node, Sym, Tree};
 use serde_json::Value;
 
-struct Bench {
+struct Fixture {
     tables: Tables,
     evaluator: Evaluator,
     tree: Tree,
 }
 
-impl Bench {
+impl Fixture {
     fn new() -> Self {
         let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap_or_else(|e| panic!("{e}"));
-        Bench { tables, evaluator: Evaluator::default(), tree: Tree::new() }
+        Fixture { tables, evaluator: Evaluator::default(), tree: Tree::new() }
     }
 
     /// Reads the message that begins the bytes; its length.
@@ -87,17 +87,17 @@ fn instances() -> Vec<(String, String, Vec<u8>)> {
 
 #[test]
 fn a_cut_buffer_ends_where_its_message_says() {
-    let mut bench = Bench::new();
+    let mut fixture = Fixture::new();
     let mut cuts = 0;
     for (kind, class, content) in instances() {
         // Long ones at fewer places.
         for cut in (0..content.len()).step_by(content.len() / 200 + 1) {
             let (service, sender, message) = wrapped(&kind, &content[..cut], &class).unwrap();
             let stream = [message.clone(), ping(service, sender)].concat();
-            let length = bench.message(service, sender, &stream);
+            let length = fixture.message(service, sender, &stream);
             assert_eq!(length, message.len(), "{class} cut at {cut}");
-            assert!(bench.tiled(length), "{class} cut at {cut}: {:?}", bench.leaves());
-            assert_eq!(bench.message(service, sender, &stream[length..]), stream.len() - length);
+            assert!(fixture.tiled(length), "{class} cut at {cut}: {:?}", fixture.leaves());
+            assert_eq!(fixture.message(service, sender, &stream[length..]), stream.len() - length);
             cuts += 1;
         }
     }
@@ -106,16 +106,16 @@ fn a_cut_buffer_ends_where_its_message_says() {
 
 #[test]
 fn what_stands_before_a_cut_is_read_as_before() {
-    let mut bench = Bench::new();
-    let ty = bench.tables.type_named("plCreatable").unwrap();
+    let mut fixture = Fixture::new();
+    let ty = fixture.tables.type_named("plCreatable").unwrap();
     let (mut kept, mut lost) = (0u64, Vec::new());
     for (_, class, content) in instances().into_iter().filter(|i| i.0 != "vaultnode" && i.0 != "gamemgr") {
-        bench.evaluator.value(&bench.tables, ty, Sym::ELEMENT, &content, 0, &mut bench.tree);
-        let whole = bench.leaves();
+        fixture.evaluator.value(&fixture.tables, ty, Sym::ELEMENT, &content, 0, &mut fixture.tree);
+        let whole = fixture.leaves();
         for cut in (0..content.len()).step_by(content.len() / 60 + 1) {
-            bench.evaluator.value(&bench.tables, ty, Sym::ELEMENT, &content[..cut], 0, &mut bench.tree);
-            assert!(bench.tiled(cut), "{class} cut at {cut}");
-            let found: std::collections::HashSet<_> = bench.leaves().into_iter().map(|l| (l.0, l.1, l.2)).collect();
+            fixture.evaluator.value(&fixture.tables, ty, Sym::ELEMENT, &content[..cut], 0, &mut fixture.tree);
+            assert!(fixture.tiled(cut), "{class} cut at {cut}");
+            let found: std::collections::HashSet<_> = fixture.leaves().into_iter().map(|l| (l.0, l.1, l.2)).collect();
             let end = cut as u32 * 8;
             // A text that is cut off is undecoded together with its count, and where it has a terminator or padding with these.
             let gone = |i: usize| {
@@ -141,7 +141,7 @@ fn what_stands_before_a_cut_is_read_as_before() {
 
 #[test]
 fn a_changed_byte_costs_nothing_behind_its_buffer() {
-    let mut bench = Bench::new();
+    let mut fixture = Fixture::new();
     let mut random = common::random();
     let mut next = |below: usize| random() % below;
     for (kind, class, content) in instances().into_iter().filter(|i| !i.2.is_empty()) {
@@ -153,10 +153,10 @@ fn a_changed_byte_costs_nothing_behind_its_buffer() {
             }
             let (service, sender, message) = wrapped(&kind, &changed, &class).unwrap();
             let stream = [message.clone(), ping(service, sender)].concat();
-            let length = bench.message(service, sender, &stream);
+            let length = fixture.message(service, sender, &stream);
             assert_eq!(length, message.len(), "{class}");
-            assert!(bench.tiled(length), "{class}: {:?}", bench.leaves());
-            assert_eq!(bench.message(service, sender, &stream[length..]), stream.len() - length);
+            assert!(fixture.tiled(length), "{class}: {:?}", fixture.leaves());
+            assert_eq!(fixture.message(service, sender, &stream[length..]), stream.len() - length);
         }
     }
 }

@@ -16,7 +16,7 @@ const SESSIONS: [(&str, &[&str]); 3] =
     [DIRTSAND, MOSS, ("captures/moul/synthetic_all.pcap.gz", &["keys/dirtsand.ini"])];
 
 /// What a message is read with, twice.
-struct Bench {
+struct Fixture {
     tables: Tables,
     evaluator: Evaluator,
     tree: Tree,
@@ -36,8 +36,8 @@ struct Bench {
     read_on: usize,
 }
 
-impl Bench {
-    fn new() -> Bench {
+impl Fixture {
+    fn new() -> Fixture {
         let moul = PROTOCOLS.iter().find(|protocol| protocol.name() == "moul").unwrap();
         // Skip programs are used at once.
         let mut evaluator = Evaluator::default();
@@ -46,7 +46,7 @@ impl Bench {
             (Tree::default(), Outline::default(), Evaluator::default(), Tree::default());
         let tables = load_tables(*moul, &[]).unwrap();
         let (rest, whole, regions, made, changed, deferred, read_on) = (Outline::default(), 0, 0, 0, 0, 0, 0);
-        Bench {
+        Fixture {
             tables,
             evaluator,
             tree,
@@ -65,7 +65,7 @@ impl Bench {
 
     /// Reads a message into a tree and into an outline; whether the outline has all there is to know.
     fn read(&mut self, (service, sender): (ServiceId, usize), bytes: &[u8]) -> bool {
-        let Bench { tables, evaluator, tree, outline, made: kept, .. } = self;
+        let Fixture { tables, evaluator, tree, outline, made: kept, .. } = self;
         let said = evaluator.message(tables, service, sender, bytes, outline);
         if !outline.is_whole() {
             return false;
@@ -92,7 +92,7 @@ impl Bench {
 
     /// Reads a message as far as it has to be read at once. Whoever reads it later, and knows no earlier message, says the same of it.
     fn defer(&mut self, (service, sender): (ServiceId, usize), bytes: &[u8]) {
-        let Bench { tables, evaluator, tree, outline, later, later_tree, rest, .. } = self;
+        let Fixture { tables, evaluator, tree, outline, later, later_tree, rest, .. } = self;
         outline.set_deferring(Deferring::Only);
         let said = evaluator.deferred(tables, service, sender, bytes, outline);
         let (part, context) = (outline.deferred(), outline.context().cloned());
@@ -152,19 +152,19 @@ fn all_facts(outline: &Outline) -> String {
 
 #[test]
 fn an_outline_and_a_tree_agree() {
-    let mut bench = Bench::new();
+    let mut fixture = Fixture::new();
     let mut random = common::random();
     let mut seen = HashSet::new();
     for session in SESSIONS {
         for sent in material::messages(session) {
-            let Some(service) = bench.tables.service_named(&sent.service) else { continue };
+            let Some(service) = fixture.tables.service_named(&sent.service) else { continue };
             let asked = (service, sent.from.index());
             if !sent.bytes.is_empty() && sent.bytes.len() <= 4096 && seen.insert((asked.1, sent.bytes.clone())) {
-                bench.read_changed(asked, &sent.bytes, &mut random);
+                fixture.read_changed(asked, &sent.bytes, &mut random);
             }
         }
     }
-    let Bench { whole, changed, regions, made, deferred, read_on, .. } = bench;
+    let Fixture { whole, changed, regions, made, deferred, read_on, .. } = fixture;
     // Else nothing was compared.
     assert!(
         whole > 300 && changed > 5000 && regions > 10 && made > 100,
@@ -177,9 +177,9 @@ fn an_outline_and_a_tree_agree() {
 /// Every class in the forms of several programs, some of which only a dialect fits.
 #[test]
 fn they_agree_about_every_class_of_message() {
-    let mut bench = Bench::new();
+    let mut fixture = Fixture::new();
     let mut random = common::random();
-    let asked = (bench.tables.service_named("game").unwrap(), 1);
+    let asked = (fixture.tables.service_named("game").unwrap(), 1);
     for file in ["captures/moul/plasma_typical.jsonl.gz", "captures/moul/plasma_written.jsonl.gz"] {
         for line in unpacked(file).lines() {
             let instance: Value = serde_json::from_str(line).unwrap();
@@ -189,10 +189,10 @@ fn they_agree_about_every_class_of_message() {
             let inner = parse_hex(instance["hex"].as_str().unwrap()).unwrap();
             let class = u32::from(u16::from_le_bytes([inner[0], inner[1]]));
             let head = [&2_u16.to_le_bytes()[..], &class.to_le_bytes(), &(inner.len() as u32).to_le_bytes()].concat();
-            bench.read_changed(asked, &[head, inner].concat(), &mut random);
+            fixture.read_changed(asked, &[head, inner].concat(), &mut random);
         }
     }
-    let Bench { whole, changed, deferred, read_on, .. } = bench;
+    let Fixture { whole, changed, deferred, read_on, .. } = fixture;
     assert!(whole > 300 && changed > 5000, "{whole} {changed}");
     assert!(deferred > 5000 && read_on > 5000, "{deferred} {read_on}");
 }
