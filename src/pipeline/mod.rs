@@ -17,7 +17,7 @@ mod waiting;
 
 use std::sync::Arc;
 
-use crate::capture::Frame;
+use crate::capture::{Frame, Moment};
 use crate::flow::{Flow, FlowLimits, FlowStats};
 #[cfg(feature = "cli")]
 use crate::out::MessageTotals;
@@ -175,7 +175,12 @@ impl Pipeline {
 
     /// The numbers so far.
     pub fn summary(&self) -> Summary {
-        Summary { flow: self.flow.stats(), ..self.table.shared.summary }
+        let mut flow = self.flow.stats();
+        if let Some(pseudonyms) = &self.table.shared.setup.pseudonyms {
+            let moved = |time| pseudonyms.moment(Moment { time, ..Moment::default() }).time;
+            flow.times = flow.times.map(|(first, last)| (moved(first), moved(last)));
+        }
+        Summary { flow, ..self.table.shared.summary }
     }
 
     /// What it works with.

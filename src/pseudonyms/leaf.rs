@@ -37,8 +37,8 @@ pub(super) struct HiddenLeaf<'a> {
     pub(super) shift: i64,
     pub(super) node: &'a mut Node,
     pub(super) def: Option<&'a TypeDef>,
-    /// It is a time in seconds.
-    pub(super) is_time: bool,
+    /// For a time since 1970: how many of its units are a second.
+    pub(super) second: Option<u64>,
     /// The buffer that the node counts in.
     pub(super) buffer: &'a mut Vec<u8>,
     /// The tree's own texts.
@@ -67,9 +67,12 @@ impl HiddenLeaf<'_> {
         };
         match hide {
             Hide::Nothing => {}
-            Hide::Person(Person::Text) | Hide::Opaque | Hide::Unmarked => self.replace_text(kind, &filler),
+            // A pseudonym would keep the signs of a password, and where its digits and capitals are.
+            Hide::Person(Person::Text) | Hide::Secret | Hide::Opaque | Hide::Unmarked => {
+                self.replace_text(kind, &filler)
+            }
             Hide::Person(Person::Address) => self.replace_text(kind, &address),
-            Hide::Person(_) | Hide::Secret => self.replace_text(kind, &name),
+            Hide::Person(_) => self.replace_text(kind, &name),
         }
     }
 
@@ -107,9 +110,10 @@ impl HiddenLeaf<'_> {
     }
 
     fn hide_number(&mut self, hide: Hide) {
-        let time = self.is_time && self.shift != 0;
+        if let (Hide::Nothing, Some(second), true) = (hide, self.second, self.shift != 0) {
+            return self.shift_time(second);
+        }
         let new = match hide {
-            Hide::Nothing if time => return self.shift_time(),
             Hide::Nothing | Hide::Unmarked if !self.is_known(hide) => return,
             Hide::Person(Person::Address) => self.address_number(),
             _ => self.values.number(self.unsigned()),
@@ -203,18 +207,37 @@ impl HiddenLeaf<'_> {
         let (start, end) = (self.node.start as usize / 8, (self.node.start + self.node.bits) as usize / 8);
         let Some(text) = self.buffer.get_mut(start..end) else { return };
         self.values.decimal(text);
+        // A separator that belongs to the value may stand behind it.
         let text = String::from_utf8_lossy(text);
-        let value = text.trim().parse::<i64>().map(|value| value as u64).or_else(|_| text.trim().parse::<u64>());
+        let text = text.trim_matches(|c: char| c != '-' && !c.is_ascii_digit());
+        let value = text.parse::<i64>().map(|value| value as u64).or_else(|_| text.parse::<u64>());
         self.node.value = value.unwrap_or(0);
     }
 
-    /// Moves a time that the table shows as one.
-    fn shift_time(&mut self) {
+    /// Moves a time that the table shows as one. What is shorter is a length of time.
+    fn shift_time(&mut self, second: u64) {
         let value = self.unsigned();
-        let wide = self.number_size().is_some_and(|size| size >= 4);
-        if wide && (FIRST_TIME..mask(4)).contains(&value) {
-            self.write_number(value.saturating_add_signed(self.shift));
+        if !(FIRST_TIME..mask(4)).contains(&(value / second)) {
+            return;
         }
+        let new = value.saturating_add_signed(self.shift.saturating_mul(second as i64));
+        match self.def.map(|def| &def.read) {
+            Some(ReadAs::Value(_)) => self.write_decimal(new),
+            Some(ReadAs::Int { size: 4.., .. }) => self.write_number(new),
+            _ => {}
+        }
+    }
+
+    /// Writes a number into the digits of decimal text; where they are not as many, they become others.
+    fn write_decimal(&mut self, new: u64) {
+        let (start, end) = (self.node.start as usize / 8, (self.node.start + self.node.bits) as usize / 8);
+        let Some(place) = self.buffer.get_mut(start..end) else { return };
+        let text = new.to_string();
+        if place.iter().filter(|byte| byte.is_ascii_digit()).count() != text.len() {
+            return self.hide_decimal();
+        }
+        place.iter_mut().filter(|byte| byte.is_ascii_digit()).zip(text.bytes()).for_each(|(to, from)| *to = from);
+        self.node.value = new;
     }
 
     fn hide_uuid(&mut self, hide: Hide) {

@@ -86,8 +86,13 @@ impl Pseudonyms {
         let Some(buffer) = buffer else { return };
         let def = tables.type_def(node.ty);
         let shown = def.and_then(|def| def.shown).map(|shown| tables.name(shown));
-        let is_time = shown == Some("unix_time");
-        HiddenLeaf { values, known, shift: *shift, node, def, is_time, buffer, text }.hide(hide);
+        let second = match shown {
+            Some("unix_time") => Some(1),
+            Some("milliseconds") => Some(1000),
+            Some("microseconds") => Some(1_000_000),
+            _ => None,
+        };
+        HiddenLeaf { values, known, shift: *shift, node, def, second, buffer, text }.hide(hide);
     }
 
     /// Writes the content of regions back into the bytes it came from, inner ones first.

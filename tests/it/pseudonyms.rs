@@ -336,6 +336,30 @@ fn times_move_only_where_that_is_asked_for() {
 }
 
 #[test]
+fn no_output_tells_a_time_that_was_moved() {
+    let to = folder("pseudonyms-moved");
+    let key = key(&to);
+    // Frames, a number in decimal digits (`send_time`), a text (`loginout_time`), and microseconds (`UsecSinceStart`) of November 20, 2026.
+    for (capture, time) in [
+        ("captures/intermud3/i3_coffeemud.pcapng", "1795167000"),
+        ("captures/intermud3/i3_coffeemud.pcapng", "Fri Nov 20"),
+        ("captures/secondlife/opensim.pcapng.gz", "17951688"),
+    ] {
+        for command in ["stats", "sessions"] {
+            let told = |more: &[&str]| {
+                let told = run(&[&[command, capture, "--json", "--quiet"], more].concat());
+                String::from_utf8(told.stdout).unwrap()
+            };
+            assert!(told(&[]).contains("2026-11-20T09:"), "{command} {capture}");
+            assert!(!told(&["--pseudonyms", &key, "--shift-time"]).contains("2026-11-20T"), "{command} {capture}");
+        }
+        let shown =
+            |more: &[&str]| messages(capture, more).iter().filter(|m| m["fields"].to_string().contains(time)).count();
+        assert!(shown(&[]) > 0 && shown(&["--pseudonyms", &key, "--shift-time"]) == 0, "{capture}");
+    }
+}
+
+#[test]
 fn redacted_packets_hold_no_secret() {
     let to = folder("pseudonyms-redacted");
     let capture = "captures/moul/full_dirtsand.pcapng";
@@ -349,4 +373,56 @@ fn redacted_packets_hold_no_secret() {
     assert_eq!(of(&plain, "acct_name"), of(&redacted, "acct_name"));
     let (before, after) = (of(&plain, "challenge_hash"), of(&redacted, "challenge_hash"));
     assert!(!before.is_empty() && before.iter().zip(&after).all(|(before, after)| before != after));
+}
+
+#[test]
+fn marks_hold_for_values_of_another_kind_and_nothing_of_a_password_stays() {
+    let to = folder("pseudonyms-kinds");
+    let [client, server] = [crate::made::end(1, 40_000), crate::made::end(2, 8080)];
+    let mut made = crate::made::Made::new();
+    made.open(client, server);
+    let mut sent = 1;
+    for packet in [
+        r#"({"finger-reply",5,"MudA",0,"MudB","alice","Alice","t",0,0,0,42,0,"level-wizard","plan-of-hers",})"#,
+        r#"({"tell",5,"MudA","alice","MudB","bob","Alice",({"told-in-array",}),})"#,
+        r#"({"tell",5,"MudA","alice","MudB",({"list-of-names",}),"Alice",271828,})"#,
+        r#"({"ping-reply",5,"MudA",0,"MudB",0,"P@$$-w0rd!",})"#,
+    ] {
+        let bytes = [&(packet.len() as u32 + 1).to_be_bytes(), packet.as_bytes(), b"\0"].concat();
+        made.tcp((client, server), (sent, 1, crate::made::ACK), &bytes);
+        sent += bytes.len() as u32;
+    }
+    let capture = to.join("kinds.pcap");
+    fs::write(&capture, &made.bytes).unwrap();
+    let capture = capture.to_str().unwrap();
+    let parts = ["wizard", "plan-of", "told-in", "list-of", "271828", "P@$$", "-w0rd", "rd!"];
+    let plain = fs::read(export(capture, &to, &[])).unwrap();
+    assert!(parts.iter().all(|part| holds(&plain, part.as_bytes())), "it is in clear without the option");
+    let hidden = export(capture, &to, &["--pseudonyms", &key(&to)]);
+    let shown = messages(hidden.to_str().unwrap(), &[]);
+    let number = shown[2]["fields"]["message"].as_u64();
+    assert!(shown.len() == 4 && number.is_some_and(|number| number > 0), "{shown:#?}");
+    let hidden = [fs::read(&hidden).unwrap(), shown.iter().map(Value::to_string).collect::<String>().into_bytes()];
+    for part in parts {
+        assert!(hidden.iter().all(|bytes| !holds(bytes, part.as_bytes())), "{part} in {shown:#?}");
+    }
+    let redacted = fs::read(export(capture, &to, &["--redact"])).unwrap();
+    assert!(["P@$$", "-w0rd", "rd!"].iter().all(|part| !holds(&redacted, part.as_bytes())), "it is a secret");
+}
+
+#[test]
+fn bytes_that_may_be_anything_are_filler() {
+    let to = folder("pseudonyms-blobs");
+    let hidden = export("captures/moul/full_dirtsand.pcapng", &to, &["--pseudonyms", &key(&to)]);
+    let shown = messages(hidden.to_str().unwrap(), &["-Y", "*.blob_1 or *.body"]);
+    let bytes = |message: &Value| {
+        let fields = &message["fields"];
+        [&fields["node_buffer"]["blob_1"], &fields["buffer"]["body"]]
+            .iter()
+            .find_map(|hex| hex.as_str().map(str::to_string))
+    };
+    assert_eq!(shown.len(), 3);
+    for hex in shown.iter().filter_map(bytes) {
+        assert!(hex.len() > 6 && hex.as_bytes().chunks(2).all(|byte| byte == b"78" || byte == b"00"), "{hex}");
+    }
 }

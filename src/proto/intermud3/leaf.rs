@@ -157,6 +157,7 @@ impl PacketRun<'_> {
         let marks = self.marks(ty);
         let fits = ty == self.types.any || self.check_number(ty, found.form, bytes, value, kind);
         let named = self.tables.symbols(ty).is_some();
+        let own = if integer && value != 0 { self.marked_or(ty, own) } else { own };
         let ty = if ty == self.types.any || !fits || named && !integer { own } else { ty };
         let mut leaf = node(name, ty, kind, self.claimed, found.end);
         leaf.value = value;
@@ -370,10 +371,17 @@ impl PacketRun<'_> {
             Some(ReadAs::Value(ValueRead::Text)) => ty,
             Some(read) => {
                 self.expect(Some(read), "a text");
-                self.types.text
+                self.marked_or(ty, self.types.text)
             }
             None => self.types.text,
         }
+    }
+
+    /// The type of a value of which tables expect another kind: theirs if they mark the value as personal data or as volatile, which holds for any kind; else
+    /// the plain type of its own kind.
+    pub(super) fn marked_or(&self, ty: TypeRef, plain: TypeRef) -> TypeRef {
+        let facts = self.tables.type_def(ty).and_then(|def| def.facts.as_deref());
+        if facts.is_some_and(|facts| facts.person.is_some() || facts.volatile) { ty } else { plain }
     }
 
     /// Whether the value is in no container, for errors.

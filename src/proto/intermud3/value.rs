@@ -392,7 +392,7 @@ impl PacketRun<'_> {
             }
             (Sort::Array, read) => {
                 self.expect(read, "an array");
-                (Inside::Any, Kind::List, self.types.array)
+                (Inside::Any, Kind::List, self.marked_or(ty, self.types.array))
             }
             (Sort::Mapping, Some(ReadAs::Value(ValueRead::Mapping { of, keys, .. }))) => {
                 let inside = Inside::Keys { of: *of, keys: *keys };
@@ -401,7 +401,7 @@ impl PacketRun<'_> {
             (Sort::Mapping, read) => {
                 self.expect(read, "a mapping");
                 let inside = Inside::Keys { of: None, keys: None };
-                (inside, mapping_kind, self.types.mapping)
+                (inside, mapping_kind, self.marked_or(ty, self.types.mapping))
             }
             _ => (Inside::Any, Kind::List, self.types.array),
         }
