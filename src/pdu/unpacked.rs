@@ -5,7 +5,7 @@ use super::packed::{
 };
 use crate::leb128::{Leb128Reader, unzigzag};
 use crate::session::{Reply, Side, Transport};
-use crate::table::Tables;
+use crate::table::{OTHER_FORM, Tables};
 use crate::tree::{Buffer, Kind, Node, Problem, ProblemText, RecordLink, Sym, TreeParts, TypeRef, mark};
 
 /// Most nodes of one tree: what an evaluator makes at most, with room for what holds them.
@@ -87,7 +87,7 @@ impl<'a> Unpacked<'a> {
         let mut parts = TreeParts::default();
         self.nodes(&names, tables, &mut parts)?;
         self.made(&mut parts)?;
-        self.problems(&mut parts)?;
+        self.problems(tables, &mut parts)?;
         self.links(&mut parts)?;
         check(&parts, captured).then_some(parts)
     }
@@ -164,11 +164,11 @@ impl<'a> Unpacked<'a> {
         Some(())
     }
 
-    fn problems(&mut self, parts: &mut TreeParts) -> Option<()> {
+    fn problems(&mut self, tables: &Tables, parts: &mut TreeParts) -> Option<()> {
         for _ in 0..self.count(4)? {
             let severity = *SEVERITIES.get(usize::from(self.rest.byte()?))?;
             let node = self.rest.number32()?;
-            let text = ProblemText::Owned(own(self.rest.text()?, parts)?);
+            let (text, a) = problem_text(self.rest.text()?, tables, parts)?;
             let bytes = match self.rest.number()? {
                 0 => None,
                 _ => {
@@ -176,7 +176,7 @@ impl<'a> Unpacked<'a> {
                     Some((buffer, self.rest.number32()?, self.rest.number32()?))
                 }
             };
-            parts.problems.push(Problem { severity, node, text, a: 0, b: 0, bytes });
+            parts.problems.push(Problem { severity, node, text, a, b: 0, bytes });
         }
         Some(())
     }
@@ -189,6 +189,17 @@ impl<'a> Unpacked<'a> {
         }
         Some(())
     }
+}
+
+/// A problem's text, and the number in it. What says in which form something was read is known by the tables' own text, or the program's.
+fn problem_text(text: &str, tables: &Tables, parts: &mut TreeParts) -> Option<(ProblemText, i64)> {
+    let (before, behind) = OTHER_FORM.split_once("{a}")?;
+    let number = text.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind)?.parse().ok());
+    Some(match (number, tables.dialect_note(text)) {
+        (Some(number), _) => (ProblemText::Fixed(OTHER_FORM), number),
+        (None, Some(dialect)) => (ProblemText::Table(dialect), 0),
+        (None, None) => (ProblemText::Owned(own(text, parts)?), 0),
+    })
 }
 
 /// A name's number in the tables, or in the tree where it came from the traffic.

@@ -270,6 +270,11 @@ impl Tables {
         self.program.dialects.contains(&text)
     }
 
+    /// The note of a dialect with this text.
+    pub(crate) fn dialect_note(&self, text: &str) -> Option<Sym> {
+        self.program.dialects.iter().copied().find(|note| self.name(*note) == text)
+    }
+
     pub(crate) fn count_name(&self) -> Sym {
         self.program.builtins.count
     }

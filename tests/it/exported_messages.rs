@@ -129,6 +129,19 @@ fn other_tables_decode_the_bytes_anew() {
     assert_eq!(with.len(), 154);
 }
 
+#[test]
+fn a_capture_and_its_exported_messages_do_not_differ() {
+    let to = folder("exported-forms");
+    // Parts of both are in forms that not every program writes.
+    for capture in ["captures/moul/moss_full.pcapng", "captures/moul/nagus.pcapng"] {
+        let exported = export(capture, &to, &[]);
+        let keys: Vec<&str> = KEYS.iter().flat_map(|key| ["--keys", key]).collect();
+        let told = run(&[&["diff", capture, exported.to_str().unwrap(), "--quiet"], &keys[..]].concat());
+        let told = (told.status.code(), String::from_utf8(told.stdout).unwrap());
+        assert!(told.0 == Some(0) && told.1.contains("messages the same, no differences"), "{told:?}");
+    }
+}
+
 /// A file of exported messages after something was done to each packet.
 fn changed(exported: &Path, to: &Path, mut change: impl FnMut(&mut Vec<u8>)) {
     let mut capture = Capture::open(exported).unwrap();
