@@ -73,11 +73,17 @@ fn visit(made: &mut Made, client: End, name: &str) {
 
 /// Writes captures, and tells what a command prints for them.
 fn json(name: &str, captures: &[&Made], more: &[&str]) -> Vec<Value> {
+    let printed = printed(name, captures, &[more, &["--json"]].concat());
+    printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The same as text.
+fn printed(name: &str, captures: &[&Made], more: &[&str]) -> String {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("session-ends-{name}"));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("club.table"), TABLE).unwrap();
     let mut program = program();
-    program.stdin(Stdio::null()).args(more).args(["--json", "--quiet", "--tables"]).arg(folder.join("club.table"));
+    program.stdin(Stdio::null()).args(more).args(["--quiet", "--tables"]).arg(folder.join("club.table"));
     for (number, made) in captures.iter().enumerate() {
         let path = folder.join(format!("{number}.pcap"));
         std::fs::write(&path, &made.bytes).unwrap();
@@ -86,7 +92,7 @@ fn json(name: &str, captures: &[&Made], more: &[&str]) -> Vec<Value> {
     let output = program.output().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    output.stdout.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap()).collect()
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// The streams of each session of a member.
@@ -133,6 +139,16 @@ fn a_clock_that_goes_back_by_more_than_ten_minutes_is_silence_too() {
     let told = |captures: &[&Made]| streams_of(&json("clock", captures, &["sessions"]), "ann");
     assert_eq!(told(&[&first, &second]), [[0], [1]]);
     assert_eq!(told(&[&second, &first]), [[0], [1]]);
+}
+
+#[test]
+fn a_session_says_that_the_clock_went_back() {
+    let (mut late, mut early) = (Made::new(), Made::new());
+    late.wait(60 * MINUTE);
+    Visit::of(&mut late, end(1, 5001), "ann").close(&mut early);
+    let told = printed("clock-back", &[&late, &early], &["sessions"]);
+    assert!(told.contains("Z, the clock went back by 3600.001 s\n"), "{told}");
+    assert!(told.contains("IAm, the clock went back by 3600.001 s before the end\n"), "{told}");
 }
 
 #[test]
