@@ -131,6 +131,12 @@ impl<T> Waiting<T> {
         self.requests.get(at)?.1.as_ref()
     }
 
+    /// The same, to change it.
+    pub fn get_mut(&mut self, record: u64) -> Option<&mut T> {
+        let at = self.requests.binary_search_by_key(&record, |(record, _)| *record).ok()?;
+        self.requests.get_mut(at)?.1.as_mut()
+    }
+
     /// Removes a request that was answered or never will be.
     pub fn take(&mut self, record: u64) -> Option<T> {
         let at = self.requests.binary_search_by_key(&record, |(record, _)| *record).ok()?;

@@ -45,14 +45,19 @@ pub enum StoryOutcome {
     Answered(i64),
     /// It was refused, by this name or number, after this many nanoseconds.
     Refused(String, i64),
-    /// It was never answered, within this many nanoseconds.
-    Unanswered(i64),
+    /// It was never answered, or only in part.
+    Unanswered {
+        /// How long it waited.
+        nanos: i64,
+        /// A part of its reply came.
+        part: bool,
+    },
 }
 
 impl StoryOutcome {
     /// Whether the step was refused, or never answered.
     fn is_trouble(&self) -> bool {
-        matches!(self, StoryOutcome::Refused(..) | StoryOutcome::Unanswered(_))
+        matches!(self, StoryOutcome::Refused(..) | StoryOutcome::Unanswered { .. })
     }
 }
 

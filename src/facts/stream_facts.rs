@@ -30,6 +30,8 @@ struct AskedRequest {
     id: MessageId,
     at: Moment,
     text: String,
+    /// A part of its reply came.
+    part: bool,
 }
 
 impl AskedRequest {
@@ -188,7 +190,7 @@ impl StreamFacts {
             identities = self.settle_claims(request, refusal.is_none());
         }
         if let Some(why) = &refusal {
-            self.refuse_unasked(seen, why, counted);
+            self.refuse_unasked(seen, def, why, counted);
         }
         if refusal.is_none() {
             let own = self.own(seen);
@@ -209,7 +211,7 @@ impl StreamFacts {
         }
         if asks {
             self.requests.sent += 1;
-            self.ask(record.number, AskedRequest { id, at: record.at, text }, room);
+            self.ask(record.number, AskedRequest { id, at: record.at, text, part: false }, room);
         }
         identities
     }
@@ -219,7 +221,7 @@ impl StreamFacts {
         let Outlined { message, id, tables, .. } = record.body;
         self.unread = false;
         if tables.message(id).is_some_and(|def| message.expects_reply(def)) {
-            self.ask(record.number, AskedRequest { id, at: record.at, text: String::new() }, room);
+            self.ask(record.number, AskedRequest { id, at: record.at, text: String::new(), part: false }, room);
         }
     }
 
@@ -254,8 +256,9 @@ impl StreamFacts {
     /// Notes that a message answers a request. Returns the request's record if this is its last reply.
     fn reply(&mut self, seen: &SeenMessage<'_, '_>, known: &MessageFacts<'_>) -> Option<u64> {
         let reply = seen.message.reply?;
-        let asked = self.waiting.get(reply.record)?;
+        let asked = self.waiting.get_mut(reply.record)?;
         if !is_last_reply(known.def, asked.id, known.refusal.is_some(), Some(seen.tree)) {
+            asked.part |= known.def.answers.contains(&asked.id);
             return None;
         }
         let asked = self.take_asked(reply.record)?;
@@ -287,12 +290,15 @@ impl StreamFacts {
 
     /// The server refuses a message that is not a request, or nothing in particular. If it refuses a request, that is
     /// `counted`.
-    fn refuse_unasked(&mut self, seen: &SeenMessage<'_, '_>, why: &str, counted: Option<u64>) {
+    fn refuse_unasked(&mut self, seen: &SeenMessage<'_, '_>, def: &MessageDef, why: &str, counted: Option<u64>) {
         if counted.is_some() || seen.record.from == Side::Client {
             return;
         }
         self.requests.refused += 1;
-        let (mut text, mut nanos) = ("unasked".to_string(), 0);
+        // The request of a reply may be among lost bytes.
+        let answers = seen.message.reply.is_none() && !def.answers.is_empty();
+        let unasked = if answers { "of no request captured before it" } else { "unasked" };
+        let (mut text, mut nanos) = (unasked.to_string(), 0);
         if let Some(reply) = seen.message.reply {
             self.story.outcome(reply.record, StoryOutcome::Refused(why.to_string(), reply.nanos));
             self.places.retain(|place| place.record != reply.record);
@@ -314,7 +320,7 @@ impl StreamFacts {
     pub(super) fn unanswered(&mut self, request: u64, message: &str, waited: i64) -> Vec<Identity> {
         if let Some(asked) = self.take_asked(request) {
             self.requests.unanswered += 1;
-            let outcome = StoryOutcome::Unanswered(waited);
+            let outcome = StoryOutcome::Unanswered { nanos: waited, part: asked.part };
             self.story.outcome(request, outcome.clone());
             let line = self.asked_line(request, message, asked, outcome);
             self.story.trouble(&line);

@@ -1,16 +1,20 @@
 //! Replies that were read before their requests, in bounded space.
 //!
-//! Behind lost bytes, the side that asked is read later than the side that answered. Such a reply is kept here until its request is read, so that the request is
-//! not called unanswered. This file knows no protocol.
+//! Behind lost bytes, the side that asked is read later than the side that answered. Some captures show the two directions in a wrong order: a reply a few frames
+//! before its request. Such a reply is kept here until its request is read, so that the request is not called unanswered. This file knows no protocol.
 
 use std::collections::VecDeque;
 
 use super::Side;
 use super::request::{Answer, Request, RequestKey};
+use crate::capture::Moment;
 use crate::table::MessageId;
 
 /// How many replies are remembered whose requests were not read yet.
 const EARLY: usize = 256;
+
+/// A reply is captured at most so many frames, and so many nanoseconds, before its request.
+const SWAPPED: (u64, i64) = (16, 10_000_000);
 
 /// The replies whose requests were not read yet: the latest [`EARLY`].
 #[derive(Debug, Default)]
@@ -28,12 +32,14 @@ struct EarlyReply {
     from: Side,
     answers: Vec<MessageId>,
     key: RequestKey,
-    frame: u64,
+    at: Moment,
+    /// No request that was read before it has its transaction, so its request may be in one of the next frames.
+    alone: bool,
 }
 
 impl EarlyReplies {
-    /// Remembers a reply whose request was not read yet.
-    pub(super) fn keep(&mut self, answer: &Answer<'_>) {
+    /// Remembers a reply whose request was not read yet. `alone`: nothing that was read before fits it.
+    pub(super) fn keep(&mut self, answer: &Answer<'_>, alone: bool) {
         if answer.partial || answer.answers.is_empty() {
             return;
         }
@@ -41,7 +47,8 @@ impl EarlyReplies {
         let mut answers = self.room();
         answers.clear();
         answers.extend_from_slice(answer.answers);
-        self.replies.push_back(EarlyReply { from, answers, key, frame: at.frame });
+        let alone = alone && !key.is_none();
+        self.replies.push_back(EarlyReply { from, answers, key, at, alone });
         let latest = from.of(&mut self.latest);
         *latest = at.frame.max(*latest);
     }
@@ -50,24 +57,26 @@ impl EarlyReplies {
     fn room(&mut self) -> Vec<MessageId> {
         let full = self.replies.len() >= EARLY;
         let asked_to = &mut self.asked_to;
-        let over = self.replies.front().is_some_and(|oldest| oldest.frame < *oldest.from.other().of(asked_to));
+        let mut passed =
+            |oldest: &EarlyReply| oldest.at.frame.saturating_add(SWAPPED.0) < *oldest.from.other().of(asked_to);
+        let over = self.replies.front().is_some_and(&mut passed);
         let oldest = if full || over { self.replies.pop_front() } else { None };
         oldest.map_or(Vec::new(), |oldest| oldest.answers)
     }
 
-    /// Whether a reply was read before its request, although its frame is later. Forgets that reply. `echoes`: this connection's replies repeat the values that
-    /// tables call `echoed`.
+    /// Whether a reply was read before its request, although its frame is later, or only a few frames earlier. Forgets that reply. `echoes`: this connection's
+    /// replies repeat the values that tables call `echoed`.
     pub(super) fn take(&mut self, request: &Request, echoes: bool) -> bool {
         let frame = request.at.frame;
         let asked_to = request.from.of(&mut self.asked_to);
         *asked_to = frame.max(*asked_to);
         // Mostly requests are read in order, behind all replies that came before them.
-        if *request.from.other().of(&mut self.latest) < frame {
+        if request.from.other().of(&mut self.latest).saturating_add(SWAPPED.0) < frame {
             return false;
         }
         let may = |reply: &EarlyReply| {
             reply.from != request.from
-                && reply.frame >= frame
+                && (reply.at.frame >= frame || reply.alone && swapped(reply.at, request))
                 && reply.answers.contains(&request.message)
                 && request.key.fits(&reply.key)
         };
@@ -86,4 +95,10 @@ impl EarlyReplies {
     pub(super) fn held(&self) -> usize {
         self.replies.capacity() * size_of::<EarlyReply>()
     }
+}
+
+/// Whether a reply was captured so shortly before its request that the capture may have the two in the wrong order.
+fn swapped(reply: Moment, request: &Request) -> bool {
+    let (frames, nanos) = SWAPPED;
+    request.at.frame.saturating_sub(reply.frame) <= frames && request.reply(reply).nanos >= -nanos
 }

@@ -28,6 +28,8 @@ struct OpenRequest {
     replies: u64,
     /// What its replies brought so far, where these say how much.
     brought: u64,
+    /// Whether a part of its reply came.
+    part: bool,
 }
 
 impl OpenRequest {
@@ -126,6 +128,7 @@ impl Requests {
             before,
             replies: if early { u64::MAX } else { 0 },
             brought: 0,
+            part: false,
         }));
         self.waiting += 1;
         while self.waiting > self.limit || self.open.len() > self.limit.saturating_mul(SPAN) {
@@ -169,7 +172,7 @@ impl Requests {
             false => self.find(answer).map(|(serial, _)| serial),
         };
         let Some(serial) = serial else {
-            self.keep_early(answer);
+            self.early.keep(answer, true);
             return None;
         };
         let open = self.open.get_mut(serial.checked_sub(self.first)? as usize)?.as_mut()?;
@@ -178,6 +181,7 @@ impl Requests {
         if let (Some(share), false) = (answer.share, again) {
             open.brought = open.brought.saturating_add(share.part);
         }
+        open.part |= more;
         if !more {
             open.request.answered = true;
             open.replies |= bit(answer.message);
@@ -202,7 +206,7 @@ impl Requests {
 
     /// Remembers a message whose request may be read later, behind lost bytes.
     pub fn keep_early(&mut self, answer: &Answer<'_>) {
-        self.early.keep(answer);
+        self.early.keep(answer, false);
     }
 
     /// The request without a transaction that a message answers: the one whose value the message repeats, or else the oldest. It leaves the queue unless more
@@ -263,12 +267,13 @@ impl Requests {
     /// Reports the waiting requests of a side, each once.
     fn report(&mut self, asker: Side, service: &str, at: Moment, context: &mut Context<'_>) {
         let (first, frame) = (*asker.of(&mut self.reported), *asker.of(&mut self.certain_from));
-        let certain = |request: &&Request| request.from == asker && request.at.frame >= frame;
-        for request in self.unanswered(first).filter(certain) {
+        let certain = |open: &&OpenRequest| open.request.from == asker && open.request.at.frame >= frame;
+        for OpenRequest { request, part, .. } in self.waiting_from(first).filter(certain) {
             let Some(def) = context.tables.message(request.message).filter(|def| def.expects_reply) else { continue };
             let message = context.tables.name(def.name).to_string();
             let waited = request.reply(at).nanos;
-            let text = format!("{message}, record {}, never got its reply", request.record);
+            let what = if *part { "all of its reply" } else { "its reply" };
+            let text = format!("{message}, record {}, never got {what}", request.record);
             let kind = EventKind::Unanswered { request: request.record, message, waited };
             context.emit.event(at, Event::new(kind, service, asker, text));
         }
@@ -292,8 +297,12 @@ impl Requests {
 
     /// The unanswered requests with a serial number from `first` on, oldest first.
     pub fn unanswered(&self, first: u64) -> impl Iterator<Item = &Request> {
+        self.waiting_from(first).map(|open| &open.request)
+    }
+
+    fn waiting_from(&self, first: u64) -> impl Iterator<Item = &OpenRequest> {
         let skip = first.saturating_sub(self.first) as usize;
-        self.open.iter().skip(skip).flatten().map(|open| &open.request).filter(|request| !request.answered)
+        self.open.iter().skip(skip).flatten().filter(|open| !open.request.answered)
     }
 
     /// The other side acknowledged the message of a record. A request that expects only a receipt is then no longer reported as unanswered. A reply still

@@ -253,3 +253,49 @@ fn a_packet_that_is_read_behind_its_reply_or_its_error_is_not_unanswered() {
     let never: Vec<u64> = events.map(|event| event["request"].as_u64().unwrap()).collect();
     assert_eq!(never, asked[3..], "nobody replied to dave");
 }
+
+#[test]
+fn a_reply_that_was_captured_just_before_its_request_leaves_it_answered() {
+    let shown = |waits: u32| {
+        let mut talk = Talk::new();
+        talk.says(1, &build(5));
+        talk.made.wait(waits);
+        talk.says(0, &builds(5));
+        unanswered(&talk.records())
+    };
+    assert!(shown(3).is_empty(), "the two directions were captured in a wrong order");
+    assert_eq!(shown(1000), ["Cli2File_BuildIdRequest"], "it is another request");
+}
+
+#[test]
+fn a_refusal_whose_request_was_not_captured_is_not_called_unasked() {
+    let mut talk = Talk::new();
+    talk.loses(0, &builds(5));
+    talk.says(1, &message(10, &[5, 20, 0], b""));
+    talk.pings();
+    let told = sessions("replies-refused", talk);
+    assert!(told.contains("  of no request captured before it: REFUSED, kNetErrAuthenticationFailed\n"), "{told}");
+}
+
+/// What `sessions` prints.
+fn sessions(name: &str, talk: Talk) -> String {
+    let capture = crate::exported_messages::folder(name).join("talk.pcap");
+    std::fs::write(&capture, talk.bytes()).unwrap();
+    let told = crate::exported_messages::run(&["sessions", "--quiet", capture.to_str().unwrap()]);
+    String::from_utf8(told.stdout).unwrap()
+}
+
+#[test]
+fn a_download_that_stops_is_answered_in_part() {
+    let stops = || {
+        let mut talk = Talk::new();
+        talk.says(0, &message(21, &[5], &[&b"a\0"[..], &[0; 522]].concat()));
+        talk.says(1, &message(21, &[5, 0, 1, 100, 10], &[7; 10]));
+        talk
+    };
+    let records = stops().records();
+    let event = records.iter().find(|record| record["event"] == "unanswered").unwrap();
+    assert_eq!(event["text"], "Cli2File_FileDownloadRequest, record 2, never got all of its reply");
+    let told = sessions("replies-part", stops());
+    assert!(told.contains("download a: ANSWERED IN PART, closed by the client after 3 ms\n"), "{told}");
+}

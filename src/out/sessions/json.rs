@@ -176,6 +176,6 @@ fn json_story(line: &StoryLine, o: &mut JsonObject<'_>) {
             o.text("refused", why);
             o.milliseconds("answered_ms", *nanos);
         }
-        StoryOutcome::Unanswered(nanos) => o.milliseconds("unanswered_ms", *nanos),
+        StoryOutcome::Unanswered { nanos, .. } => o.milliseconds("unanswered_ms", *nanos),
     }
 }

@@ -184,7 +184,10 @@ fn line_text(line: &StoryLine, session: &ClientSession, out: &mut String) {
             let why = if why.is_empty() { String::new() } else { format!(", {}", escape(why)) };
             write!(out, ": REFUSED{why}{after}")
         }
-        StoryOutcome::Unanswered(nanos) => write!(out, ": NEVER ANSWERED, {}", until_text(line, *nanos, session)),
+        StoryOutcome::Unanswered { nanos, part } => {
+            let never = if *part { "ANSWERED IN PART" } else { "NEVER ANSWERED" };
+            write!(out, ": {never}, {}", until_text(line, *nanos, session))
+        }
     };
     out.push('\n');
 }
