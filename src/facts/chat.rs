@@ -22,7 +22,7 @@ const MAX_LISTENERS: usize = 256;
 const PASSED_ON_WITHIN: i64 = 10_000_000_000;
 /// How many chat messages are remembered for that, and how many streams of each.
 const MAX_RECENT: usize = 1024;
-const MAX_HEARD: usize = 256;
+const MAX_SEEN_ON: usize = 256;
 
 /// A person or object that says or receives a chat message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ struct RecentLine {
     from: ChatParty,
     text: String,
     protocol: &'static str,
-    heard: Vec<(TransportStream, Side)>,
+    seen_on: Vec<(TransportStream, Side)>,
 }
 
 /// A marked node, with the structure that holds it.
@@ -154,11 +154,11 @@ impl Chat {
             said.protocol == line.protocol
                 && said.text == line.text
                 && said.from.may_be(&line.from)
-                && !said.heard.contains(&here)
-                && said.heard.len() < MAX_HEARD
+                && !said.seen_on.contains(&here)
+                && said.seen_on.len() < MAX_SEEN_ON
         };
         if let Some(said) = self.recent.iter_mut().find(same) {
-            said.heard.push(here);
+            said.seen_on.push(here);
             return Some(said.record);
         }
         if self.recent.len() >= MAX_RECENT {
@@ -170,7 +170,7 @@ impl Chat {
             from: line.from.clone(),
             text: line.text.clone(),
             protocol: line.protocol,
-            heard: vec![here],
+            seen_on: vec![here],
         });
         None
     }

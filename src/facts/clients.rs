@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::silence::{ClientKey, HeardSpan};
+use super::silence::{ClientKey, TrafficSpan};
 use super::stream_facts::StreamFacts;
 
 /// Clients that identified themselves.
@@ -15,8 +15,8 @@ pub(super) struct Clients {
 /// A client's streams.
 struct KnownClient {
     group: u64,
-    /// When it was first and last heard.
-    heard: HeardSpan,
+    /// When it had its first and its last traffic.
+    traffic: TrafficSpan,
     /// The first and the last frame of those of its streams that identify it, in order.
     streams: Vec<StreamFrames>,
     /// The streams that it was given by a guess: the service, and the first frame.
@@ -47,8 +47,8 @@ impl KnownClient {
 }
 
 impl Clients {
-    /// Adds a group, which was heard from one time to another, with its streams. It is a client if one of them identifies it.
-    pub(super) fn add<'a>(&mut self, group: u64, heard: HeardSpan, streams: impl Iterator<Item = &'a StreamFacts>) {
+    /// Adds a group, which had traffic from one time to another, with its streams. It is a client if one of them identifies it.
+    pub(super) fn add<'a>(&mut self, group: u64, traffic: TrafficSpan, streams: impl Iterator<Item = &'a StreamFacts>) {
         let mut key = None;
         let (mut own, mut given) = (Vec::new(), Vec::new());
         for stream in streams {
@@ -61,14 +61,14 @@ impl Clients {
         }
         if let Some(key) = key {
             own.sort_unstable();
-            self.by_address.entry(key).or_default().push(KnownClient { group, heard, streams: own, given });
+            self.by_address.entry(key).or_default().push(KnownClient { group, traffic, streams: own, given });
         }
     }
 
     /// The only client of a stream's address and protocol without silence between the two.
     pub(super) fn only(&self, stream: &StreamFacts) -> Option<u64> {
         let clients = self.by_address.get(&stream.client_key())?;
-        let mut near = clients.iter().filter(|client| !client.heard.is_apart(stream.span()));
+        let mut near = clients.iter().filter(|client| !client.traffic.is_apart(stream.span()));
         let only = near.next()?;
         near.next().is_none().then_some(only.group)
     }
@@ -77,7 +77,7 @@ impl Clients {
     pub(super) fn next_of(&mut self, stream: &StreamFacts) -> Option<u64> {
         let (began, service) = (stream.first.frame, stream.service());
         let clients = self.by_address.get_mut(&stream.client_key())?;
-        let near = clients.iter_mut().filter(|client| !client.heard.is_apart(stream.span()));
+        let near = clients.iter_mut().filter(|client| !client.traffic.is_apart(stream.span()));
         let after = near.filter_map(|client| Some(((client.has(service, began), client.next(began)?), client)));
         let (_, client) = after.min_by_key(|(key, _)| *key)?;
         client.given.push((service.to_string(), began));
@@ -94,7 +94,7 @@ mod tests {
         let span = |first, last| StreamFrames { first, last };
         let streams = vec![span(20, 90), span(30, 95), span(220, 290)];
         let given = vec![("file".to_string(), 10)];
-        let client = KnownClient { group: 1, heard: HeardSpan { first: 0, last: 0 }, streams, given };
+        let client = KnownClient { group: 1, traffic: TrafficSpan { first: 0, last: 0 }, streams, given };
         assert_eq!([12, 85, 200, 210].map(|began| client.has("file", began)), [true, true, false, false]);
         assert!(!client.has("gatekeeper", 12));
     }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::clients::Clients;
 use super::session_stream::TiedBy;
 use super::sessions::Sessions;
-use super::silence::{ClientKey, HeardSpan};
+use super::silence::{ClientKey, TrafficSpan};
 use super::stream_facts::StreamFacts;
 use super::stream_group::StreamGroup;
 use super::{Identity, TransportStream};
@@ -67,23 +67,23 @@ impl Sessions {
         joined.streams.extend(moved.streams);
         joined.parted.extend(moved.parted);
         joined.known_by.extend(moved.known_by);
-        joined.heard = joined.heard.and(moved.heard);
+        joined.traffic = joined.traffic.and(moved.traffic);
     }
 
     /// Whether there is silence between two groups. Only if it may be so, each stream is looked at.
     fn are_apart(&mut self, one: u64, other: u64) -> bool {
-        let known = |group: u64| self.groups.get(&group).map(|group| group.heard);
+        let known = |group: u64| self.groups.get(&group).map(|group| group.traffic);
         let (Some(first), Some(second)) = (known(one), known(other)) else { return false };
         first.is_apart(second) && self.look_at(one).is_apart(self.look_at(other))
     }
 
-    /// When the streams of a group were heard.
-    pub(super) fn span_of(&self, group: &StreamGroup) -> HeardSpan {
+    /// When the streams of a group had traffic.
+    pub(super) fn span_of(&self, group: &StreamGroup) -> TrafficSpan {
         group.span(&self.streams)
     }
 
-    fn look_at(&mut self, number: u64) -> HeardSpan {
-        self.groups.get_mut(&number).map_or(HeardSpan::at(0), |group| group.look_at(&self.streams))
+    fn look_at(&mut self, number: u64) -> TrafficSpan {
+        self.groups.get_mut(&number).map_or(TrafficSpan::at(0), |group| group.look_at(&self.streams))
     }
 
     /// A group takes no further streams.
@@ -100,8 +100,8 @@ impl Sessions {
         let (mut due, mut others) = (Vec::new(), Vec::new());
         let anybody_tells = self.telling.values().any(|tells| *tells);
         for (number, group) in &mut self.groups {
-            let heard = group.look_at(&self.streams);
-            if heard.is_silent_at(now) || group.closed {
+            let traffic = group.look_at(&self.streams);
+            if traffic.is_silent_at(now) || group.closed {
                 due.push(*number);
             } else if anybody_tells {
                 others.push(*number);
@@ -120,7 +120,7 @@ impl Sessions {
         due.retain(|number| {
             let Some(group) = self.groups.get(number) else { return false };
             let other = self.facts(group).next().and_then(|stream| going_on.get(&stream.client_key()));
-            other.is_none_or(|first| self.lonely(*number).is_none() && group.heard.is_silent_at(*first))
+            other.is_none_or(|first| self.lonely(*number).is_none() && group.traffic.is_silent_at(*first))
         });
         self.gather_uncertain(&due);
         self.end(&due);

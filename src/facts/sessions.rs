@@ -13,7 +13,7 @@ use super::client_session::{ClientSession, put_together};
 use super::message_values::any_type_has;
 use super::seen_message::SeenMessage;
 use super::session_stream::TransportStream;
-use super::silence::{HeardSpan, nanos};
+use super::silence::{TrafficSpan, nanos};
 use super::stream_ending::DirectionEnd;
 use super::stream_facts::StreamFacts;
 use super::stream_group::{FactsByStream, IdentityKey, StreamGroup};
@@ -109,9 +109,9 @@ impl Sessions {
         let room = self.held < MAX_HELD;
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let held = stream.held;
-        let heard = is_traffic(&record.body);
-        if heard || !stream.late && !is_limit(&record.body) {
-            stream.touch(record, heard);
+        let traffic = is_traffic(&record.body);
+        if traffic || !stream.late && !is_limit(&record.body) {
+            stream.touch(record, traffic);
         }
         match &record.body {
             Body::Message { message, tables, tree } => {
@@ -223,7 +223,7 @@ impl Sessions {
     /// Makes sure that a record's stream is there. What comes after silence, if it is a message, is of a further session, and so is a message
     /// after the session was over.
     fn find<B>(&mut self, id: TransportStream, record: &Record<'_, B>, message: Option<&str>) {
-        let now = HeardSpan::at(nanos(record.at.time));
+        let now = TrafficSpan::at(nanos(record.at.time));
         let identities = match self.streams.get(&id) {
             None if message.is_none() && self.past.contains(&id) => return,
             None => Vec::new(),
@@ -294,8 +294,9 @@ impl Sessions {
     /// waited for.
     fn make_room(&mut self) {
         let all = self.silent.iter().chain(&self.groups);
-        let heard = |group: &StreamGroup| self.facts(group).map(|stream| stream.heard).max().unwrap_or(i64::MIN);
-        let mut idle: Vec<(i64, u64)> = all.map(|(number, group)| (heard(group), *number)).collect();
+        let last_traffic =
+            |group: &StreamGroup| self.facts(group).map(|stream| stream.last_traffic).max().unwrap_or(i64::MIN);
+        let mut idle: Vec<(i64, u64)> = all.map(|(number, group)| (last_traffic(group), *number)).collect();
         idle.sort_unstable();
         idle.truncate((self.streams.len() + self.parted).saturating_sub(MAX_STREAMS / 4 * 3));
         let groups: Vec<u64> = idle.into_iter().map(|(_, number)| number).collect();

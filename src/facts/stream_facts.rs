@@ -51,8 +51,8 @@ pub(super) struct StreamFacts {
     pub(super) tied_by: TiedBy,
     pub(super) first: Moment,
     pub(super) last: Moment,
-    /// The latest time at which one of its ends was heard, in nanoseconds since 1970.
-    pub(super) heard: i64,
+    /// The latest time at which one of its ends sent something, in nanoseconds since 1970.
+    pub(super) last_traffic: i64,
     /// Whether no key opens it, so that nothing shows whether it is silent.
     pub(super) unread: bool,
     /// Whether its session is over, and waits for what is known at the stream's end.
@@ -107,7 +107,7 @@ impl StreamFacts {
             tied_by: TiedBy::Address,
             first: record.at,
             last: record.at,
-            heard: nanos(record.at.time),
+            last_traffic: nanos(record.at.time),
             unread: false,
             late: false,
             first_record: record.number,
@@ -146,9 +146,9 @@ impl StreamFacts {
     }
 
     /// Counts a record of the stream.
-    pub(super) fn touch<B>(&mut self, record: &Record<'_, B>, heard: bool) {
-        if heard {
-            self.heard = self.heard.max(nanos(record.at.time));
+    pub(super) fn touch<B>(&mut self, record: &Record<'_, B>, traffic: bool) {
+        if traffic {
+            self.last_traffic = self.last_traffic.max(nanos(record.at.time));
         }
         self.last = record.at;
         self.last_record = record.number;

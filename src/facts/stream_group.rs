@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::session_stream::{TiedBy, TransportStream};
-use super::silence::{ClientKey, HeardSpan, nanos};
+use super::silence::{ClientKey, TrafficSpan, nanos};
 use super::stream_facts::StreamFacts;
 use crate::hashing::SeededMap;
 
@@ -20,8 +20,8 @@ pub(super) struct StreamGroup {
     pub(super) parted: Vec<StreamFacts>,
     /// The keys of this group in [`Sessions::known`].
     pub(super) known_by: Vec<IdentityKey>,
-    /// When its streams were heard, as far as was looked at them: they may have been heard later.
-    pub(super) heard: HeardSpan,
+    /// When its streams had traffic, as far as was looked at them: there may have been more since.
+    pub(super) traffic: TrafficSpan,
     /// Whether it takes no further streams, because it was silent.
     pub(super) closed: bool,
 }
@@ -33,7 +33,7 @@ impl StreamGroup {
             streams: vec![id],
             parted: Vec::new(),
             known_by: Vec::new(),
-            heard: HeardSpan::at(now),
+            traffic: TrafficSpan::at(now),
             closed: false,
         }
     }
@@ -43,16 +43,16 @@ impl StreamGroup {
         self.streams.iter().filter_map(|id| streams.get(id)).map(Box::as_ref).chain(&self.parted)
     }
 
-    /// When its streams were heard.
-    pub(super) fn span(&self, streams: &FactsByStream) -> HeardSpan {
-        self.facts(streams).map(StreamFacts::span).reduce(HeardSpan::and).unwrap_or(self.heard)
+    /// When its streams had traffic.
+    pub(super) fn span(&self, streams: &FactsByStream) -> TrafficSpan {
+        self.facts(streams).map(StreamFacts::span).reduce(TrafficSpan::and).unwrap_or(self.traffic)
     }
 
-    /// When its streams were heard. Remembers it, unless one of them is taken for going on.
-    pub(super) fn look_at(&mut self, streams: &FactsByStream) -> HeardSpan {
+    /// When its streams had traffic. Remembers it, unless one of them is taken for going on.
+    pub(super) fn look_at(&mut self, streams: &FactsByStream) -> TrafficSpan {
         let span = self.span(streams);
         if span.last < i64::MAX {
-            self.heard = span;
+            self.traffic = span;
         }
         span
     }
@@ -78,9 +78,9 @@ impl StreamFacts {
         self.tied_by == TiedBy::Time
     }
 
-    /// When it was heard. A stream that no key opens is taken for going on until it ends.
-    pub(super) fn span(&self) -> HeardSpan {
-        let last = if self.unread && !self.ending.is_over() { i64::MAX } else { self.heard };
-        HeardSpan { first: nanos(self.first.time).min(last), last }
+    /// When it had traffic. A stream that no key opens is taken for going on until it ends.
+    pub(super) fn span(&self) -> TrafficSpan {
+        let last = if self.unread && !self.ending.is_over() { i64::MAX } else { self.last_traffic };
+        TrafficSpan { first: nanos(self.first.time).min(last), last }
     }
 }

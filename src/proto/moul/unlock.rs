@@ -250,9 +250,9 @@ mod tests {
     /// A ping: its number is the only evidence in it.
     const PING: &[u8] = b"\0\0\x0d\xf0\xad\x0b";
 
-    struct Deaf;
+    struct IgnoreMessages;
 
-    impl Emit for Deaf {
+    impl Emit for IgnoreMessages {
         fn message(&mut self, _: Moment, _: &Message<'_>, _: &Tables, _: Decoded<'_>) -> u64 {
             0
         }
@@ -288,7 +288,7 @@ mod tests {
             last,
         };
         let mut deriver = Deriver::default();
-        let verdict = testing::in_context(&lazy, keys, &mut Deaf, |context| unlock(&lock, &mut deriver, context));
+        let verdict = testing::in_context(&lazy, keys, &mut IgnoreMessages, |context| unlock(&lock, &mut deriver, context));
         (verdict, format!("{deriver:?}"))
     }
 
