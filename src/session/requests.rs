@@ -172,7 +172,12 @@ impl Requests {
             false => self.find(answer).map(|(serial, _)| serial),
         };
         let Some(serial) = serial else {
-            self.early.keep(answer, true);
+            // A request of behind it was read already: the reply is rather to that one.
+            let behind = |(_, open): (u64, &OpenRequest)| {
+                open.request.from != answer.from && open.request.at.frame > answer.at.frame
+            };
+            let alone = !self.chain(answer.key.exact).take(LOOK).any(behind);
+            self.early.keep(answer, alone);
             return None;
         };
         let open = self.open.get_mut(serial.checked_sub(self.first)? as usize)?.as_mut()?;
