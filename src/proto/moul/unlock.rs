@@ -288,7 +288,8 @@ mod tests {
             last,
         };
         let mut deriver = Deriver::default();
-        let verdict = testing::in_context(&lazy, keys, &mut IgnoreMessages, |context| unlock(&lock, &mut deriver, context));
+        let verdict =
+            testing::in_context(&lazy, keys, &mut IgnoreMessages, |context| unlock(&lock, &mut deriver, context));
         (verdict, format!("{deriver:?}"))
     }
 
