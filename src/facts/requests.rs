@@ -125,21 +125,24 @@ impl<T> Waiting<T> {
         self.forgotten += 1;
     }
 
+    fn place(&self, record: u64) -> Option<usize> {
+        self.requests.binary_search_by_key(&record, |(record, _)| *record).ok()
+    }
+
     /// The value of a waiting request.
     pub fn get(&self, record: u64) -> Option<&T> {
-        let at = self.requests.binary_search_by_key(&record, |(record, _)| *record).ok()?;
-        self.requests.get(at)?.1.as_ref()
+        self.requests.get(self.place(record)?)?.1.as_ref()
     }
 
     /// The same, to change it.
     pub fn get_mut(&mut self, record: u64) -> Option<&mut T> {
-        let at = self.requests.binary_search_by_key(&record, |(record, _)| *record).ok()?;
+        let at = self.place(record)?;
         self.requests.get_mut(at)?.1.as_mut()
     }
 
     /// Removes a request that was answered or never will be.
     pub fn take(&mut self, record: u64) -> Option<T> {
-        let at = self.requests.binary_search_by_key(&record, |(record, _)| *record).ok()?;
+        let at = self.place(record)?;
         let about = self.requests.get_mut(at)?.1.take();
         self.present -= usize::from(about.is_some());
         while self.requests.front().is_some_and(|(_, about)| about.is_none()) {

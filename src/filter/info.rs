@@ -22,7 +22,7 @@ pub(super) struct InfoTest {
     /// Whether the condition certainly holds for a line that has none of them.
     pub(super) without: bool,
     /// Whether a name that a record gave has one of them.
-    heard: AtomicBool,
+    learned: AtomicBool,
     protocols: Vec<OnceLock<WantedBytes>>,
 }
 
@@ -52,14 +52,14 @@ impl InfoTest {
         let texts = values.into_iter().map(WantedText::new).collect::<Option<_>>()?;
         let protocols = std::iter::repeat_with(OnceLock::new).take(protocols).collect();
         let info = key.record.is_some_and(|key| key.name == "info");
-        info.then_some(InfoTest { texts, without, heard: AtomicBool::new(false), protocols })
+        info.then_some(InfoTest { texts, without, learned: AtomicBool::new(false), protocols })
     }
 
     /// A record gave a name to a number.
     pub(super) fn learn_name(&self, name: &str) {
         let shown: String = name.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
         if self.texts.iter().any(|text| text.may_be_in(InfoText::Value(&shown))) {
-            self.heard.store(true, Ordering::Relaxed);
+            self.learned.store(true, Ordering::Relaxed);
         }
     }
 
@@ -68,7 +68,7 @@ impl InfoTest {
         let Some(known) = self.protocols.get(protocol) else { return false };
         let wanted = known.get_or_init(|| WantedBytes::new(&self.texts, tables));
         let written = |layout| tables.info_may_have(layout, &|part| self.texts.iter().any(|text| text.may_be_in(part)));
-        !self.heard.load(Ordering::Relaxed)
+        !self.learned.load(Ordering::Relaxed)
             && !wanted.written.any(tables, read, &written)
             && !any_is_in(&wanted.needles, searched)
     }

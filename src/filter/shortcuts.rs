@@ -149,7 +149,7 @@ impl FieldPlace {
 /// A condition on the names that earlier records give to numbers: `names[*].name`, or `*.name`, which also finds fields and values of enums.
 pub(super) struct NameTest {
     /// Whether a name passed the test since the first record.
-    heard: AtomicBool,
+    learned: AtomicBool,
     /// For `*.name`: the key, and for each protocol whether the name of a value of an enum passes.
     anywhere: Option<(PathKey, Vec<OnceLock<bool>>)>,
 }
@@ -167,19 +167,19 @@ impl NameTest {
             }
             _ => return None,
         };
-        Some(NameTest { heard: AtomicBool::new(false), anywhere })
+        Some(NameTest { learned: AtomicBool::new(false), anywhere })
     }
 
     /// A record gave a name to a number.
     pub(super) fn learn_name(&self, name: &str, check: &Check) {
         if check.holds_for_name(name) {
-            self.heard.store(true, Ordering::Relaxed);
+            self.learned.store(true, Ordering::Relaxed);
         }
     }
 
     /// Whether no name that a record gave passes the test.
     pub(super) fn fails(&self) -> bool {
-        !self.heard.load(Ordering::Relaxed)
+        !self.learned.load(Ordering::Relaxed)
     }
 
     /// For `*.name`: the key, where no value of an enum has a name that passes.

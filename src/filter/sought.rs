@@ -123,10 +123,8 @@ impl SoughtValue {
                 };
                 Some(bytes.iter().map(|bytes| Needle::exact(bytes)).collect())
             }
-            // A number that is written in another way may be equal.
-            (_, ValueForm::Float) => None,
-            // The value may be a time, and has the text of its name or its digits.
-            (_, ValueForm::Int(_)) => None,
+            // A number that is written in another way may be equal. An integer may be a time, and has the text of its name or its digits.
+            (_, ValueForm::Float | ValueForm::Int(_)) => None,
         }
     }
 }

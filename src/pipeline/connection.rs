@@ -296,7 +296,7 @@ impl Connection {
         run.shared.remember_server(self.ends().server, name, session.service().to_string());
     }
 
-    /// Calls the session with everything that it is run. Does nothing while the protocol is not known.
+    /// Calls the session with what it [works with](Context). Does nothing while the protocol is not known.
     fn call(&mut self, run: &mut RunContext<'_>, call: impl FnOnce(&mut dyn Session, &mut Context<'_>)) {
         let (ends, round_trips) = (self.ends(), self.round_trips());
         let [forward, backward] = self.starts;

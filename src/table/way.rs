@@ -186,10 +186,10 @@ fn add(tables: &Tables, step: &LayoutStep, joins: bool, way: &mut Vec<WayStep>) 
                 WayStep::Skip(bytes)
             }
             _ if op.how == TypeOpKind::Little => WayStep::Keep { scalar: op.scalar, slot: *slot },
-            _ => match tables.native(op.by).filter(|_| op.how == TypeOpKind::Native && *slot == NO_SLOT) {
-                Some(code) if code.native.ascii != 0 => WayStep::Text { ty: *ty, ascii: code.native.ascii },
-                _ => WayStep::Pass { ty: *ty, slot: *slot },
-            },
+            _ if op.how == TypeOpKind::Native && *slot == NO_SLOT => {
+                WayStep::Text { ty: *ty, ascii: tables.native(op.by).map_or(0, |code| code.native.ascii) }
+            }
+            _ => WayStep::Pass { ty: *ty, slot: *slot },
         },
         LayoutStep::Branch { test, otherwise } => WayStep::Branch { test: *test, otherwise: *otherwise },
         LayoutStep::Jump(to) => WayStep::Jump(*to),

@@ -18,11 +18,7 @@ const TROUBLES: usize = 8;
 pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
     let (start, end) = (time_text(session.start.time), time_text(session.end.time));
     let _ = writeln!(out, "session {}  {}  {}", session.number, session.protocol, session.client);
-    let length = match session.duration() {
-        nanos @ ..0 => back_text(nanos),
-        nanos => length_text(nanos),
-    };
-    let _ = writeln!(out, "  time      {start} to {end}, {length}");
+    let _ = writeln!(out, "  time      {start} to {end}, {}", span_text(session.duration()));
     let who = who_text(session);
     let refused: Vec<String> = session.refused.iter().map(identity_text).collect();
     let refused = if refused.is_empty() { String::new() } else { format!("; refused as {}", refused.join(", ")) };
@@ -134,8 +130,7 @@ fn last_text(session: &ClientSession, out: &mut String) {
     let (from, message) = (last.from.word(), escape(&last.message));
     let before = match session.since(last.at.time) {
         0 => "at the end".to_string(),
-        nanos @ ..0 => format!("{} before the end", back_text(nanos)),
-        nanos => format!("{} before the end", length_text(nanos)),
+        nanos => format!("{} before the end", span_text(nanos)),
     };
     let _ = writeln!(out, "  last      #{} of the {from}, {message}, {before}", last.record);
 }
@@ -204,9 +199,12 @@ fn until_text(line: &StoryLine, nanos: i64, session: &ClientSession) -> String {
     format!("{what}{after}{}", length_text(nanos))
 }
 
-/// A length of time that ends before it begins.
-fn back_text(nanos: i64) -> String {
-    format!("the clock went back by {}", length_text(nanos.saturating_neg()))
+/// What lies between two times, of which the second may be before the first.
+fn span_text(nanos: i64) -> String {
+    match nanos {
+        ..0 => format!("the clock went back by {}", length_text(nanos.saturating_neg())),
+        _ => length_text(nanos),
+    }
 }
 
 /// A length of time, in a unit that says something.
