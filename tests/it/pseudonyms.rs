@@ -426,3 +426,43 @@ fn bytes_that_may_be_anything_are_filler() {
         assert!(hex.len() > 6 && hex.as_bytes().chunks(2).all(|byte| byte == b"78" || byte == b"00"), "{hex}");
     }
 }
+
+#[test]
+fn the_payload_of_a_ping_and_the_player_who_asks_to_link_are_hidden() {
+    let to = folder("pseudonyms-pings");
+    let [client, server] = [crate::made::end(1, 40_000), crate::made::end(2, 14_617)];
+    let mut made = crate::made::Made::new();
+    made.open(client, server);
+    let (mut sent, mut answered) = (1, 1);
+    let mut put = |client_sends: bool, hex: &str, rest: &[u8]| {
+        let hex: String = hex.split_whitespace().collect();
+        let head = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
+        let bytes: Vec<u8> = head.chain(rest.iter().copied()).collect();
+        let (ends, next) = if client_sends { ((client, server), &mut sent) } else { ((server, client), &mut answered) };
+        made.tcp(ends, (*next, 1, crate::made::ACK), &bytes);
+        *next += bytes.len() as u32;
+    };
+    let product = "219848ea356cd04b9daebb17c585e680";
+    put(true, &format!("0a 1f00 96030000 32000000 01000000 {product} 14000000"), &[0; 16]);
+    put(true, "0002", &[]);
+    put(false, "0102", &[]);
+    put(true, "0000 33221100 77665544 11000000", b"written in a ping");
+    put(false, "0000 33221100 77665544 11000000", b"written in a ping");
+    // A plNetMsgGameMessage with a plLinkingMgrMsg: kLinkPlayerHere, and the KI number of who asks.
+    let asks = "4b03 00 00000000 0000000000000000 41080000 01000000 03000000 01 01 0b000000 0100 0000 8c03 00 e0250400";
+    put(true, &format!("2800 6b020000 3c000000 6b02 00000000 00000000 00 2c000000 {asks} 00"), &[]);
+    let capture = to.join("pings.pcap");
+    fs::write(&capture, &made.bytes).unwrap();
+    let capture = capture.to_str().unwrap();
+    let plain = fs::read(export(capture, &to, &[])).unwrap();
+    assert!(holds(&plain, b"written in a ping") && holds(&plain, &271_840_u32.to_le_bytes()));
+    let hidden = export(capture, &to, &["--pseudonyms", &key(&to)]);
+    let shown = messages(hidden.to_str().unwrap(), &["-Y", "*.payload or *.i"]);
+    let hidden = fs::read(&hidden).unwrap();
+    assert!(!holds(&hidden, b"written") && !holds(&hidden, &271_840_u32.to_le_bytes()), "{shown:#?}");
+    assert_eq!(shown[0]["fields"]["payload"], "78".repeat(17));
+    assert_eq!(shown[1]["fields"]["payload"], "78".repeat(17));
+    let argument = &shown[2]["fields"]["buffer"]["stream"]["message"]["args"]["buf"]["items"][0]["item"];
+    assert_eq!(argument["value"]["type"]["name"], "kInt");
+    assert!(argument["value"]["i"].as_u64().is_some_and(|number| number != 271_840), "{argument}");
+}
