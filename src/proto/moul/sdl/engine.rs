@@ -8,8 +8,9 @@ use std::sync::Arc;
 /// number).
 type StateVariable = (&'static str, &'static str, u32);
 
-/// Names, versions and variables. Records refer to variables by their index in this order.
-const STATES: [(&str, u32, &[StateVariable]); 22] = [
+/// Names, versions and variables. Records refer to variables by their index in this order. Clients write the newest version of each; a server may
+/// have kept an older one.
+const STATES: [(&str, u32, &[StateVariable]); 26] = [
     (
         "AnimTimeConvert",
         6,
@@ -19,6 +20,21 @@ const STATES: [(&str, u32, &[StateVariable]); 22] = [
             ("loopEnd", "FLOAT", 1),
             ("loopBegin", "FLOAT", 1),
             ("speed", "FLOAT", 1),
+            ("currentEaseCurve", "BYTE", 1),
+            ("currentEaseBeginWorldTime", "TIME", 1),
+            ("lastStateChange", "TIME", 1),
+        ],
+    ),
+    (
+        "AnimTimeConvert",
+        5,
+        &[
+            ("flags", "INT", 1),
+            ("lastStateAnimTime", "FLOAT", 1),
+            ("loopEnd", "FLOAT", 1),
+            ("loopBegin", "FLOAT", 1),
+            ("speed", "FLOAT", 1),
+            ("speedEaseCurve", "CREATABLE", 1),
             ("currentEaseCurve", "BYTE", 1),
             ("currentEaseBeginWorldTime", "TIME", 1),
             ("lastStateChange", "TIME", 1),
@@ -51,6 +67,27 @@ const STATES: [(&str, u32, &[StateVariable]); 22] = [
             ("notifyStageRegress", "BOOL", 1),
             ("useGlobalCoords", "BOOL", 1),
             ("localTime", "FLOAT", 1),
+            ("currentLoop", "SHORT", 1),
+            ("isAttached", "BOOL", 1),
+        ],
+    ),
+    (
+        "standardStage",
+        2,
+        &[
+            ("name", "STRING32", 1),
+            ("numLoops", "SHORT", 1),
+            ("forward", "BYTE", 1),
+            ("backward", "BYTE", 1),
+            ("stageAdvance", "BYTE", 1),
+            ("stageRegress", "BYTE", 1),
+            ("notifyEnter", "BOOL", 1),
+            ("notifyLoop", "BOOL", 1),
+            ("notifyStageAdvance", "BOOL", 1),
+            ("notifyStageRegress", "BOOL", 1),
+            ("useGlobalCoords", "BOOL", 1),
+            ("localTime", "FLOAT", 1),
+            ("length", "FLOAT", 1),
             ("currentLoop", "SHORT", 1),
             ("isAttached", "BOOL", 1),
         ],
@@ -101,6 +138,18 @@ const STATES: [(&str, u32, &[StateVariable]); 22] = [
         &[("fGenericBrain", "$genericBrain", 0), ("fClimbBrain", "$climbBrain", 0), ("fDriveBrain", "$driveBrain", 0)],
     ),
     ("avatar", 7, &[("brainStack", "$brainUnion", 0), ("invisibilityLevel", "BYTE", 1)]),
+    (
+        "avatar",
+        6,
+        &[
+            ("brainStack", "$brainUnion", 0),
+            ("invisibilityLevel", "BYTE", 1),
+            ("position", "POINT3", 1),
+            ("rotation", "FLOAT", 1),
+            ("subworld", "PLKEY", 1),
+        ],
+    ),
+    ("avatar", 5, &[("brainStack", "$brainUnion", 0), ("invisibilityLevel", "BYTE", 1)]),
     ("avatarPhysical", 1, &[("position", "POINT3", 1), ("rotation", "FLOAT", 1), ("subworld", "PLKEY", 1)]),
     ("clothingItem", 3, &[("item", "PLKEY", 1), ("tint", "RGB8", 1), ("tint2", "RGB8", 1)]),
     ("appearanceOptions", 2, &[("skinTint", "RGB8", 1), ("faceBlends", "BYTE", 0)]),
