@@ -158,3 +158,17 @@ fn that_a_server_writes_latin_1_is_said_once_a_stream_and_the_rest_counted() {
     assert!(said.values().all(|n| *n <= 1), "{said:?}");
     assert_eq!((said.values().sum::<usize>(), counted), (4, 120));
 }
+
+#[test]
+fn the_upper_half_of_a_clones_number_is_told() {
+    let said = |ignored: &str| {
+        let hex = format!("01 21000100 0000 6d00 01000000 01f0be 0500 {ignored} 8c270000");
+        let mut program = crate::common::program();
+        let output = program.args(["decode", "--type", "plUoid", "--json", &hex]).output().unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    assert_eq!(said("0000").get("problems"), None);
+    let told = said("0100");
+    assert_eq!(told["value"]["clone_id"], 5);
+    assert_eq!(told["problems"][0]["text"], "1, where 0 is expected");
+}
