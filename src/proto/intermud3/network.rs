@@ -23,7 +23,7 @@ const ENTRY: usize = 256;
 /// The network as known so far.
 #[derive(Default)]
 pub(super) struct Network {
-    lessons: Vec<Lesson>,
+    contents: Vec<NetworkContent>,
     known: BTreeMap<(Group, String), Facts>,
     /// Whether a first list of muds came. Later ones tell changes.
     listed: bool,
@@ -40,9 +40,9 @@ enum Group {
     Channels,
 }
 
-/// What a message tells about the network, and in which of its elements.
+/// What a message says about the network, and in which of its elements.
 #[derive(Clone, Copy, Default)]
-enum Lesson {
+enum NetworkContent {
     #[default]
     Nothing,
     Startup,
@@ -57,39 +57,39 @@ impl Network {
     /// An empty network.
     pub(super) fn new(tables: &Tables) -> Self {
         let sym = |name| tables.sym(name).unwrap_or(Sym::ELEMENT);
-        let lessons = tables
+        let contents = tables
             .messages()
             .iter()
             .map(|def| match tables.name(def.name) {
-                "startup-req" | "startup-req-1" | "startup-req-2" | "startup-req-3" => Lesson::Startup,
-                "mudlist" => Lesson::Muds(sym("info_mapping")),
-                "irn-mudlist-delta" | "irn-mudlist-altered" => Lesson::Muds(sym("mudlist")),
-                "startup-reply" => Lesson::Routers(sym("router_list")),
-                "chanlist-reply" => Lesson::Channels(sym("channel_list")),
-                "irn-chanlist-delta" | "irn-chanlist-altered" => Lesson::RouterChannels(sym("data")),
-                _ => Lesson::Nothing,
+                "startup-req" | "startup-req-1" | "startup-req-2" | "startup-req-3" => NetworkContent::Startup,
+                "mudlist" => NetworkContent::Muds(sym("info_mapping")),
+                "irn-mudlist-delta" | "irn-mudlist-altered" => NetworkContent::Muds(sym("mudlist")),
+                "startup-reply" => NetworkContent::Routers(sym("router_list")),
+                "chanlist-reply" => NetworkContent::Channels(sym("channel_list")),
+                "irn-chanlist-delta" | "irn-chanlist-altered" => NetworkContent::RouterChannels(sym("data")),
+                _ => NetworkContent::Nothing,
             })
             .collect();
-        Network { lessons, ..Network::default() }
+        Network { contents, ..Network::default() }
     }
 
     /// Learns from a packet.
     pub(super) fn learn(&mut self, id: MessageId, at: Moment, view: &PacketView<'_>) {
-        let lesson = self.lessons.get(id.0 as usize).copied().unwrap_or_default();
-        match lesson {
-            Lesson::Nothing => {}
-            Lesson::Startup => {
+        let content = self.contents.get(id.0 as usize).copied().unwrap_or_default();
+        match content {
+            NetworkContent::Nothing => {}
+            NetworkContent::Startup => {
                 if let Some(name) = view.value_of(0, "originator_mudname") {
                     let facts = view.facts(0, &["player_port", "mudlib", "driver", "mud_type", "open_status"]);
                     self.put(Group::Muds, view.text(name), facts, "connects here");
                 }
             }
-            Lesson::Muds(list) => {
+            NetworkContent::Muds(list) => {
                 self.each(list, Group::Muds, at, view);
                 self.listed = true;
             }
-            Lesson::Channels(list) => self.each(list, Group::Channels, at, view),
-            Lesson::Routers(list) => {
+            NetworkContent::Channels(list) => self.each(list, Group::Channels, at, view),
+            NetworkContent::Routers(list) => {
                 for (_, router) in view.elements(view.child(0, list)) {
                     let facts = view.facts(router, &["address"]);
                     if let Some(name) = view.value_of(router, "router_name") {
@@ -97,7 +97,7 @@ impl Network {
                     }
                 }
             }
-            Lesson::RouterChannels(data) => {
+            NetworkContent::RouterChannels(data) => {
                 let data = view.child(0, data);
                 let channels = data.and_then(|data| view.value_of(data, "channels"));
                 for (node, index) in view.elements(channels) {
