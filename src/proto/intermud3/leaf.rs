@@ -4,9 +4,10 @@
 
 use std::hash::BuildHasher;
 
+use super::nodes::node;
 use super::number::{self, NumberForm, odd};
 use super::text::{self, Quoted, TextPlace};
-use super::value::{Inside, PacketRun, Sort, node};
+use super::value::{Inside, PacketRun, Sort};
 use crate::captured::Captured;
 use crate::table::{ReadAs, ValueRead};
 use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, mark};
@@ -271,7 +272,8 @@ impl PacketRun<'_> {
             };
         }
         if byte != b'"' {
-            let value = byte == b':' || byte == b'(' || text::begins_value(byte);
+            let numbered = byte == b'<' && self.value_number().is_some();
+            let value = byte == b':' || byte == b'(' || numbered || text::begins_value(byte);
             return match value {
                 true => self.read_as_pairs(),
                 false => self.set_aside(),

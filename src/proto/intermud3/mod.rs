@@ -3,7 +3,9 @@
 mod framing;
 mod leaf;
 mod network;
+mod nodes;
 mod number;
+mod numbered;
 mod recognise;
 mod repair;
 mod replies;

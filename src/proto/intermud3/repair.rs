@@ -2,8 +2,9 @@
 //!
 //! Separators and closing brackets are here too, since most deviations show there.
 
+use super::nodes::node;
 use super::text::begins_value;
-use super::value::{Inside, PacketRun, Sort, node};
+use super::value::{Inside, PacketRun, Sort};
 use crate::table::{LayoutId, ReadAs, ValueRead};
 use crate::tree::{Kind, Node, Problem, Severity, Sym, mark};
 
@@ -292,14 +293,19 @@ impl PacketRun<'_> {
         self.end
     }
 
-    /// The bytes behind the value, and the NUL.
-    pub(super) fn behind(&mut self) {
+    /// The bytes behind the value, and the NUL. If the value is a packet and another one begins behind it, that one is left to be read by itself.
+    pub(super) fn behind(&mut self, packet: bool) {
         let (from, noted) = (self.pos, std::mem::replace(&mut self.blanks_noted, true));
         self.blanks();
         if self.pos > from && !noted {
             self.say(Severity::Note, self.top.node, "blanks behind the value, from byte {a} on", from);
         }
-        if self.pos < self.end {
+        let mut end = self.bytes.len();
+        if packet && self.begins_packet() {
+            end = self.pos;
+            let text = "another packet begins at byte {a}, behind the same length";
+            self.tree.problem(Problem::new(Severity::Note, 0, text, end as i64, 0));
+        } else if self.pos < self.end {
             let rest = self.end - self.pos;
             let index = self.tree.len();
             self.tree.problem(Problem::new(
@@ -313,8 +319,8 @@ impl PacketRun<'_> {
             self.undecoded();
             self.claimed = self.pos;
         }
-        if self.claimed < self.bytes.len() {
-            self.pos = self.bytes.len();
+        self.pos = end;
+        if self.claimed < end {
             let (name, from) = (self.types.end_name, self.claimed);
             let index = self.syntax(name, from);
             if let Some(n) = self.tree.get_mut(index) {
@@ -337,6 +343,7 @@ impl PacketRun<'_> {
         let frame = self.top;
         self.again += self.pos - frame.began;
         self.tree.back_to(frame.before);
+        self.forget_numbers();
         self.pos = frame.began;
         self.claimed = frame.claimed;
         if let Some(outer) = self.keep.stack.pop() {

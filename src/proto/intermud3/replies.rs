@@ -15,6 +15,9 @@ const REQUESTS: usize = 256;
 /// The most packets remembered that only an error may answer.
 const OTHERS: usize = 64;
 
+/// The most replies of which more messages are awaited.
+const UNFINISHED: usize = 64;
+
 /// The requests of one connection, and the packets that answer them.
 pub(super) struct PacketReplies {
     roles: Vec<Role>,
@@ -22,6 +25,24 @@ pub(super) struct PacketReplies {
     asked: Vec<MessageId>,
     requests: Requests,
     others: Requests,
+    /// Replies of which more messages follow.
+    unfinished: Vec<UnfinishedReply>,
+}
+
+/// A reply whose first message said in how many it comes.
+struct UnfinishedReply {
+    /// The request, by its serial number.
+    request: u64,
+    /// How many messages are still to come.
+    left: u64,
+}
+
+/// What a packet answers.
+pub(super) struct PacketReply {
+    /// Its request.
+    pub(super) reply: Reply,
+    /// Whether other packets bring the rest of the reply.
+    pub(super) partial: bool,
 }
 
 /// The part of a message in a pair of request and reply.
@@ -35,6 +56,8 @@ struct Role {
     error: bool,
     /// The element that request and reply share.
     shared: Option<Sym>,
+    /// The element that says in how many messages the reply comes.
+    parts: Option<Sym>,
 }
 
 /// A packet that was read, and its sender.
@@ -74,6 +97,7 @@ impl PacketReplies {
             roles: tables.messages().iter().map(|def| role(def, tables)).collect(),
             requests: Requests::new(tables, REQUESTS),
             others: Requests::new(tables, OTHERS),
+            unfinished: Vec::new(),
         }
     }
 
@@ -86,6 +110,7 @@ impl PacketReplies {
     pub(super) fn forget(&mut self) {
         self.requests.forget();
         self.others.forget();
+        self.unfinished.clear();
     }
 
     /// Bytes of a side are lost or unreadable: there may have been replies among them.
@@ -112,7 +137,10 @@ impl PacketReplies {
         let ReadPacket { id: message, from, at, .. } = packet;
         // A router passes a broadcast on to all muds, and only those that know something answer: a missing reply is not
         // reported.
-        let answered = from == Side::Server && role.addressed && asked.is_none();
+        let broadcast = from == Side::Server && role.addressed && asked.is_none();
+        // A mud that asks itself wants the question back from its router, which shows that the connection is alive, and need not answer it.
+        let own = asked.is_some() && asked == elements.mud(2);
+        let answered = broadcast || own;
         // A request to every mud, which names none, may be answered by several.
         let several = asked.is_none() && asker.is_some();
         Some(Request { message, from, key: key(asker, asked, shared), record: 0, at, answered, several })
@@ -125,7 +153,7 @@ impl PacketReplies {
     }
 
     /// The request that a packet answers.
-    pub(super) fn answer(&mut self, packet: ReadPacket<'_>, tables: &Tables) -> Option<Reply> {
+    pub(super) fn answer(&mut self, packet: ReadPacket<'_>, tables: &Tables) -> Option<PacketReply> {
         let role = self.roles.get(packet.id.0 as usize)?;
         if role.answers.is_empty() && !role.error {
             return None;
@@ -135,16 +163,21 @@ impl PacketReplies {
         let asker = role.addressed.then(|| elements.who(4, 5)).flatten();
         let asked = role.addressed.then(|| elements.mud(2)).flatten();
         if role.error {
-            return self.error(packet, key(asker, asked, None), tables);
+            let reply = self.error(packet, key(asker, asked, None), tables)?;
+            return Some(PacketReply { reply, partial: false });
         }
         let key = key(asker, asked, role.shared.and_then(|name| shared(name, packet.tree, packet.bytes)));
         let answer = packet.answer(&role.answers, key);
-        let over = self.requests.find(&answer).filter(|(_, request)| !request.several).map(|(serial, _)| serial);
-        let reply = self.requests.answer(&answer);
-        if let Some(serial) = over {
+        let found = self.requests.find(&answer).map(|(serial, request)| (serial, request.several));
+        let announced = role.parts.and_then(|name| number(name, packet.tree));
+        let partial = found.is_some_and(|(serial, _)| more_follow(&mut self.unfinished, serial, announced));
+        let reply = self.requests.answer(&Answer { partial, ..answer });
+        if let Some((serial, false)) = found
+            && !partial
+        {
             self.requests.remove(serial);
         }
-        reply
+        Some(PacketReply { reply: reply?, partial })
     }
 
     /// The packet that an error is about: the one that it quotes, or else the only open one between its receiver and
@@ -189,6 +222,33 @@ impl PacketReplies {
     }
 }
 
+/// Whether more messages follow one that belongs to a reply. The reply's first message announces how many it has; where none does, it has one.
+fn more_follow(unfinished: &mut Vec<UnfinishedReply>, request: u64, announced: Option<u64>) -> bool {
+    let Some(place) = unfinished.iter().position(|reply| reply.request == request) else {
+        let left = announced.map_or(0, |parts| parts.saturating_sub(1));
+        if left > 0 {
+            if unfinished.len() >= UNFINISHED {
+                unfinished.remove(0);
+            }
+            unfinished.push(UnfinishedReply { request, left });
+        }
+        return left > 0;
+    };
+    let Some(reply) = unfinished.get_mut(place) else { return false };
+    reply.left = reply.left.saturating_sub(1);
+    let more = reply.left > 0;
+    if !more {
+        unfinished.remove(place);
+    }
+    more
+}
+
+/// A number among a packet's elements.
+fn number(name: Sym, tree: &Tree) -> Option<u64> {
+    let (_, node) = tree.children(0).find(|(_, node)| node.name == name)?;
+    (node.kind == Kind::Unsigned).then_some(node.value)
+}
+
 /// The message and the key of a packet that an error quotes.
 fn quoted(packet: &Elements<'_>, tables: &Tables) -> Option<(MessageId, RequestKey)> {
     let id = tables.message_named(std::str::from_utf8(packet.text(0)?).ok()?)?;
@@ -213,6 +273,7 @@ fn role(def: &MessageDef, tables: &Tables) -> Role {
         addressed: position(1).is_some_and(|p| tables.name(p.0) == "ttl"),
         error: tables.name(def.name) == "error",
         shared,
+        parts: (0..32).map_while(position).map(|p| p.0).find(|name| tables.name(*name) == "parts"),
     }
 }
 

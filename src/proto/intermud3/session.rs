@@ -11,7 +11,7 @@ use crate::captured::Captured;
 use crate::proto::{Context, Decoded, Event, EventKind, Learned, Message, Moment, Session, Side};
 use crate::session::{Request, StreamBuffer};
 use crate::table::{LayoutId, Tables};
-use crate::tree::{Kind, Problem, Severity, TextKind, decode_text};
+use crate::tree::{Kind, Problem, Severity, TextKind, decode_text, mark};
 
 /// One connection between muds and routers, or between two muds.
 pub(super) struct I3Session {
@@ -75,7 +75,7 @@ impl I3Session {
             match framing::step(bytes, context.options.max_message, last) {
                 PacketStep::Packet(length) => {
                     let packet = bytes.get(..length).unwrap_or(bytes);
-                    self.packet(from, offset, packet, at, context);
+                    self.packets_of_a_length(from, offset, packet, at, context);
                     direction.stream.advance(length);
                 }
                 PacketStep::Need(length) => {
@@ -110,11 +110,39 @@ impl I3Session {
         *from.of(&mut self.directions) = direction;
     }
 
-    /// One packet, its length field first.
-    fn packet(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+    /// The packet behind a length, and any further ones behind the same length. Each is a message.
+    fn packets_of_a_length(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+        let mut end = self.packet(from, offset, bytes, Some(self.prefix), at, context);
+        while end < bytes.len() {
+            let rest = bytes.get(end..).unwrap_or(&[]);
+            end += self.packet(from, offset + end as u64, rest, None, at, context).max(1);
+        }
+    }
+
+    /// One packet, its length field first unless it follows another one. Returns how many bytes it has.
+    fn packet(
+        &mut self,
+        from: Side,
+        offset: u64,
+        bytes: &[u8],
+        prefix: Option<LengthPrefix>,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) -> usize {
         let (tables, tree) = (context.tables, &mut *context.tree);
-        let found = self.reader.read(bytes, self.prefix, self.header, tables, tree);
-        if !found.nul && !std::mem::replace(from.of(&mut self.nul_noted), true) {
+        let found = self.reader.read(bytes, prefix, self.header, tables, tree);
+        let last = found.end >= bytes.len();
+        let bytes = bytes.get(..found.end).unwrap_or(bytes);
+        if prefix.is_none() {
+            tree.problem(Problem::new(
+                Severity::Note,
+                0,
+                "a packet without a length: it follows another one behind the same length",
+                0,
+                0,
+            ));
+        }
+        if last && !found.nul && !std::mem::replace(from.of(&mut self.nul_noted), true) {
             let text = "the text has no NUL at its end (noted once for each direction)";
             tree.problem(Problem::new(Severity::Note, 0, text, 0, 0));
         }
@@ -136,6 +164,9 @@ impl I3Session {
             self.network.learn(packet.id, at, &PacketView { tables, tree: packet.tree, bytes });
             self.replies.as_request(packet)
         });
+        if reply.as_ref().is_some_and(|reply| reply.partial) {
+            context.tree.mark(0, mark::PARTIAL);
+        }
         let message = Message {
             name: Captured::new(&self.name),
             number: None,
@@ -143,7 +174,7 @@ impl I3Session {
             from,
             offset,
             bytes,
-            reply,
+            reply: reply.map(|reply| reply.reply),
             no_reply: asked.is_some_and(|asked| asked.answered),
             once: None,
         };
@@ -151,6 +182,7 @@ impl I3Session {
         if let Some(request) = asked {
             self.replies.remember(Request { record, ..request });
         }
+        found.end
     }
 
     /// The name of a packet that no table knows: its type, or `value`. The type's bytes become characters one by one, so that

@@ -40,6 +40,12 @@ pub(super) struct UnclosedQuotes {
 }
 
 impl UnclosedQuotes {
+    /// The same, with offsets that count from `from` on.
+    pub(super) fn behind(self, from: usize) -> UnclosedQuotes {
+        let moved = |at: Option<usize>| at.map(|at| at.saturating_sub(from));
+        UnclosedQuotes { key: moved(self.key), value: moved(self.value) }
+    }
+
     fn at(&mut self, place: TextPlace) -> &mut Option<usize> {
         if place == TextPlace::Key { &mut self.key } else { &mut self.value }
     }

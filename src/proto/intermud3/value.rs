@@ -9,9 +9,10 @@
 use std::collections::HashSet;
 use std::hash::RandomState;
 
+use super::nodes::node;
 use super::text::UnclosedQuotes;
 use crate::table::{LayoutId, MessageId, ReadAs, Tables, ValueRead, ValueTypes};
-use crate::tree::{Buffer, Checkpoint, Kind, Node, Problem, Severity, Sym, TextKind, Tree, TypeRef, mark};
+use crate::tree::{Checkpoint, Kind, Problem, Severity, Sym, TextKind, Tree, TypeRef, mark};
 
 /// Brackets within brackets are read to this depth. jq 1.6 reads JSON to a depth of 256, which includes the record around them.
 pub(super) const MAX_DEPTH: u16 = 250;
@@ -28,7 +29,15 @@ pub(super) struct ValueBuffers {
     pub(super) pairs_at: Vec<u32>,
     /// Arrays that are read again, by the place of their bracket: their number of elements has positions of its own.
     pub(super) forms: Vec<(u32, LayoutId)>,
+    /// The nodes of the values that have numbers, in the order of these.
+    pub(super) numbered: Vec<u32>,
+    /// Where the containers around a node end, while the nodes of a value are counted.
+    pub(super) ends: Vec<u32>,
+    /// The same with the copies of these containers, while a value is repeated.
+    pub(super) open: Vec<(u32, u32)>,
     pub(super) seen: HashSet<u64>,
+    /// What the search for closing quotes found, for the packet that follows behind the same length.
+    unclosed: UnclosedQuotes,
     pub(super) hasher: RandomState,
 }
 
@@ -41,6 +50,8 @@ pub(super) struct FoundPacket {
     pub(super) message: Option<MessageId>,
     /// Whether the last byte was a NUL.
     pub(super) nul: bool,
+    /// Where the packet ends: before the last byte only if another packet follows that has no length of its own.
+    pub(super) end: usize,
 }
 
 /// What a container is.
@@ -120,6 +131,8 @@ pub(super) struct PacketRun<'a> {
     pub(super) stray: bool,
     /// Bytes that were read again as pairs.
     pub(super) again: usize,
+    /// What the values cost that numbers repeated.
+    pub(super) repeated: usize,
     /// Numbers the mappings, so that the keys of two mappings are kept apart.
     pub(super) mappings: u64,
 }
@@ -134,11 +147,11 @@ pub(super) struct LengthPrefix {
 }
 
 impl ValueBuffers {
-    /// Reads a packet, its length field first, into a tree.
+    /// Reads a packet, its length field first, into a tree. Without a length field, it is one that follows another packet behind the same length.
     pub(super) fn read(
         &mut self,
         bytes: &[u8],
-        prefix: LengthPrefix,
+        prefix: Option<LengthPrefix>,
         header: Option<LayoutId>,
         tables: &Tables,
         tree: &mut Tree,
@@ -147,9 +160,13 @@ impl ValueBuffers {
         self.stack.clear();
         self.pairs_at.clear();
         self.forms.clear();
+        self.numbered.clear();
         self.seen.clear();
-        let (types, LengthPrefix { name, ty, size }) = (*tables.value_types(), prefix);
+        let types = *tables.value_types();
+        let LengthPrefix { name, ty, size } =
+            prefix.unwrap_or(LengthPrefix { name: types.open_name, ty: types.int, size: 0 });
         let size = size.min(bytes.len());
+        let unclosed = std::mem::take(&mut self.unclosed);
         let root = tree.leaf(node(Sym::ELEMENT, types.array, Kind::Struct, 0, 0));
         let length = bytes.iter().take(size).fold(0, |n, b| n << 8 | u64::from(*b));
         if size > 0 {
@@ -171,32 +188,19 @@ impl ValueBuffers {
             header,
             keep: self,
             top,
-            unclosed: UnclosedQuotes::default(),
+            unclosed: if prefix.is_none() { unclosed } else { UnclosedQuotes::default() },
             message: None,
             blanks_noted: false,
             silent: false,
             stray: false,
             again: 0,
+            repeated: 0,
             mappings: 0,
         };
         let packet = run.whole(root);
-        let message = run.message;
-        FoundPacket { packet, message, nul }
-    }
-}
-
-/// A node over some bytes of the packet.
-pub(super) fn node(name: Sym, ty: TypeRef, kind: Kind, from: usize, to: usize) -> Node {
-    Node {
-        value: 0,
-        name,
-        ty,
-        start: (from * 8) as u32,
-        bits: (to.saturating_sub(from) * 8) as u32,
-        end: 0,
-        buffer: Buffer::CAPTURED,
-        kind,
-        marks: 0,
+        let (message, end, unclosed) = (run.message, run.pos, run.unclosed);
+        self.unclosed = unclosed.behind(end);
+        FoundPacket { packet, message, nul: nul && end == bytes.len(), end }
     }
 }
 
@@ -242,8 +246,8 @@ impl PacketRun<'_> {
         while self.top.sort != Sort::Outside || self.top.count == 0 {
             self.step();
         }
-        self.behind();
-        self.tree.close(root, self.bytes.len() * 8);
+        self.behind(packet);
+        self.tree.close(root, self.pos * 8);
         packet.then(|| self.tree.children(root).find(|(_, n)| !n.has(mark::SPAN)).map(|(i, _)| i)).flatten()
     }
 
@@ -298,7 +302,7 @@ impl PacketRun<'_> {
             b'"' => self.text(name, ty),
             b'0'..=b'9' | b'-' => self.number(name, ty),
             b'(' => self.container(name, ty),
-            b'<' => self.object(name, ty),
+            b'<' => self.angle(name, ty),
             b'+' | b'.' => self.number(name, ty),
             _ => self.garbage(),
         }
@@ -407,24 +411,6 @@ impl PacketRun<'_> {
         }
     }
 
-    /// The opening bracket as a span.
-    fn bracket_open(&mut self) {
-        self.pos += 2;
-        let name = self.types.open_name;
-        self.syntax(name, self.pos - 2);
-        self.claimed = self.pos;
-    }
-
-    /// Adds a span of brackets and separators from the last claimed byte to here, shown from `from` on. Returns its
-    /// node.
-    pub(super) fn syntax(&mut self, name: Sym, from: usize) -> u32 {
-        let kind = Kind::Text(TextKind::Utf8);
-        let mut span = node(name, self.types.syntax, kind, self.claimed, self.pos);
-        span.value = Node::place(from, self.pos - from);
-        span.marks = mark::SPAN;
-        self.tree.leaf(span)
-    }
-
     /// Ends a value: its separator belongs to it. `last` is the node's own last leaf, if it has one, and grows with it.
     pub(super) fn complete(&mut self, index: u32, last: u32) {
         let is_key = self.top.pairs && !self.top.value_next;
@@ -451,14 +437,6 @@ impl PacketRun<'_> {
             self.resolve(index);
         }
         self.top.count += 1;
-    }
-
-    /// Extends a leaf to here.
-    #[inline]
-    pub(super) fn grow(&mut self, leaf: u32) {
-        if let Some(leaf) = self.tree.get_mut(leaf) {
-            leaf.bits = ((self.pos * 8) as u32).saturating_sub(leaf.start);
-        }
     }
 
     /// Reads the first element of a packet, which says what the others are.
