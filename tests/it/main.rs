@@ -30,6 +30,7 @@ mod hostile_commands;
 mod hostile_keys;
 mod hostile_text;
 mod intermud3;
+mod intermud3_senders;
 mod key_options;
 mod keys;
 mod keys_damage;

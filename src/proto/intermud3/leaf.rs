@@ -349,8 +349,12 @@ impl PacketRun<'_> {
         self.keys().any(|other| self.tree.dynamic(other) == key)
     }
 
-    /// The keys of the open mapping. Its node has no end yet, so its children run to the end of the tree.
     fn keys(&self) -> impl Iterator<Item = Sym> + '_ {
+        self.elements().map(|node| node.name)
+    }
+
+    /// The elements of the open container. Its node has no end yet, so its children run to the end of the tree.
+    pub(super) fn elements(&self) -> impl Iterator<Item = &Node> + '_ {
         let mut next = self.top.node + 1;
         std::iter::from_fn(move || {
             let node = self.tree.get(next)?;
@@ -358,7 +362,6 @@ impl PacketRun<'_> {
             Some(node)
         })
         .filter(|node| !node.has(mark::SPAN))
-        .map(|node| node.name)
     }
 
     /// The marks a type asks for.

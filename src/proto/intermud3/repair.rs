@@ -373,18 +373,36 @@ impl PacketRun<'_> {
         }
         self.keep.text.clear();
         let _ = write!(self.keep.text, "{} of {count}", tables.name(layout.name));
-        let form = tables.type_named(&self.keep.text).and_then(|ty| tables.type_def(ty)).map(|def| &def.read);
-        let Some(ReadAs::Layout { layout: form, .. }) = form else { return false };
+        let named = |name: &str| match tables.type_named(name).and_then(|ty| tables.type_def(ty)).map(|def| &def.read) {
+            Some(ReadAs::Layout { layout, .. }) => Some(*layout),
+            _ => None,
+        };
+        let Some(mut form) = named(&self.keep.text) else { return false };
+        if !self.suits(form) {
+            self.keep.text.push_str(" otherwise");
+            form = named(&self.keep.text).unwrap_or(form);
+        }
         let frame = self.top;
         let forms = &mut self.keep.forms;
         if let Err(place) = forms.binary_search_by_key(&(frame.began as u32), |(bracket, _)| *bracket) {
-            forms.insert(place, (frame.began as u32, *form));
+            forms.insert(place, (frame.began as u32, form));
         }
         self.back_to_bracket();
         if frame.node == 0 {
             self.open_root(0);
         }
         true
+    }
+
+    /// Whether no element of the array at the top is a text where these positions have a number.
+    fn suits(&self, form: LayoutId) -> bool {
+        let tables = self.tables;
+        let Some(layout) = tables.layout(form) else { return false };
+        self.elements().zip(0..).all(|(element, place)| {
+            let wanted = tables.position(layout, place).and_then(|(_, ty)| tables.type_def(ty)).map(|def| &def.read);
+            let number = matches!(wanted, Some(ReadAs::Value(ValueRead::Int | ValueRead::Uint)));
+            !(number && matches!(element.kind, Kind::Text(_)))
+        })
     }
 
     /// Whether the mapping that begins here is shown as a list of pairs: a key is not a text or occurs twice, or too many

@@ -6,7 +6,7 @@ use super::lex::Tok;
 use super::syntax::NameAst;
 
 impl TableParser<'_> {
-    /// `Packet`, `MudInfo of 11`, `"startup-req-2" of 20`.
+    /// `Packet`, `MudInfo of 11`, `MudInfo of 12 otherwise`, `"startup-req-2" of 20`.
     pub(super) fn positions_name(&mut self) -> Result<NameAst, TableError> {
         let message = matches!(self.now.tok, Tok::Str(_));
         let of = self.reference("the positions' name")?;
@@ -16,6 +16,7 @@ impl TableParser<'_> {
             return Ok(of);
         }
         let count = self.int("the number of elements")?;
-        Ok(NameAst { name: format!("{} of {count}", of.name), at: of.at })
+        let otherwise = if self.eat_word("otherwise")? { " otherwise" } else { "" };
+        Ok(NameAst { name: format!("{} of {count}{otherwise}", of.name), at: of.at })
     }
 }
