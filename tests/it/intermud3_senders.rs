@@ -174,6 +174,16 @@ fn mappings_texts_and_keys_may_have_numbers() {
 }
 
 #[test]
+fn ldmud_writes_the_width_of_an_empty_mapping() {
+    let records = Dialogue::new().client(r#"({"x",5,"A",0,"B",0,([:2]),([:1,]),([]),})"#).records();
+    let record = named(&records, "x", 0);
+    assert_eq!((&record["fields"]["extra_6"], &record["fields"]["extra_8"]), (&json!({}), &json!({})));
+    assert!(problems(record).iter().any(|p| p.contains("how many values a key has")), "{record}");
+    // With anything else before the bracket it is what FluffOS writes for an object.
+    assert_eq!(record["fields"]["extra_7"], json!([[null, 1]]));
+}
+
+#[test]
 fn a_number_that_stands_for_nothing_is_shown_as_it_is_written() {
     // Of no value, of the value around it, and one that does not count on.
     let text = r#"({"x",5,"A",0,"B",0,<1>,<1>=({<1>,7,}),<7>=({8,}),<7>,<2>,<OBJECT /a#1>,<12,})"#;
@@ -213,8 +223,7 @@ fn numbers_that_repeat_numbers_stay_small() {
 
 #[test]
 fn spans_of_numbered_values_tile_the_packet() {
-    let text =
-        r#"({"who-reply",5,"A",0,"B","bob",({<1>=({"Ann",3,"x",}),<1> ,<1>}),<2>=(["a":1,2:3,]),<2>,<9>,<3>=,})"#;
+    let text = r#"({"who-reply",5,"A",0,"B","bob",({<1>=({"Ann",3,"x",}),<1> ,<1>}),<2>=(["a":1,2:3,]),<2>,<9>,([:2]),<3>=,})"#;
     let (records, _) = run(&Dialogue::new().client(text).capture(), &["--quiet", "--spans"]);
     let record = named(&records, "who-reply", 0);
     tiles(record["fields"].as_array().unwrap(), 0, text.len() as u64 + 4);

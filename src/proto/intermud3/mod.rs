@@ -10,6 +10,7 @@ mod recognise;
 mod repair;
 mod replies;
 mod session;
+mod spans;
 mod text;
 mod value;
 

@@ -1,4 +1,5 @@
-//! Values with numbers, as LDMud writes a value that occurs more than once: `<1>=({"a",})` where it is written, `<1>` wherever it occurs again.
+//! Values with numbers, as LDMud writes a value that occurs more than once: `<1>=({"a",})` where it is written, `<1>` wherever it occurs again. Also
+//! the width that it writes into an empty mapping (`([:2])`).
 //!
 //! It knows the nodes of such values, and repeats them in bounded space. It knows neither the values themselves nor packets.
 //!
@@ -24,6 +25,23 @@ impl PacketRun<'_> {
         match self.peek_at(len) {
             Some(b'=') => self.define(number, len + 1),
             _ => self.again(name, ty, number, len),
+        }
+    }
+
+    /// How long the width of an empty mapping is that stands `ahead` of the current position, its colon included.
+    pub(super) fn width(&self, ahead: usize) -> Option<usize> {
+        let inner = self.bytes.get(self.pos + ahead..self.end)?.strip_prefix(b":")?;
+        let digits = inner.iter().take(9).take_while(|b| b.is_ascii_digit()).count();
+        (digits > 0 && inner.get(digits..)?.starts_with(b"])")).then_some(digits + 1)
+    }
+
+    /// Passes over the width of an empty mapping whose bracket was opened: how many values each key would have. It belongs to the closing bracket.
+    pub(super) fn pass_width(&mut self) {
+        if let Some(len) = self.width(0) {
+            let text =
+                "how many values a key has in the empty mapping, at byte {a}: LDMud writes it where it is not one";
+            self.say(Severity::Note, self.top.node, text, self.pos);
+            self.pos += len;
         }
     }
 

@@ -411,6 +411,9 @@ impl PacketRun<'_> {
         if self.again > self.bytes.len() * 4 + 65_536 {
             return true;
         }
+        if self.width(2).is_some() {
+            return false;
+        }
         let inner = self.bytes.get(self.pos + 2..self.end).unwrap_or(&[]);
         let first = inner.trim_ascii_start().first();
         first.is_some_and(|b| *b != b'"' && (*b == b':' || *b == b'(' || begins_value(*b)))

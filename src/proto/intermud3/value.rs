@@ -375,6 +375,9 @@ impl PacketRun<'_> {
         };
         self.keep.stack.push(std::mem::replace(&mut self.top, frame));
         self.bracket_open();
+        if sort == Sort::Mapping {
+            self.pass_width();
+        }
     }
 
     /// For a container that is read as a type: what the tables say of its elements, its kind in the tree, and the type
