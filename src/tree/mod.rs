@@ -387,9 +387,12 @@ impl Tree {
     pub fn content<'a>(&'a self, node: &Node, captured: &'a [u8]) -> Cow<'a, [u8]> {
         let (start, len) = node.content();
         let whole = self.bytes(node.buffer, captured);
-        let bytes = whole.get(start..start.saturating_add(len)).unwrap_or(&[]);
         let odd = !node.start.is_multiple_of(8) || !node.bits.is_multiple_of(8);
         let bits = matches!(node.kind, Kind::Bytes | Kind::Undecoded) && odd && start == node.start as usize / 8;
+        // Bits that begin within a byte may end one byte later than as many bits that begin with one.
+        let end =
+            if bits { node.start.saturating_add(node.bits).div_ceil(8) as usize } else { start.saturating_add(len) };
+        let bytes = whole.get(start..end).unwrap_or(&[]);
         if bits { Cow::Owned(shifted(bytes, node.start % 8, node.bits)) } else { Cow::Borrowed(bytes) }
     }
 
@@ -459,4 +462,15 @@ fn shifted(bytes: &[u8], first: u32, bits: u32) -> Vec<u8> {
         *last &= (1 << (bits % 8)) - 1;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_that_begin_and_end_within_bytes_are_all_shown() {
+        let node = Node { kind: Kind::Undecoded, start: 7, bits: 10, value: Node::place(0, 2), ..Node::EMPTY };
+        assert_eq!(*Tree::default().content(&node, &[0x80, 0xff, 0x01]), [0xff, 0x03]);
+    }
 }
