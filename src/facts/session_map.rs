@@ -74,8 +74,11 @@ impl SessionMap {
             Transport::Udp => &self.udp,
         };
         let behind = list.partition_point(|entry| (entry.stream, entry.frame) <= (stream, frame));
-        let entry = list.get(behind.checked_sub(1)?)?;
-        (entry.stream == stream).then_some(entry.session)
+        let of_stream = |entry: &&SessionEntry| entry.stream == stream;
+        let begun = behind.checked_sub(1).and_then(|at| list.get(at)).filter(of_stream);
+        // What is read late, as after lost bytes, may be of a frame before the first record of its stream. Of sessions that were left out it is not known.
+        let first = || list.get(behind).filter(of_stream).filter(|_| self.left_out == 0);
+        begun.or_else(first).map(|entry| entry.session)
     }
 
     fn list(&mut self, transport: Transport) -> &mut Vec<SessionEntry> {
@@ -101,9 +104,11 @@ mod tests {
         let tcp = |stream, frame| map.find(Transport::Tcp, stream, frame);
         assert_eq!(
             [tcp(7, 4), tcp(7, 5), tcp(7, 899), tcp(7, 900), tcp(7, 9999)],
-            [None, Some(1), Some(1), Some(3), Some(3)]
+            [Some(1), Some(1), Some(1), Some(3), Some(3)]
         );
         assert_eq!([tcp(2, 6), tcp(1, 6), tcp(8, 6)], [Some(2), None, None]);
         assert_eq!(map.find(Transport::Udp, 7, 2), Some(4));
+        map.left_out = 1;
+        assert_eq!(map.find(Transport::Tcp, 7, 4), None, "a session that was left out may have been before");
     }
 }
