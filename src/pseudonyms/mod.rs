@@ -89,13 +89,23 @@ impl Pseudonyms {
         event
     }
 
-    /// The facts that a session learned from a connection.
-    pub fn learned(&self, mut all: Vec<Learned>) -> Vec<Learned> {
+    /// The facts that a session learned from a connection with these `ends`.
+    pub fn learned(&mut self, mut all: Vec<Learned>, ends: Ends) -> Vec<Learned> {
         if self.secrets_alone {
             return all;
         }
+        let text = |ends: Ends| format!("{} and {}", ends.client, ends.server);
+        let (real, hidden) = (text(ends), text(self.ends(ends)));
         for fact in &mut all {
-            self.known.sweep_text(&mut fact.name);
+            // Addresses alone would be found in a text, ports would not.
+            match fact.name.strip_prefix(&real).map(str::to_string) {
+                Some(mut rest) => {
+                    self.known.sweep_text(&mut rest);
+                    fact.heading = (fact.heading + hidden.len()).saturating_sub(real.len());
+                    fact.name = format!("{hidden}{rest}");
+                }
+                None => self.known.sweep_text(&mut fact.name),
+            }
             for value in fact.facts.iter_mut().map(|(_, value)| value) {
                 let LearnedValue::Text(text) = value else { continue };
                 match text.parse() {

@@ -466,3 +466,15 @@ fn the_payload_of_a_ping_and_the_player_who_asks_to_link_are_hidden() {
     assert_eq!(argument["value"]["type"]["name"], "kInt");
     assert!(argument["value"]["i"].as_u64().is_some_and(|number| number != 271_840), "{argument}");
 }
+
+#[test]
+fn the_port_of_a_client_is_the_same_wherever_it_is_told() {
+    let key = folder("pseudonyms-ports").join("persons.key");
+    let key = key.to_str().unwrap();
+    let capture = "captures/secondlife/opensim.pcapng.gz";
+    let stats: Value =
+        serde_json::from_slice(&run(&["stats", "--json", "-q", "--pseudonyms", key, capture]).stdout).unwrap();
+    let client = stats["bytes"]["by_stream"]["udp:0"]["client"].as_str().unwrap();
+    let circuits: Vec<&String> = stats["learned"]["circuits"].as_object().unwrap().keys().collect();
+    assert!(circuits.iter().any(|name| name.starts_with(&format!("{client} and "))), "{client}: {circuits:?}");
+}
