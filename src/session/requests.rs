@@ -28,6 +28,8 @@ struct OpenRequest {
     replies: u64,
     /// What its replies brought so far, where these say how much.
     brought: u64,
+    /// What all its replies bring together, as the latest one of them that says so.
+    whole: Option<u64>,
     /// Whether a part of its reply came.
     part: bool,
 }
@@ -40,7 +42,7 @@ impl OpenRequest {
 
     /// Whether further replies follow an answer to it.
     fn leaves_open(&self, answer: &Answer<'_>) -> bool {
-        answer.partial || answer.share.is_some_and(|share| share.leaves_more(self.brought))
+        answer.partial || answer.share.is_some_and(|share| share.leaves_more(self.brought, self.whole))
     }
 }
 
@@ -128,6 +130,7 @@ impl Requests {
             before,
             replies: if early { u64::MAX } else { 0 },
             brought: 0,
+            whole: None,
             part: false,
         }));
         self.waiting += 1;
@@ -185,6 +188,7 @@ impl Requests {
         let more = open.leaves_open(answer);
         if let (Some(share), false) = (answer.share, again) {
             open.brought = open.brought.saturating_add(share.part);
+            open.whole = share.whole.or(open.whole);
         }
         open.part |= more;
         if !more {
@@ -198,6 +202,11 @@ impl Requests {
             self.keep_early(answer);
         }
         Some(reply)
+    }
+
+    /// Whether further replies to a request follow a message that answers it.
+    pub fn leaves_open(&self, serial: u64, answer: &Answer<'_>) -> bool {
+        self.get(serial).is_some_and(|open| open.leaves_open(answer))
     }
 
     /// The request that a message answers, as in [`answer`](Self::answer). Marks the message's tree as partial if other messages bring the rest of the reply.
@@ -235,8 +244,8 @@ impl Requests {
             let fits = |serial: &u64| may(*serial).is_some() && !(self.echoes && repeated(serial) == Some(false));
             place = queue.iter().take(LOOK).position(fits);
         }
-        let more = |serial: u64| self.get(serial).is_some_and(|open| open.leaves_open(answer));
-        let serial = place.and_then(|place| match queue.get(place).is_some_and(|serial| more(*serial)) {
+        let more = |serial: &u64| self.leaves_open(*serial, answer);
+        let serial = place.and_then(|place| match queue.get(place).is_some_and(more) {
             true => queue.get(place).copied(),
             false => queue.remove(place),
         });

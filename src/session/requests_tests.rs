@@ -283,7 +283,7 @@ fn a_reply_in_parts_is_complete_when_all_parts_have_come() {
         ask(&mut requests, 1, key);
         ask(&mut requests, 2, RequestKey::of(8));
         let mut part = |part, whole| {
-            let share = Some(ReplyShare { part, whole });
+            let share = Some(ReplyShare { part, whole: Some(whole) });
             let answer = Answer {
                 message: REPLY,
                 from: Side::Server,
@@ -298,7 +298,7 @@ fn a_reply_in_parts_is_complete_when_all_parts_have_come() {
         };
         assert_eq!([part(4, 10), part(4, 10), part(2, 10)], [(Some(1), true), (Some(1), true), (Some(1), false)]);
         ask(&mut requests, 3, key);
-        let share = Some(ReplyShare { part: 0, whole: 10 });
+        let share = Some(ReplyShare { part: 0, whole: Some(10) });
         let nothing =
             Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(3), partial: false, share };
         assert_eq!(requests.answer(&nothing).map(|reply| reply.record), Some(3), "nothing follows");

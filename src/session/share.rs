@@ -10,8 +10,8 @@ use crate::tree::{Kind, Tree, mark};
 pub struct ReplyShare {
     /// What the message brings, in bytes or elements.
     pub part: u64,
-    /// What all messages of the reply bring together.
-    pub whole: u64,
+    /// What all messages of the reply bring together. `None`: as an earlier message to the same request said, if one did.
+    pub whole: Option<u64>,
 }
 
 impl ReplyShare {
@@ -26,11 +26,13 @@ impl ReplyShare {
                 _ => node.content().1 as u64,
             })
         };
-        Some(ReplyShare { part: amount(part)?, whole: amount(whole)? })
+        Some(ReplyShare { part: amount(part)?, whole: Some(amount(whole)?) })
     }
 
-    /// Whether more messages follow one that brings this share, behind others that brought `before`. A message that brings nothing is the last one.
-    pub fn leaves_more(&self, before: u64) -> bool {
-        self.part > 0 && before.saturating_add(self.part) < self.whole
+    /// Whether more messages follow one that brings this share, behind others that brought `before` and `said` what all bring. A message that brings nothing is
+    /// the last one.
+    pub fn leaves_more(&self, before: u64, said: Option<u64>) -> bool {
+        let whole = self.whole.or(said);
+        self.part > 0 && whole.is_some_and(|whole| before.saturating_add(self.part) < whole)
     }
 }

@@ -5,7 +5,7 @@
 //! this file knows what a request and its reply have in common.
 
 use crate::proto::{Moment, Reply, Side};
-use crate::session::{Answer, Context, Request, RequestKey, Requests};
+use crate::session::{Answer, Context, ReplyShare, Request, RequestKey, Requests};
 use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, mark};
 
@@ -15,9 +15,6 @@ const REQUESTS: usize = 256;
 /// The most packets remembered that only an error may answer.
 const OTHERS: usize = 64;
 
-/// The most replies of which more messages are awaited.
-const UNFINISHED: usize = 64;
-
 /// The requests of one connection, and the packets that answer them.
 pub(super) struct PacketReplies {
     roles: Vec<Role>,
@@ -25,16 +22,6 @@ pub(super) struct PacketReplies {
     asked: Vec<MessageId>,
     requests: Requests,
     others: Requests,
-    /// Replies of which more messages follow.
-    unfinished: Vec<UnfinishedReply>,
-}
-
-/// A reply whose first message said in how many it comes.
-struct UnfinishedReply {
-    /// The request, by its serial number.
-    request: u64,
-    /// How many messages are still to come.
-    left: u64,
 }
 
 /// What a packet answers.
@@ -97,7 +84,6 @@ impl PacketReplies {
             roles: tables.messages().iter().map(|def| role(def, tables)).collect(),
             requests: Requests::new(tables, REQUESTS),
             others: Requests::new(tables, OTHERS),
-            unfinished: Vec::new(),
         }
     }
 
@@ -110,7 +96,6 @@ impl PacketReplies {
     pub(super) fn forget(&mut self) {
         self.requests.forget();
         self.others.forget();
-        self.unfinished.clear();
     }
 
     /// Bytes of a side are lost or unreadable: there may have been replies among them.
@@ -167,11 +152,12 @@ impl PacketReplies {
             return Some(PacketReply { reply, partial: false });
         }
         let key = key(asker, asked, role.shared.and_then(|name| shared(name, packet.tree, packet.bytes)));
-        let answer = packet.answer(&role.answers, key);
+        // The first message of a reply may say in how many it comes.
+        let share = role.parts.map(|name| ReplyShare { part: 1, whole: number(name, packet.tree) });
+        let answer = Answer { share, ..packet.answer(&role.answers, key) };
         let found = self.requests.find(&answer).map(|(serial, request)| (serial, request.several));
-        let announced = role.parts.and_then(|name| number(name, packet.tree));
-        let partial = found.is_some_and(|(serial, _)| more_follow(&mut self.unfinished, serial, announced));
-        let reply = self.requests.answer(&Answer { partial, ..answer });
+        let partial = found.is_some_and(|(serial, _)| self.requests.leaves_open(serial, &answer));
+        let reply = self.requests.answer(&answer);
         if let Some((serial, false)) = found
             && !partial
         {
@@ -220,27 +206,6 @@ impl PacketReplies {
         };
         requests.chain(others).filter(move |(_, request)| between(request))
     }
-}
-
-/// Whether more messages follow one that belongs to a reply. The reply's first message announces how many it has; where none does, it has one.
-fn more_follow(unfinished: &mut Vec<UnfinishedReply>, request: u64, announced: Option<u64>) -> bool {
-    let Some(place) = unfinished.iter().position(|reply| reply.request == request) else {
-        let left = announced.map_or(0, |parts| parts.saturating_sub(1));
-        if left > 0 {
-            if unfinished.len() >= UNFINISHED {
-                unfinished.remove(0);
-            }
-            unfinished.push(UnfinishedReply { request, left });
-        }
-        return left > 0;
-    };
-    let Some(reply) = unfinished.get_mut(place) else { return false };
-    reply.left = reply.left.saturating_sub(1);
-    let more = reply.left > 0;
-    if !more {
-        unfinished.remove(place);
-    }
-    more
 }
 
 /// A number among a packet's elements.
