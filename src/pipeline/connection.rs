@@ -181,8 +181,9 @@ impl Connection {
         let Some(tables) = run.shared.setup.tables.get(*protocol) else { return };
         let (mut ends, mut learned) = (self.ends(), session.learned());
         if let Some(pseudonyms) = &mut run.shared.setup.pseudonyms {
-            learned = pseudonyms.learned(learned, ends);
-            ends = pseudonyms.ends(ends);
+            let shown = pseudonyms.ends(ends);
+            learned = pseudonyms.learned(learned, ends, shown);
+            ends = shown;
         }
         let (key, protocol, service) = (self.key, tables.protocol().name(), session.service());
         let (counts, round_trips) = (self.counts, self.round_trips());

@@ -89,20 +89,19 @@ impl Pseudonyms {
         event
     }
 
-    /// The facts that a session learned from a connection with these `ends`.
-    pub fn learned(&mut self, mut all: Vec<Learned>, ends: Ends) -> Vec<Learned> {
+    /// The facts that a session learned from a connection with these ends, which are `shown` as others.
+    pub fn learned(&self, mut all: Vec<Learned>, ends: Ends, shown: Ends) -> Vec<Learned> {
         if self.secrets_alone {
             return all;
         }
-        let text = |ends: Ends| format!("{} and {}", ends.client, ends.server);
-        let (real, hidden) = (text(ends), text(self.ends(ends)));
+        let (real, shown) = (ends.to_string(), shown.to_string());
         for fact in &mut all {
             // Addresses alone would be found in a text, ports would not.
             match fact.name.strip_prefix(&real).map(str::to_string) {
                 Some(mut rest) => {
                     self.known.sweep_text(&mut rest);
-                    fact.heading = (fact.heading + hidden.len()).saturating_sub(real.len());
-                    fact.name = format!("{hidden}{rest}");
+                    fact.heading = (fact.heading + shown.len()).saturating_sub(real.len());
+                    fact.name = format!("{shown}{rest}");
                 }
                 None => self.known.sweep_text(&mut fact.name),
             }

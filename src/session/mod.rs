@@ -85,13 +85,19 @@ impl Side {
     }
 }
 
-/// The two ends of a connection.
+/// The two ends of a connection. Shown as `CLIENT and SERVER`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {
     /// The client's address and port.
     pub client: SocketAddr,
     /// The server's.
     pub server: SocketAddr,
+}
+
+impl fmt::Display for Ends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} and {}", self.client, self.server)
+    }
 }
 
 /// TCP or UDP.

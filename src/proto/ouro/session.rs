@@ -466,7 +466,7 @@ impl Session for LinkSession {
     }
 
     fn learned(&self) -> Vec<Learned> {
-        let name = format!("{} and {}", self.ends.client, self.ends.server);
+        let name = self.ends.to_string();
         let version = self.link.version.map_or("not said".into(), |version| version.to_string());
         let texts = [("version", version), ("encryption", self.link.encryption().into()), ("end", self.life.end())];
         let facts = texts.into_iter().map(|(key, text)| (key, LearnedValue::Text(text))).collect();

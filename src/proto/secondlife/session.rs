@@ -396,7 +396,7 @@ impl Session for CircuitSession {
     }
 
     fn learned(&self) -> Vec<Learned> {
-        let circuit = format!("{} and {}", self.ends.client, self.ends.server);
+        let circuit = self.ends.to_string();
         let side = |from: Side| format!("{circuit}, from the {}", from.word());
         let mut all = Vec::new();
         for from in [Side::Client, Side::Server] {
