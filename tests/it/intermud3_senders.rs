@@ -4,28 +4,19 @@
 
 use serde_json::{Value, json};
 
-use super::made::{ACK, End, FIN, Made, end, run};
+use super::made::{Talk, run};
 
 /// A connection between a mud and its router, or between two muds.
-struct Dialogue {
-    made: Made,
-    ends: [End; 2],
-    next: [u32; 2],
-}
+struct Dialogue(Talk);
 
 impl Dialogue {
     fn new() -> Dialogue {
-        let (client, server) = (end(1, 40_000), end(2, 8787));
-        let mut made = Made::new();
-        made.open(client, server);
-        Dialogue { made, ends: [client, server], next: [1, 1] }
+        Dialogue(Talk::to(8787))
     }
 
     /// Bytes of the client (0) or the server (1).
     fn bytes(mut self, side: usize, bytes: &[u8]) -> Dialogue {
-        let way = (self.ends[side], self.ends[1 - side]);
-        self.made.tcp(way, (self.next[side], self.next[1 - side], ACK), bytes);
-        self.next[side] += bytes.len() as u32;
+        self.0.says(side, bytes);
         self
     }
 
@@ -40,17 +31,13 @@ impl Dialogue {
     }
 
     /// The capture: both sides end.
-    fn capture(mut self) -> Vec<u8> {
-        for side in [0, 1] {
-            let way = (self.ends[side], self.ends[1 - side]);
-            self.made.tcp(way, (self.next[side], self.next[1 - side], FIN | ACK), b"");
-        }
-        self.made.bytes
+    fn capture(self) -> Vec<u8> {
+        self.0.bytes()
     }
 
     /// What the program prints for it.
     fn records(self) -> Vec<Value> {
-        run(&self.capture(), &["--quiet"]).0
+        self.0.records()
     }
 }
 

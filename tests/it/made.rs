@@ -79,6 +79,50 @@ impl Made {
     }
 }
 
+/// A TCP connection whose sides send what a test wants: the client is side 0, the server side 1. Single frames may be missing.
+pub struct Talk {
+    pub made: Made,
+    ends: [End; 2],
+    sent: [u32; 2],
+}
+
+impl Talk {
+    /// A connection to a port of a server, before its first byte.
+    pub fn to(port: u16) -> Talk {
+        let ends = [end(1, 40_000), end(2, port)];
+        let mut made = Made::new();
+        made.open(ends[0], ends[1]);
+        Talk { made, ends, sent: [1, 1] }
+    }
+
+    /// A side sends bytes.
+    pub fn says(&mut self, side: usize, bytes: &[u8]) {
+        self.segment(side, ACK, bytes);
+        self.loses(side, bytes);
+    }
+
+    /// A side sends bytes that are not captured.
+    pub fn loses(&mut self, side: usize, bytes: &[u8]) {
+        self.sent[side] += bytes.len() as u32;
+    }
+
+    fn segment(&mut self, side: usize, flags: u8, bytes: &[u8]) {
+        let from_to = (self.ends[side], self.ends[1 - side]);
+        self.made.tcp(from_to, (self.sent[side], self.sent[1 - side], flags), bytes);
+    }
+
+    /// The capture: both sides end.
+    pub fn bytes(mut self) -> Vec<u8> {
+        [0, 1].into_iter().for_each(|side| self.segment(side, FIN | ACK, b""));
+        self.made.bytes
+    }
+
+    /// What the program prints for it.
+    pub fn records(self) -> Vec<Value> {
+        run(&self.bytes(), &[]).0
+    }
+}
+
 /// A segment with a right checksum.
 pub fn tcp((from, to): (End, End), (seq, ack, flags): (u32, u32, u8), payload: &[u8]) -> Vec<u8> {
     let mut segment = Vec::new();

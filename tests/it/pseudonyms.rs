@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::exported_messages::{KEYS, export, folder, messages, run};
+use crate::made::Talk;
+use moulsniff::table::parse_hex;
 use serde_json::Value;
 
 /// What the programs that made a capture were told about their persons, and which address they had.
@@ -378,10 +380,7 @@ fn redacted_packets_hold_no_secret() {
 #[test]
 fn marks_hold_for_values_of_another_kind_and_nothing_of_a_password_stays() {
     let to = folder("pseudonyms-kinds");
-    let [client, server] = [crate::made::end(1, 40_000), crate::made::end(2, 8080)];
-    let mut made = crate::made::Made::new();
-    made.open(client, server);
-    let mut sent = 1;
+    let mut talk = Talk::to(8080);
     for packet in [
         r#"({"finger-reply",5,"MudA",0,"MudB","alice","Alice","t",0,0,0,42,0,"level-wizard","plan-of-hers",})"#,
         r#"({"tell",5,"MudA","alice","MudB","bob","Alice",({"told-in-array",}),})"#,
@@ -389,11 +388,10 @@ fn marks_hold_for_values_of_another_kind_and_nothing_of_a_password_stays() {
         r#"({"ping-reply",5,"MudA",0,"MudB",0,"P@$$-w0rd!",})"#,
     ] {
         let bytes = [&(packet.len() as u32 + 1).to_be_bytes(), packet.as_bytes(), b"\0"].concat();
-        made.tcp((client, server), (sent, 1, crate::made::ACK), &bytes);
-        sent += bytes.len() as u32;
+        talk.says(0, &bytes);
     }
     let capture = to.join("kinds.pcap");
-    fs::write(&capture, &made.bytes).unwrap();
+    fs::write(&capture, talk.bytes()).unwrap();
     let capture = capture.to_str().unwrap();
     let parts = ["wizard", "plan-of", "told-in", "list-of", "271828", "P@$$", "-w0rd", "rd!"];
     let plain = fs::read(export(capture, &to, &[])).unwrap();
@@ -430,29 +428,19 @@ fn bytes_that_may_be_anything_are_filler() {
 #[test]
 fn the_payload_of_a_ping_and_the_player_who_asks_to_link_are_hidden() {
     let to = folder("pseudonyms-pings");
-    let [client, server] = [crate::made::end(1, 40_000), crate::made::end(2, 14_617)];
-    let mut made = crate::made::Made::new();
-    made.open(client, server);
-    let (mut sent, mut answered) = (1, 1);
-    let mut put = |client_sends: bool, hex: &str, rest: &[u8]| {
-        let hex: String = hex.split_whitespace().collect();
-        let head = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
-        let bytes: Vec<u8> = head.chain(rest.iter().copied()).collect();
-        let (ends, next) = if client_sends { ((client, server), &mut sent) } else { ((server, client), &mut answered) };
-        made.tcp(ends, (*next, 1, crate::made::ACK), &bytes);
-        *next += bytes.len() as u32;
-    };
+    let mut talk = Talk::to(14_617);
+    let mut put = |side: usize, hex: &str, rest: &[u8]| talk.says(side, &[&parse_hex(hex).unwrap(), rest].concat());
     let product = "219848ea356cd04b9daebb17c585e680";
-    put(true, &format!("0a 1f00 96030000 32000000 01000000 {product} 14000000"), &[0; 16]);
-    put(true, "0002", &[]);
-    put(false, "0102", &[]);
-    put(true, "0000 33221100 77665544 11000000", b"written in a ping");
-    put(false, "0000 33221100 77665544 11000000", b"written in a ping");
-    // A plNetMsgGameMessage with a plLinkingMgrMsg: kLinkPlayerHere, and the KI number of who asks.
+    put(0, &format!("0a 1f00 96030000 32000000 01000000 {product} 14000000"), &[0; 16]);
+    put(0, "0002", &[]);
+    put(1, "0102", &[]);
+    put(0, "0000 33221100 77665544 11000000", b"written in a ping");
+    put(1, "0000 33221100 77665544 11000000", b"written in a ping");
+    // A plNetMsgGameMessage with a plLinkingMgrMsg: kLinkPlayerHere, with the KI number of the player who asks.
     let asks = "4b03 00 00000000 0000000000000000 41080000 01000000 03000000 01 01 0b000000 0100 0000 8c03 00 e0250400";
-    put(true, &format!("2800 6b020000 3c000000 6b02 00000000 00000000 00 2c000000 {asks} 00"), &[]);
+    put(0, &format!("2800 6b020000 3c000000 6b02 00000000 00000000 00 2c000000 {asks} 00"), &[]);
     let capture = to.join("pings.pcap");
-    fs::write(&capture, &made.bytes).unwrap();
+    fs::write(&capture, talk.bytes()).unwrap();
     let capture = capture.to_str().unwrap();
     let plain = fs::read(export(capture, &to, &[])).unwrap();
     assert!(holds(&plain, b"written in a ping") && holds(&plain, &271_840_u32.to_le_bytes()));

@@ -2,64 +2,23 @@
 
 use serde_json::Value;
 
-use crate::made::{ACK, End, Made, end, run};
-
-const FIN: u8 = 1;
+use crate::made::{Made, Talk, end, run};
 
 /// The connect packet of a launcher at a file server, whose messages are never encrypted.
 const CONNECT: [&[u8]; 3] = [b"\x10\x1f\0\0\0\0\0\x32\0\0\0\x01\0\0\0", &[7; 16], b"\x0c\0\0\0\0\0\0\0\0\0\0\0"];
 
-/// A connection of which single frames may be missing.
-struct Talk {
-    made: Made,
-    ends: [End; 2],
-    sent: [u32; 2],
+/// A launcher connects to a file server.
+fn launcher() -> Talk {
+    let mut talk = Talk::to(14_617);
+    talk.says(0, &CONNECT.concat());
+    talk
 }
 
-impl Talk {
-    fn new() -> Talk {
-        let mut talk = Talk::at(14_617);
-        talk.says(0, &CONNECT.concat());
-        talk
-    }
-
-    /// A connection to any server, before its first byte.
-    fn at(port: u16) -> Talk {
-        let ends = [end(1, 40_000), end(2, port)];
-        let mut made = Made::new();
-        made.open(ends[0], ends[1]);
-        Talk { made, ends, sent: [1, 1] }
-    }
-
-    /// A side sends bytes that are not captured.
-    fn loses(&mut self, side: usize, bytes: &[u8]) {
-        self.sent[side] += bytes.len() as u32;
-    }
-
-    /// Pings with their replies: with too few messages behind a gap, these are not found again.
-    fn pings(&mut self) {
-        for time in [4000, 5000, 6000] {
-            self.says(0, &ping(time));
-            self.says(1, &ping(time));
-        }
-    }
-
-    fn says(&mut self, side: usize, bytes: &[u8]) {
-        let from_to = (self.ends[side], self.ends[1 - side]);
-        self.made.tcp(from_to, (self.sent[side], self.sent[1 - side], ACK), bytes);
-        self.loses(side, bytes);
-    }
-
-    fn bytes(mut self) -> Vec<u8> {
-        for side in [0, 1] {
-            let from_to = (self.ends[side], self.ends[1 - side]);
-            self.made.tcp(from_to, (self.sent[side], self.sent[1 - side], FIN | ACK), b"");
-        }
-        self.made.bytes
-    }
-
-    fn records(self) -> Vec<Value> {
-        run(&self.bytes(), &[]).0
+/// Pings with their replies: with too few messages behind a gap, these are not found again.
+fn pings(talk: &mut Talk) {
+    for time in [4000, 5000, 6000] {
+        talk.says(0, &ping(time));
+        talk.says(1, &ping(time));
     }
 }
 
@@ -98,14 +57,14 @@ fn unanswered(records: &[Value]) -> Vec<String> {
 
 #[test]
 fn a_ping_belongs_to_the_reply_that_repeats_its_time_also_behind_a_lost_frame() {
-    let mut talk = Talk::new();
+    let mut talk = launcher();
     for time in [1000, 2000] {
         talk.says(0, &ping(time));
         talk.says(1, &ping(time));
     }
     talk.loses(0, &ping(3000));
     talk.says(1, &ping(3000));
-    talk.pings();
+    pings(&mut talk);
     let records = talk.records();
     let time = |record: u64| records[record as usize - 1]["fields"]["ping_time_ms"].clone();
     let all = replies(&records, "File2Cli_PingReply");
@@ -119,14 +78,14 @@ fn a_ping_belongs_to_the_reply_that_repeats_its_time_also_behind_a_lost_frame() 
 
 #[test]
 fn a_reply_is_given_to_no_request_that_was_answered_or_sent_later() {
-    let mut talk = Talk::new();
+    let mut talk = launcher();
     talk.says(0, &builds(7));
     talk.says(1, &build(7));
     talk.loses(0, &builds(7));
     talk.says(1, &build(7));
     talk.says(0, &builds(7));
     talk.says(1, &build(7));
-    talk.pings();
+    pings(&mut talk);
     let records = talk.records();
     assert_eq!(replies(&records, "Cli2File_BuildIdRequest").len(), 2);
     for (reply, request) in replies(&records, "File2Cli_BuildIdReply") {
@@ -139,7 +98,7 @@ fn a_reply_is_given_to_no_request_that_was_answered_or_sent_later() {
 #[test]
 fn a_request_that_is_read_behind_its_reply_is_not_unanswered_and_one_without_a_reply_is() {
     for hangs in [false, true] {
-        let mut talk = Talk::new();
+        let mut talk = launcher();
         talk.loses(0, &builds(1));
         talk.says(0, &ping(1000));
         talk.says(1, &ping(1000));
@@ -147,7 +106,7 @@ fn a_request_that_is_read_behind_its_reply_is_not_unanswered_and_one_without_a_r
         if !hangs {
             talk.says(1, &build(2));
         }
-        talk.pings();
+        pings(&mut talk);
         let records = talk.records();
         assert_eq!(replies(&records, "Cli2File_BuildIdRequest").len(), 1);
         let want = if hangs { vec!["Cli2File_BuildIdRequest"] } else { Vec::new() };
@@ -158,7 +117,7 @@ fn a_request_that_is_read_behind_its_reply_is_not_unanswered_and_one_without_a_r
 #[test]
 fn a_download_is_answered_when_all_of_it_has_come() {
     for parts in 1..=3 {
-        let mut talk = Talk::new();
+        let mut talk = launcher();
         let mut name = [0; 520];
         name[0] = b'x';
         talk.says(0, &message(21, &[5], &[&name[..], &[0; 4]].concat()));
@@ -237,7 +196,7 @@ fn a_packet_that_is_read_behind_its_reply_or_its_error_is_not_unanswered() {
         let head = format!("({{\"error\",5,\"*lab\",0,\"MudAlpha\",\"{who}\",\"unk-dst\",\"Unknown mud\",");
         packet(&format!("{head}{quoted},}})"))
     };
-    let mut talk = Talk::at(8080);
+    let mut talk = Talk::to(8080);
     talk.says(0, &packet(&asks("alice", "MudBeta")));
     talk.says(1, &reply("alice"));
     talk.loses(0, &packet(&asks("lost", "MudBeta")));
@@ -257,7 +216,7 @@ fn a_packet_that_is_read_behind_its_reply_or_its_error_is_not_unanswered() {
 #[test]
 fn a_reply_that_was_captured_just_before_its_request_leaves_it_answered() {
     let shown = |waits: u32| {
-        let mut talk = Talk::new();
+        let mut talk = launcher();
         talk.says(1, &build(5));
         talk.made.wait(waits);
         talk.says(0, &builds(5));
@@ -269,10 +228,10 @@ fn a_reply_that_was_captured_just_before_its_request_leaves_it_answered() {
 
 #[test]
 fn a_refusal_whose_request_was_not_captured_is_not_called_unasked() {
-    let mut talk = Talk::new();
+    let mut talk = launcher();
     talk.loses(0, &builds(5));
     talk.says(1, &message(10, &[5, 20, 0], b""));
-    talk.pings();
+    pings(&mut talk);
     let told = sessions("replies-refused", talk);
     assert!(told.contains("  of no request captured before it: REFUSED, kNetErrAuthenticationFailed\n"), "{told}");
 }
@@ -288,7 +247,7 @@ fn sessions(name: &str, talk: Talk) -> String {
 #[test]
 fn a_download_that_stops_is_answered_in_part() {
     let stops = || {
-        let mut talk = Talk::new();
+        let mut talk = launcher();
         talk.says(0, &message(21, &[5], &[&b"a\0"[..], &[0; 522]].concat()));
         talk.says(1, &message(21, &[5, 0, 1, 100, 10], &[7; 10]));
         talk
