@@ -9,10 +9,10 @@ use super::nodes::node;
 use super::value::{MAX_DEPTH, MAX_NODES, PacketRun};
 use crate::tree::{Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, decode_text, mark};
 
-/// What a node costs that is repeated, besides its text: as much as so many bytes.
+/// What it costs to repeat a node, in bytes, without its text.
 const NODE: usize = 8;
 
-/// All repeated values of a packet together cost at most so many times its bytes, and [`SPARE`] more.
+/// All repeated values of a packet together may cost this many times the packet's bytes, and [`SPARE`] more.
 const TIMES: usize = 4;
 
 /// What repeated values may cost in the smallest packet.
@@ -96,7 +96,7 @@ impl PacketRun<'_> {
             );
             return self.number_alone(name, len);
         }
-        if !self.affordable(first, value) {
+        if !self.pay_for(first, value) {
             self.say_here(Severity::Warning, "the value with the number at byte {a} is too large to be repeated here");
             return self.number_alone(name, len);
         }
@@ -117,8 +117,9 @@ impl PacketRun<'_> {
         self.complete(index, index);
     }
 
-    /// Whether a value may be repeated here: within the bounds of cost and depth, and only if all of it was read.
-    fn affordable(&mut self, first: u32, value: Node) -> bool {
+    /// Adds what it costs to repeat a value to what was repeated. Returns whether it may be repeated here: within the bounds of cost and depth, and only if all
+    /// of it was read.
+    fn pay_for(&mut self, first: u32, value: Node) -> bool {
         let most = self.bytes.len() * TIMES + SPARE;
         let count = value.end.saturating_sub(first);
         self.repeated += NODE;
