@@ -28,8 +28,9 @@ struct OpenRequest {
     replies: u64,
     /// What its replies brought so far, where these say how much.
     brought: u64,
-    /// What all its replies bring together, as the latest one of them that says so.
-    whole: Option<u64>,
+    /// What all its replies bring together, as the latest one that says so; 0 if none did. It is used for messages that do not say it themselves, of which
+    /// there are fewer than 32 bits can count.
+    whole: u32,
     /// Whether a part of its reply came.
     part: bool,
 }
@@ -42,7 +43,7 @@ impl OpenRequest {
 
     /// Whether further replies follow an answer to it.
     fn leaves_open(&self, answer: &Answer<'_>) -> bool {
-        answer.partial || answer.share.is_some_and(|share| share.leaves_more(self.brought, self.whole))
+        answer.partial || answer.share.is_some_and(|share| share.leaves_more(self.brought, self.whole.into()))
     }
 }
 
@@ -130,7 +131,7 @@ impl Requests {
             before,
             replies: if early { u64::MAX } else { 0 },
             brought: 0,
-            whole: None,
+            whole: 0,
             part: false,
         }));
         self.waiting += 1;
@@ -188,7 +189,7 @@ impl Requests {
         let more = open.leaves_open(answer);
         if let (Some(share), false) = (answer.share, again) {
             open.brought = open.brought.saturating_add(share.part);
-            open.whole = share.whole.or(open.whole);
+            open.whole = share.whole.map_or(open.whole, |whole| u32::try_from(whole).unwrap_or(u32::MAX));
         }
         open.part |= more;
         if !more {

@@ -29,10 +29,9 @@ impl ReplyShare {
         Some(ReplyShare { part: amount(part)?, whole: Some(amount(whole)?) })
     }
 
-    /// Whether more messages follow one that brings this share, behind others that brought `before` and `said` what all bring. A message that brings nothing is
-    /// the last one.
-    pub fn leaves_more(&self, before: u64, said: Option<u64>) -> bool {
-        let whole = self.whole.or(said);
-        self.part > 0 && whole.is_some_and(|whole| before.saturating_add(self.part) < whole)
+    /// Whether more messages follow one that brings this share, behind others that brought `before` and `said` what all bring (0 if none did). A message that
+    /// brings nothing is the last one.
+    pub fn leaves_more(&self, before: u64, said: u64) -> bool {
+        self.part > 0 && before.saturating_add(self.part) < self.whole.unwrap_or(said)
     }
 }
