@@ -9,7 +9,7 @@ use super::requests::is_last_reply;
 use super::{LastReply, RequestCounts, Waiting, refused};
 use crate::record::Record;
 use crate::session::Message;
-use crate::table::{MessageDef, MessageId, Refusal, Tables};
+use crate::table::{Expectation, MessageDef, MessageId, Refusal, Tables};
 use crate::tree::Tree;
 
 /// Messages that are counted one by one, and refusals.
@@ -20,6 +20,8 @@ const KINDS: usize = 2_000;
 pub struct RequestKind {
     /// The request's message.
     pub message: String,
+    /// Whether an acknowledgement is enough for it.
+    pub receipt: bool,
     /// How many were answered, refused or never answered.
     pub counts: RequestCounts,
 }
@@ -76,7 +78,8 @@ impl Replies {
     }
 
     fn request(&mut self, known: KnownMessage<'_>) {
-        let place = self.kind(known.message.name.raw());
+        let receipt = known.def.expects == Some(Expectation::Receipt);
+        let place = self.kind(known.message.name.raw(), receipt);
         if let Some(kind) = self.kinds.get_mut(place as usize) {
             kind.counts.sent += 1;
             let _ = self.waiting.ask(known.record, (known.id, place));
@@ -84,13 +87,14 @@ impl Replies {
     }
 
     /// The place of a request's message in the list.
-    fn kind(&mut self, name: &str) -> u32 {
+    fn kind(&mut self, name: &str, receipt: bool) -> u32 {
         if let Some(place) = self.by_name.get(name) {
             return *place;
         }
-        let name = if self.kinds.len() < KINDS { name } else { OTHERS };
+        let full = self.kinds.len() >= KINDS;
+        let (name, receipt) = if full { (OTHERS, false) } else { (name, receipt) };
         *self.by_name.entry(name.to_string()).or_insert_with(|| {
-            self.kinds.push(RequestKind { message: name.to_string(), counts: RequestCounts::default() });
+            self.kinds.push(RequestKind { message: name.to_string(), receipt, counts: RequestCounts::default() });
             self.kinds.len() as u32 - 1
         })
     }

@@ -56,6 +56,11 @@ pub struct LastReply {
 }
 
 impl RequestCounts {
+    /// How many were neither answered nor called unanswered.
+    pub fn unknown(&self) -> u64 {
+        self.sent.saturating_sub(self.answered + self.unanswered)
+    }
+
     /// Adds the counts of other requests.
     pub fn add(&mut self, other: &RequestCounts) {
         self.sent += other.sent;
@@ -132,12 +137,6 @@ impl<T> Waiting<T> {
     /// The value of a waiting request.
     pub fn get(&self, record: u64) -> Option<&T> {
         self.requests.get(self.place(record)?)?.1.as_ref()
-    }
-
-    /// The same, to change it.
-    pub fn get_mut(&mut self, record: u64) -> Option<&mut T> {
-        let at = self.place(record)?;
-        self.requests.get_mut(at)?.1.as_mut()
     }
 
     /// Removes a request that was answered or never will be.

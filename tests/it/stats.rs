@@ -117,6 +117,9 @@ fn an_acknowledgement_is_no_reply() {
     let parcels = &found["replies"]["ParcelPropertiesRequest"];
     // OpenSim replies over HTTP, so the acknowledgement is all that the circuit has of it.
     assert_eq!((&parcels["answered"], &parcels["unanswered"]), (&0.into(), &0.into()), "{parcels}");
+    let told = printed(&[OPENSIM, "-Y", "message == ParcelPropertiesRequest"]);
+    assert!(told.contains(&format!("\n{} have no reply; to be acknowledged is enough", parcels["count"])), "{told}");
+    assert!(!told.contains("not captured"), "{told}");
 }
 
 #[test]

@@ -112,9 +112,13 @@ fn reply_tables(replies: &Replies, out: &mut String) {
     }
     kinds.iter().for_each(|kind| table.row(escape(&kind.message), cells(&kind.counts)));
     table.write(out);
-    let unknown = all.sent.saturating_sub(all.answered + all.unanswered);
+    let acknowledged: u64 = kinds.iter().filter(|kind| kind.receipt).map(|kind| kind.counts.unknown()).sum();
+    let unknown = all.unknown() - acknowledged;
     if unknown > 0 {
         let _ = writeln!(out, "Of {unknown} it is not known: a reply may be among bytes that were not captured.");
+    }
+    if acknowledged > 0 {
+        let _ = writeln!(out, "{acknowledged} have no reply; to be acknowledged is enough for them.");
     }
     if replies.forgotten() > 0 {
         let _ = writeln!(out, "{} requests were forgotten, because too many waited", replies.forgotten());
