@@ -14,6 +14,7 @@ use super::message_values::any_type_has;
 use super::seen_message::SeenMessage;
 use super::session_stream::TransportStream;
 use super::silence::{TrafficSpan, nanos};
+use super::story::StoryOutcome;
 use super::stream_ending::DirectionEnd;
 use super::stream_facts::StreamFacts;
 use super::stream_group::{FactsByStream, IdentityKey, StreamGroup};
@@ -127,8 +128,9 @@ impl Sessions {
             }
             Body::Event(event) => {
                 stream.unread |= matches!(event.kind, EventKind::NoKey | EventKind::WrongKey);
-                if let EventKind::Unanswered { request, message, waited } = &event.kind {
-                    for identity in stream.unanswered(*request, message, *waited) {
+                if let EventKind::Unanswered { request, message, waited, part } = &event.kind {
+                    let outcome = StoryOutcome::Unanswered { nanos: *waited, part: *part };
+                    for identity in stream.unanswered(*request, message, outcome) {
                         self.identify(id, &identity);
                     }
                 } else if matches!(event.kind, EventKind::Close) {

@@ -43,8 +43,8 @@ pub enum StoryOutcome {
     None,
     /// It was answered after this many nanoseconds.
     Answered(i64),
-    /// It was refused, by this name or number, after this many nanoseconds.
-    Refused(String, i64),
+    /// It was refused, by this name or number, after this many nanoseconds if a request is known.
+    Refused(String, Option<i64>),
     /// It was never answered, or only in part.
     Unanswered {
         /// How long it waited.
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn refused() -> StoryOutcome {
-        StoryOutcome::Refused("no".into(), 1)
+        StoryOutcome::Refused("no".into(), Some(1))
     }
 
     #[test]

@@ -30,8 +30,6 @@ struct AskedRequest {
     id: MessageId,
     at: Moment,
     text: String,
-    /// A part of its reply came.
-    part: bool,
 }
 
 impl AskedRequest {
@@ -211,7 +209,7 @@ impl StreamFacts {
         }
         if asks {
             self.requests.sent += 1;
-            self.ask(record.number, AskedRequest { id, at: record.at, text, part: false }, room);
+            self.ask(record.number, AskedRequest { id, at: record.at, text }, room);
         }
         identities
     }
@@ -221,7 +219,7 @@ impl StreamFacts {
         let Outlined { message, id, tables, .. } = record.body;
         self.unread = false;
         if tables.message(id).is_some_and(|def| message.expects_reply(def)) {
-            self.ask(record.number, AskedRequest { id, at: record.at, text: String::new(), part: false }, room);
+            self.ask(record.number, AskedRequest { id, at: record.at, text: String::new() }, room);
         }
     }
 
@@ -256,9 +254,8 @@ impl StreamFacts {
     /// Notes that a message answers a request. Returns the request's record if this is its last reply.
     fn reply(&mut self, seen: &SeenMessage<'_, '_>, known: &MessageFacts<'_>) -> Option<u64> {
         let reply = seen.message.reply?;
-        let asked = self.waiting.get_mut(reply.record)?;
+        let asked = self.waiting.get(reply.record)?;
         if !is_last_reply(known.def, asked.id, known.refusal.is_some(), Some(seen.tree)) {
-            asked.part |= known.def.answers.contains(&asked.id);
             return None;
         }
         let asked = self.take_asked(reply.record)?;
@@ -266,7 +263,7 @@ impl StreamFacts {
         let refused = known.refusal.is_some();
         self.requests.reply(LastReply { request: reply.record, nanos: reply.nanos, network, refused });
         let outcome = match known.refusal {
-            Some(name) => StoryOutcome::Refused(name.to_string(), reply.nanos),
+            Some(name) => StoryOutcome::Refused(name.to_string(), Some(reply.nanos)),
             None => StoryOutcome::Answered(reply.nanos),
         };
         self.story.outcome(reply.record, outcome.clone());
@@ -298,12 +295,12 @@ impl StreamFacts {
         // The request of a reply may be among lost bytes.
         let answers = seen.message.reply.is_none() && !def.answers.is_empty();
         let unasked = if answers { "of no request captured before it" } else { "unasked" };
-        let (mut text, mut nanos) = (unasked.to_string(), 0);
+        let (mut text, mut nanos) = (unasked.to_string(), None);
         if let Some(reply) = seen.message.reply {
-            self.story.outcome(reply.record, StoryOutcome::Refused(why.to_string(), reply.nanos));
+            self.story.outcome(reply.record, StoryOutcome::Refused(why.to_string(), Some(reply.nanos)));
             self.places.retain(|place| place.record != reply.record);
             text = format!("of #{}", reply.record);
-            nanos = reply.nanos;
+            nanos = Some(reply.nanos);
         }
         let outcome = StoryOutcome::Refused(why.to_string(), nanos);
         keep_trouble(&mut self.refusals, StoryLine { outcome, text, ..line_of(self.id, seen.record) });
@@ -315,12 +312,10 @@ impl StreamFacts {
         StoryLine { record, at, stream: self.id, message: message.to_string(), text, times: 1, outcome }
     }
 
-    /// A request will never be answered.
-    /// Returns the identities that the client stated in it: the server did not refuse them.
-    pub(super) fn unanswered(&mut self, request: u64, message: &str, waited: i64) -> Vec<Identity> {
+    /// A request will never be answered, or no more than in part. Returns the identities that the client stated in it: the server did not refuse them.
+    pub(super) fn unanswered(&mut self, request: u64, message: &str, outcome: StoryOutcome) -> Vec<Identity> {
         if let Some(asked) = self.take_asked(request) {
             self.requests.unanswered += 1;
-            let outcome = StoryOutcome::Unanswered { nanos: waited, part: asked.part };
             self.story.outcome(request, outcome.clone());
             let line = self.asked_line(request, message, asked, outcome);
             self.story.trouble(&line);

@@ -65,7 +65,7 @@ const SESSION: &str = "session";
 
 /// All keys, in the order in which columns list what is found at any depth.
 #[rustfmt::skip]
-pub(super) static KEYS: [RecordKey; 36] = [
+pub(super) static KEYS: [RecordKey; 37] = [
     key("record", KeyKind::Number, |s| int(s.record.number)),
     key("time", KeyKind::Time, |s| Some(RecordValue::Time(s.record.at.time))),
     key("frame", KeyKind::Number, |s| int(s.record.at.frame)),
@@ -108,6 +108,10 @@ pub(super) static KEYS: [RecordKey; 36] = [
     }),
     key("waited_ms", KeyKind::Number, |s| match event(s)?.kind {
         EventKind::Unanswered { waited, .. } => Some(RecordValue::Float(milliseconds(waited))),
+        _ => None,
+    }),
+    key("in_part", KeyKind::Truth, |s| match event(s)?.kind {
+        EventKind::Unanswered { part, .. } => part.then_some(RecordValue::Bool(true)),
         _ => None,
     }),
     key("text", KeyKind::Text, |s| match &s.record.body {

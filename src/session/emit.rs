@@ -80,6 +80,8 @@ pub enum EventKind {
         message: String,
         /// How long it waited, in nanoseconds.
         waited: i64,
+        /// Whether a part of its reply came.
+        part: bool,
     },
     /// A packet's checksum is wrong.
     Checksum,

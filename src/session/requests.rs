@@ -287,9 +287,10 @@ impl Requests {
             let Some(def) = context.tables.message(request.message).filter(|def| def.expects_reply) else { continue };
             let message = context.tables.name(def.name).to_string();
             let waited = request.reply(at).nanos;
-            let what = if *part { "all of its reply" } else { "its reply" };
+            let part = *part;
+            let what = if part { "all of its reply" } else { "its reply" };
             let text = format!("{message}, record {}, never got {what}", request.record);
-            let kind = EventKind::Unanswered { request: request.record, message, waited };
+            let kind = EventKind::Unanswered { request: request.record, message, waited, part };
             context.emit.event(at, Event::new(kind, service, asker, text));
         }
         *asker.of(&mut self.reported) = self.first + self.open.len() as u64;

@@ -228,19 +228,25 @@ fn a_reply_that_was_captured_just_before_its_request_leaves_it_answered() {
 
 #[test]
 fn a_refusal_whose_request_was_not_captured_is_not_called_unasked() {
-    let mut talk = launcher();
-    talk.loses(0, &builds(5));
-    talk.says(1, &message(10, &[5, 20, 0], b""));
-    pings(&mut talk);
-    let told = sessions("replies-refused", talk);
+    let talk = || {
+        let mut talk = launcher();
+        talk.loses(0, &builds(5));
+        talk.says(1, &message(10, &[5, 20, 0], b""));
+        pings(&mut talk);
+        talk
+    };
+    let told = sessions("replies-refused", talk(), &[]);
     assert!(told.contains("  of no request captured before it: REFUSED, kNetErrAuthenticationFailed\n"), "{told}");
+    let told: serde_json::Value = serde_json::from_str(&sessions("replies-refused-json", talk(), &["--json"])).unwrap();
+    let refused = &told["refusals"][0];
+    assert_eq!((&refused["refused"], refused.get("answered_ms")), (&"kNetErrAuthenticationFailed".into(), None));
 }
 
 /// What `sessions` prints.
-fn sessions(name: &str, talk: Talk) -> String {
+fn sessions(name: &str, talk: Talk, options: &[&str]) -> String {
     let capture = crate::exported_messages::folder(name).join("talk.pcap");
     std::fs::write(&capture, talk.bytes()).unwrap();
-    let told = crate::exported_messages::run(&["sessions", "--quiet", capture.to_str().unwrap()]);
+    let told = crate::exported_messages::run(&[&["sessions", "--quiet", capture.to_str().unwrap()], options].concat());
     String::from_utf8(told.stdout).unwrap()
 }
 
@@ -255,6 +261,9 @@ fn a_download_that_stops_is_answered_in_part() {
     let records = stops().records();
     let event = records.iter().find(|record| record["event"] == "unanswered").unwrap();
     assert_eq!(event["text"], "Cli2File_FileDownloadRequest, record 2, never got all of its reply");
-    let told = sessions("replies-part", stops());
+    assert_eq!(event["in_part"], true);
+    let told = sessions("replies-part", stops(), &[]);
     assert!(told.contains("download a: ANSWERED IN PART, closed by the client after 3 ms\n"), "{told}");
+    let told: serde_json::Value = serde_json::from_str(&sessions("replies-part-json", stops(), &["--json"])).unwrap();
+    assert_eq!(told["unanswered"][0]["in_part"], true);
 }

@@ -27,11 +27,14 @@ pub(super) fn event_body(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
             out.extend_from_slice(b",\"passed_over\":");
             number(out, *passed_over);
         }
-        EventKind::Unanswered { request, message, waited } => {
+        EventKind::Unanswered { request, message, waited, part } => {
             out.extend_from_slice(b",\"request\":");
             number(out, *request);
             out.extend_from_slice(b",\"waited_ms\":");
             out.extend_from_slice(format!("{}", crate::digits::milliseconds(*waited)).as_bytes());
+            if *part {
+                out.extend_from_slice(b",\"in_part\":true");
+            }
             out.extend_from_slice(b",\"message\":");
             string(out, message);
         }

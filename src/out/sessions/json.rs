@@ -174,8 +174,15 @@ fn json_story(line: &StoryLine, o: &mut JsonObject<'_>) {
         StoryOutcome::Answered(nanos) => o.milliseconds("answered_ms", *nanos),
         StoryOutcome::Refused(why, nanos) => {
             o.text("refused", why);
-            o.milliseconds("answered_ms", *nanos);
+            if let Some(nanos) = nanos {
+                o.milliseconds("answered_ms", *nanos);
+            }
         }
-        StoryOutcome::Unanswered { nanos, .. } => o.milliseconds("unanswered_ms", *nanos),
+        StoryOutcome::Unanswered { nanos, part } => {
+            o.milliseconds("unanswered_ms", *nanos);
+            if *part {
+                o.member("in_part", |out| out.extend_from_slice(b"true"));
+            }
+        }
     }
 }

@@ -59,7 +59,7 @@ fn requests_text(session: &ClientSession, out: &mut String) {
         "  requests  {} sent, {} answered, {} refused, {} unanswered",
         requests.sent, requests.answered, requests.refused, requests.unanswered
     );
-    let unknown = requests.sent.saturating_sub(requests.answered + requests.unanswered);
+    let unknown = requests.unknown();
     if unknown > 0 {
         let _ = write!(out, ", {unknown} not known");
     }
@@ -175,7 +175,7 @@ fn line_text(line: &StoryLine, session: &ClientSession, out: &mut String) {
         StoryOutcome::None => Ok(()),
         StoryOutcome::Answered(nanos) => write!(out, ": answered after {}", length_text(*nanos)),
         StoryOutcome::Refused(why, nanos) => {
-            let after = if *nanos == 0 { String::new() } else { format!(" after {}", length_text(*nanos)) };
+            let after = nanos.map_or(String::new(), |nanos| format!(" after {}", length_text(nanos)));
             let why = if why.is_empty() { String::new() } else { format!(", {}", escape(why)) };
             write!(out, ": REFUSED{why}{after}")
         }

@@ -301,7 +301,7 @@ impl CircuitSession {
             let message = message_name(context.tables, sent.number).to_string();
             let again = if sent.resends > 0 { format!(", sent again {} times", sent.resends) } else { String::new() };
             let text = format!("{message}, record {}{again}, was never acknowledged", sent.record);
-            let kind = EventKind::Unanswered { request: sent.record, message, waited };
+            let kind = EventKind::Unanswered { request: sent.record, message, waited, part: false };
             event(kind, from, at, text, context);
             false
         });
