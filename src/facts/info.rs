@@ -214,12 +214,15 @@ impl InfoWriter<'_, '_, '_> {
         node.value != 0
     }
 
-    /// The first fields with a value: no structures, and no transaction.
+    /// The message's first own fields with a value: no header, no structures, and no transaction.
     fn first_fields(&self, out: &mut String) {
-        let InfoSource { tables, tree, .. } = self.source;
+        let InfoSource { tables, tree, layout, .. } = self.source;
+        let own = |name| layout.is_none_or(|layout| tables.fields_of(layout).any(|(field, _)| field == name));
         let telling = tree.members(0).filter(|(_, node)| {
             let transaction = tables.type_def(node.ty).is_some_and(|def| def.transaction);
-            !transaction && !matches!(node.kind, Kind::Struct | Kind::List | Kind::Null | Kind::Undecoded)
+            own(node.name)
+                && !transaction
+                && !matches!(node.kind, Kind::Struct | Kind::List | Kind::Null | Kind::Undecoded)
         });
         let mut separator = "";
         for (index, node) in telling.take(DEFAULT_FIELDS) {

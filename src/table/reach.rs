@@ -31,7 +31,7 @@ impl Tables {
     }
 
     /// The names and types of a layout's own fields.
-    pub(in crate::table) fn fields_of(&self, layout: LayoutId) -> impl Iterator<Item = (Sym, TypeRef)> + '_ {
+    pub fn fields_of(&self, layout: LayoutId) -> impl Iterator<Item = (Sym, TypeRef)> + '_ {
         let start = self.layout(layout).map_or(usize::MAX, |layout| layout.start as usize);
         let steps = self.steps().get(start..).unwrap_or(&[]).iter();
         steps.take_while(|step| !matches!(step, LayoutStep::End)).filter_map(|step| match step {

@@ -142,3 +142,28 @@ fn what_is_said_of_many_fields_is_said_once() {
     assert_eq!(text.matches("a boolean of 204").count(), 1);
     assert!(text.contains("  · note: "), "what is said once has no number");
 }
+
+#[test]
+fn without_an_info_line_a_message_shows_its_own_first_fields() {
+    let table = crate::exported_messages::folder("own-fields").join("own.table");
+    let secondlife = "protocol secondlife\nmessage circuit both low 80 Own { first: u32 second: u32 third: u8 }";
+    let ouro = "protocol ouro\nmessage user client 2 Own { first: bits(5) second: bits(2) }";
+    for (text, capture, fields) in [
+        (secondlife, "captures/secondlife/opensim.pcapng.gz", "first=0 second=0 third=0"),
+        (ouro, "captures/ouro/coh_seed_udp.pcapng", "first=2 second=2"),
+    ] {
+        std::fs::write(&table, text).unwrap();
+        let filter = "message == Own";
+        let told = crate::exported_messages::run(&[
+            "--oneline",
+            "--quiet",
+            "-Y",
+            filter,
+            "--tables",
+            table.to_str().unwrap(),
+            capture,
+        ]);
+        let told = String::from_utf8(told.stdout).unwrap();
+        assert!(told.lines().next().is_some_and(|line| line.ends_with(&format!(" {fields}"))), "{told}");
+    }
+}
