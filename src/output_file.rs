@@ -4,6 +4,7 @@
 //! It knows paths and bytes, and nothing of what is in them.
 
 use crate::captured::file_name;
+mod folder;
 mod spool;
 
 use std::collections::BTreeSet;
@@ -13,9 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+pub use folder::OutputFolder;
 pub use spool::Spool;
 
-/// Paths under which a file is being written: a signal handler removes them before it exits.
+/// Paths under which a file is being written, and folders that were made for files: a signal handler removes them before it exits.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Numbers the unfinished files of this process.
@@ -233,18 +235,19 @@ impl Drop for OutputFile {
     }
 }
 
-/// Removes the files that are not complete and ends the program. For a signal handler: a thread that wants to begin or complete a file
-/// meanwhile waits for its end.
+/// Removes the files that are not complete, and the folders that were made for files and have none, and ends the program. For a signal
+/// handler: a thread that wants to begin or complete a file meanwhile waits for its end.
 pub fn exit_without_unfinished(status: i32) -> ! {
     unfinished(|all| {
-        for path in all.iter() {
-            let _ = fs::remove_file(path);
+        // The last path is within no other one: what is in a folder comes behind it.
+        for path in all.iter().rev() {
+            let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
         }
         std::process::exit(status)
     })
 }
 
-/// Runs `act` while the set of unfinished files is locked: every file in the set is on the disk, and no other one is.
+/// Runs `act` while the set of unfinished files and folders is locked: everything in the set is on the disk, and nothing else is.
 fn unfinished<T>(act: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
     act(&mut UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -1,7 +1,10 @@
 //! How a command that read captures ends: its summary on standard error, and its exit status.
 
+use std::path::Path;
+
 use super::error::{CliError, Status};
 use super::nothing;
+use crate::captured::file_name;
 use crate::filter::Filter;
 use crate::pipeline::Summary;
 use crate::remark;
@@ -69,16 +72,33 @@ impl Ending {
     }
 }
 
-/// Refuses, before a file takes its place, what the run was read for in vain: captures of which nothing could be read, or a filter that was a mistake.
+/// Refuses, before the file at `target` is replaced, what the run was read for in vain: captures of which nothing could be read, or not all
+/// because of a signal, or a filter that was a mistake.
 ///
 /// # Errors
 /// What is wrong with them.
-pub(super) fn before_commit(outcome: &mut RunOutcome, filter: Option<&Filter>) -> Result<(), CliError> {
+pub(super) fn before_commit(outcome: &mut RunOutcome, filter: Option<&Filter>, target: &Path) -> Result<(), CliError> {
     if let Some(error) = outcome.take_error_of_nothing_read() {
         return Err(error.into());
     }
-    // A run that was ended early may have met the name later.
-    if outcome.interrupted || outcome.error.is_some() { Ok(()) } else { refuse_mistake(filter) }
+    // A device or a pipe has what came until then.
+    refuse_interrupted(outcome, || format!("no complete {} was written", file_name(target)))?;
+    // In the rest of a damaged capture the name may have been met.
+    if outcome.error.is_some() { Ok(()) } else { refuse_mistake(filter) }
+}
+
+/// Ends a run that a signal ended before its captures were read to their end. `written` says what there is of its output.
+///
+/// # Errors
+/// The run was ended so.
+pub(super) fn refuse_interrupted(outcome: &mut RunOutcome, written: impl FnOnce() -> String) -> Result<(), CliError> {
+    match outcome.interrupted {
+        true => {
+            let before = outcome.error.take().map(|error| format!("; {error}")).unwrap_or_default();
+            Err(CliError::Interrupted(format!("{}{before}", written())))
+        }
+        false => Ok(()),
+    }
 }
 
 /// Refuses a filter with a doubtful name that no record had: the name was a mistake. To be asked before a file is replaced.

@@ -44,6 +44,8 @@ pub enum CliError {
     Typed(String),
     /// Input that cannot be understood, or that no key opens.
     Unreadable(String),
+    /// A signal ended the run; what there is of its output.
+    Interrupted(String),
 }
 
 impl CliError {
@@ -82,7 +84,7 @@ impl CliError {
             CliError::BrokenPipe => true,
             CliError::File(_, error) => closed(error),
             CliError::Capture(error) => matches!(error.problem(), CaptureProblem::Write(error) if closed(error)),
-            CliError::Table(_) | CliError::Typed(_) | CliError::Unreadable(_) => false,
+            _ => false,
         }
     }
 
@@ -100,6 +102,7 @@ impl CliError {
             CliError::BrokenPipe => Status::Good,
             CliError::Capture(_) | CliError::File(..) | CliError::Unreadable(_) => Status::Unreadable,
             CliError::Table(_) | CliError::Typed(_) => Status::Typed,
+            CliError::Interrupted(_) => Status::Interrupted,
         }
     }
 }
@@ -112,6 +115,7 @@ impl fmt::Display for CliError {
             CliError::Table(e) => e.fmt(f),
             CliError::File(name, e) => write!(f, "{}: {}", Escaped(name), system_text(e)),
             CliError::Typed(text) | CliError::Unreadable(text) => f.write_str(&escape(text)),
+            CliError::Interrupted(text) => write!(f, "interrupted: {}", escape(text)),
         }
     }
 }

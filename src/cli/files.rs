@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use crate::capture::is_of_kernel;
-use crate::output_file::{Access, Inputs, OutputFile};
+use crate::output_file::{Access, Inputs, OutputFile, OutputFolder};
 use crate::run;
 
 /// How many files of one folder are read.
@@ -99,39 +99,12 @@ pub(super) fn create(path: &Path, access: Access, inputs: &Inputs) -> Result<Out
     })
 }
 
-/// A folder for files that are written. Dropped before [`keep`](OutputFolder::keep), those folders that were made for it are removed, unless something is in them.
-pub(super) struct OutputFolder {
-    /// The folders that were not there, the innermost first.
-    made: Vec<PathBuf>,
-}
-
-impl OutputFolder {
-    /// Makes the folder and those that it is in, where they are not there.
-    ///
-    /// # Errors
-    /// A folder cannot be made, or there is something else of this name.
-    pub(super) fn create(path: &Path) -> Result<OutputFolder, CliError> {
-        let absent =
-            path.ancestors().take_while(|path| !path.as_os_str().is_empty() && path.symlink_metadata().is_err());
-        let folder = OutputFolder { made: absent.map(Path::to_path_buf).collect() };
-        if path.metadata().is_ok_and(|facts| !facts.is_dir()) {
-            return Err(CliError::Unreadable(format!("{}: expected a folder, found a file", file_name(path))));
-        }
-        std::fs::create_dir_all(path).map_err(|error| CliError::File(file_name(path), error))?;
-        Ok(folder)
-    }
-
-    /// The folder stays, even if it is empty.
-    pub(super) fn keep(mut self) {
-        self.made.clear();
-    }
-}
-
-impl Drop for OutputFolder {
-    fn drop(&mut self) {
-        // A folder with something in it is not removed.
-        let _ = self.made.iter().try_for_each(std::fs::remove_dir);
-    }
+/// Makes a folder for files that are written (see [`OutputFolder`]).
+///
+/// # Errors
+/// It cannot be made.
+pub(super) fn create_folder(path: &Path) -> Result<OutputFolder, CliError> {
+    OutputFolder::create(path).map_err(|error| CliError::File(file_name(path), error))
 }
 
 /// Refuses to write to a file that is read.

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::args::{FollowArgs, FromSide, ReadArgs};
 use super::earlier::EarlierFiles;
+use super::ending::refuse_interrupted;
 use super::error::{CliError, Status};
-use super::files::{self, OutputFolder};
+use super::files;
 use super::plan::{Plan, marks};
 use crate::filter::RecordFilter;
 use crate::out::follow::{Follow, FollowFormat, FollowPieces, PieceWriter};
@@ -102,6 +103,7 @@ fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) 
     }
     let name = format!("{}:{}", key.transport.word(), key.number);
     let Some(closed) = one.found else {
+        refuse_interrupted(&mut outcome, || format!("stream {name} had not begun"))?;
         let text = format!("there is no stream {name} of a known protocol; moulsniff stats lists those there are");
         return Err(CliError::Unreadable(text));
     };
@@ -217,7 +219,7 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
     let earlier = EarlierFiles::within(dir, |name| may_be_written(name, form, side));
     refuse_inputs_among_streams(args, form, side, dir, &earlier)?;
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
-    let folder = OutputFolder::create(dir)?;
+    let folder = files::create_folder(dir)?;
     let run = CaptureRun::new(&reading, setup)?;
     let mut all = All {
         dir: dir.into(),
@@ -243,14 +245,18 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
     if let Some(error) = all.error.take() {
         return Err(error);
     }
-    if let Some((names, verb)) = all.earlier.told().filter(|_| !stopped && !outcome.interrupted && all.files > 0) {
+    outcome.interrupted |= stopped;
+    refuse_interrupted(&mut outcome, || {
+        format!("{} complete files in {}; the others were not written", all.files, file_name(dir))
+    })?;
+    if let Some((names, verb)) = all.earlier.told().filter(|_| all.files > 0) {
         let folder = file_name(dir);
         remark::say_before(format!("{folder}: {names} {verb} there before; no stream of this run has such a name"));
     }
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    let status = if stopped { Status::Interrupted } else { ending.status(&outcome, all.filter.filter())? };
+    let status = ending.status(&outcome, all.filter.filter())?;
     folder.keep();
     if !ending.quiet {
         remark::say(format_args!("{} files in {}", all.files, file_name(dir)));

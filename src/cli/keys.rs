@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::args::{KeysCommand, ReadArgs};
+use super::ending::refuse_interrupted;
 use super::error::{CliError, Status};
 use super::files;
 use super::plan::Plan;
@@ -205,9 +206,7 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
     if let Some(error) = outcome.take_error_of_nothing_read() {
         return Err(error.into());
     }
-    if outcome.interrupted {
-        return Ok(Status::Interrupted);
-    }
+    refuse_interrupted(&mut outcome, || format!("no {} was written", file_name(output)))?;
     let Proved(proved) = proved;
     let mut blocks = Vec::new();
     for (protocol, secrets) in with_secrets() {

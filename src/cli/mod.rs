@@ -66,9 +66,10 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(status) => end(status),
         Err(error) if error.is_closed_pipe() => end(Status::Good),
         Err(error) => {
-            // One line. Where what was typed is wrong, the remarks come again when it is mended.
+            // One line. Where what was typed is wrong, or the run is begun again, the remarks come again.
             let remarks = remark::take_waiting();
-            let error = if error.status() == Status::Typed { error } else { error.with_remarks(remarks) };
+            let comes_again = matches!(error.status(), Status::Typed | Status::Interrupted);
+            let error = if comes_again { error } else { error.with_remarks(remarks) };
             remark::say(format_args!("moulsniff: {error}"));
             error.status() as u8
         }

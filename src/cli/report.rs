@@ -80,7 +80,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if let Some(error) = collector.error.take() {
         return Err(fail(error));
     }
-    before_commit(&mut outcome, collector.filter.as_ref())?;
+    before_commit(&mut outcome, collector.filter.as_ref(), &args.output)?;
     let file = collector.page.finish(about).map_err(fail)?;
     file.into_inner().map_err(|e| fail(e.into_error()))?.commit().map_err(fail)?;
     if let Some(error) = outcome.error.take() {

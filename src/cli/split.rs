@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::args::{ReadArgs, SplitArgs};
 use super::earlier::EarlierFiles;
 use super::error::{CliError, Status};
-use super::files::{self, OutputFolder};
+use super::files;
 use crate::capture::{CaptureProblem, Source, Splitter};
 use crate::filter::HostPattern;
 use crate::flow::hosts;
@@ -24,7 +24,7 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
     run::exit_on_signal();
     let inputs = Inputs::of(args.captures.iter().chain(&read.config.path).map(PathBuf::as_path));
     refuse_other_parts(args)?;
-    let folder = OutputFolder::create(&args.output)?;
+    let folder = files::create_folder(&args.output)?;
     let parts: Vec<PartFile> =
         (0..args.into).map(|number| PartFile::create(args, number, &inputs)).collect::<Result<_, _>>()?;
     let names: Vec<PathBuf> = parts.iter().map(|part| part.path.clone()).collect();

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 use serde_json::Value;
 use similar::TextDiff;
@@ -84,6 +84,19 @@ pub fn random() -> impl FnMut() -> usize {
         seed ^= seed >> 7;
         seed ^= seed << 17;
         usize::try_from(seed >> 16).unwrap()
+    }
+}
+
+/// Waits until the program takes SIGINT: before that, the signal would end any program.
+#[cfg(target_os = "linux")]
+pub fn wait_for_handler(child: &Child) {
+    let takes_signals = || {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << (2 - 1) != 0
+    };
+    while !takes_signals() {
+        std::thread::yield_now();
     }
 }
 

@@ -20,9 +20,8 @@ struct Way {
     target: &'static str,
     /// Whether that file is replaced.
     replaces: bool,
-    /// After a signal: whether a file (its name, its content, the content after a whole run) that differs from the one of a whole run is complete all
-    /// the same, and tells what was collected until then.
-    fits: fn(&str, &[u8], &[u8]) -> bool,
+    /// After a signal: whether a file (its content, the content after a whole run) that differs from the one of a whole run is complete all the same.
+    fits: fn(&[u8], &[u8]) -> bool,
 }
 
 const WAYS: [Way; 11] = [
@@ -33,7 +32,7 @@ const WAYS: [Way; 11] = [
         replaces: true,
         fits: never,
     },
-    Way { words: &["report", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: page },
+    Way { words: &["report", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: never },
     Way {
         words: &["split", "captures/moul/full_dirtsand.pcapng", "--into", "3", "-o", "OUT"],
         target: "part-00.pcapng",
@@ -41,52 +40,20 @@ const WAYS: [Way; 11] = [
         fits: never,
     },
     Way { words: &["follow", "--all", "IN", "-o", "OUT"], target: "tcp-00002-server.txt", replaces: true, fits: never },
-    Way { words: &["export", "vault", "IN", "-o", "OUT/a.json"], target: "a.json", replaces: true, fits: json },
-    Way { words: &["export", "vault", "IN", "-o", "OUT/a.dot"], target: "a.dot", replaces: true, fits: dot },
-    Way { words: &["report", "IN", "--redact", "-o", "OUT/a"], target: "a", replaces: true, fits: page },
-    Way { words: &["export", "messages", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: capture },
-    Way { words: &["export", "files", "IN", "-o", "OUT"], target: "index.csv", replaces: false, fits: lines },
+    Way { words: &["export", "vault", "IN", "-o", "OUT/a.json"], target: "a.json", replaces: true, fits: never },
+    Way { words: &["export", "vault", "IN", "-o", "OUT/a.dot"], target: "a.dot", replaces: true, fits: never },
+    Way { words: &["report", "IN", "--redact", "-o", "OUT/a"], target: "a", replaces: true, fits: never },
+    Way { words: &["export", "messages", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: never },
+    Way { words: &["export", "files", "IN", "-o", "OUT"], target: "index.csv", replaces: false, fits: never },
     Way { words: &["IN", "--json", "--pseudonyms", "OUT/key"], target: "other", replaces: false, fits: key },
 ];
 
-fn never(_: &str, _: &[u8], _: &[u8]) -> bool {
+fn never(_: &[u8], _: &[u8]) -> bool {
     false
 }
 
-fn page(_: &str, found: &[u8], _: &[u8]) -> bool {
-    found.ends_with(b"</html>\n")
-}
-
-fn json(_: &str, found: &[u8], _: &[u8]) -> bool {
-    serde_json::from_slice::<serde_json::Value>(found).is_ok()
-}
-
-fn dot(_: &str, found: &[u8], _: &[u8]) -> bool {
-    found.starts_with(b"digraph") && found.ends_with(b"}\n")
-}
-
-/// A capture with fewer packets: each pcapng block is whole and as long as it says. The last packets may be others than in a whole run, since messages
-/// that wait for missing bytes are written when the reading ends.
-fn capture(_: &str, found: &[u8], whole: &[u8]) -> bool {
-    let mut rest = found;
-    while let Some(length) = rest.get(4..8) {
-        let length = u32::from_le_bytes(length.try_into().unwrap()) as usize;
-        match rest.split_at_checked(length) {
-            Some((block, behind)) if length >= 12 && block.ends_with(&block[4..8]) => rest = behind,
-            _ => return false,
-        }
-    }
-    rest.is_empty() && found.len() >= 28 && found[..28] == whole[..28]
-}
-
-/// A list with fewer lines, or a file of which less came: its name says so where the capture told its size.
-fn lines(name: &str, found: &[u8], whole: &[u8]) -> bool {
-    let list = found.ends_with(b"\n") && found.starts_with(b"record,");
-    list || name.ends_with(".partial") || whole.starts_with(found)
-}
-
 /// Each run makes a key of its own.
-fn key(_: &str, found: &[u8], whole: &[u8]) -> bool {
+fn key(found: &[u8], whole: &[u8]) -> bool {
     found.len() == whole.len() && found.ends_with(b"\n")
 }
 
@@ -121,11 +88,17 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         let name = entry.file_name().into_string().unwrap();
         if entry.file_type().unwrap().is_dir() {
             all.extend(contents(&entry.path()).into_iter().map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
-        } else {
+        } else if entry.file_type().unwrap().is_file() {
             all.insert(name, std::fs::read(entry.path()).unwrap());
         }
     }
     all
+}
+
+/// The names in a folder.
+#[cfg(target_os = "linux")]
+fn entries(folder: &Path) -> Vec<String> {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 fn is_part(name: &str) -> bool {
@@ -186,11 +159,77 @@ fn a_signal_at_any_moment_leaves_the_old_file_or_the_whole_new_one() {
                 }
                 let old = name == way.target && found == OLD;
                 let of_whole = whole.get(&name).map_or(&[][..], |bytes| &bytes[..]);
-                let whole_or_short = found == of_whole || (way.fits)(&name, &found, of_whole);
+                let whole_or_short = found == of_whole || (way.fits)(&found, of_whole);
                 assert!(old || whole_or_short, "{said}: {name} has {} bytes", found.len());
                 assert!(old || way.replaces || name != way.target, "{said}: {name} was replaced");
             }
             std::fs::remove_dir_all(folder).unwrap();
         }
     }
+}
+
+/// A capture that is never read to its end, though it is a plain file: behind its packets come empty ones, which the file system does not store.
+#[cfg(target_os = "linux")]
+fn endless(folder: &Path) -> PathBuf {
+    let path = folder.join("endless.pcap");
+    std::fs::copy(file("captures/moul/kind_game.pcap"), &path).unwrap();
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+    path
+}
+
+/// Sends Ctrl-C once the program takes signals and `is_ready`; the status and what was said.
+#[cfg(target_os = "linux")]
+fn interrupted(command: &mut Command, is_ready: impl Fn() -> bool) -> (Option<i32>, String) {
+    let child = command.spawn().unwrap();
+    crate::common::wait_for_handler(&child);
+    while !is_ready() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let done = child.wait_with_output().unwrap();
+    (done.status.code(), String::from_utf8(done.stderr).unwrap())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_while_captures_are_read_leaves_what_was_there_and_says_so() {
+    let captures = folder("endless", "other");
+    let endless = endless(&captures);
+    for (index, way) in
+        WAYS.iter().enumerate().filter(|(_, way)| ["report", "follow", "export"].contains(&way.words[0]))
+    {
+        let folder = folder(&format!("interrupted-{index}"), way.target);
+        let mut command = command("exec \"$0\" \"$@\"", way, &folder);
+        // The streams and files of the first capture are over: theirs are complete.
+        let (all, files) = (way.words.contains(&"--all"), way.words.contains(&"files"));
+        let is_replaced = || std::fs::read(folder.join(way.target)).unwrap() != OLD;
+        let has_files = || entries(&folder).iter().any(|name| name != way.target && !is_part(name));
+        let is_ready = || (!all || is_replaced()) && (!files || has_files());
+        let (status, said) = interrupted(command.arg(&endless), is_ready);
+        assert_eq!(status, Some(130), "{:?}: {said}", way.words);
+        assert!(said.starts_with("moulsniff: interrupted: ") && said.lines().count() == 1, "{:?}: {said}", way.words);
+        let whole = if all || files { complete(index).0 } else { BTreeMap::new() };
+        for (name, found) in contents(&folder) {
+            let is_old = name == way.target && found == OLD;
+            assert!(is_old || whole.get(&name) == Some(&found), "{:?}: {name}", way.words);
+            assert!(!name.starts_with("index-"), "{:?}: a list of some files", way.words);
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+    std::fs::remove_dir_all(captures).unwrap();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_ends_a_copy_at_once_and_no_folder_was_made() {
+    let folder = folder("copy", "other");
+    assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
+    for words in [&["split", "pipe", "--into", "3", "-o", "new/parts"][..], &["keys", "strip", "pipe", "-o", "new"]] {
+        let mut command = crate::common::program();
+        command.current_dir(&folder).args(words).stderr(Stdio::piped());
+        let is_begun = || entries(&folder).len() > 2;
+        assert_eq!(interrupted(&mut command, is_begun), (Some(130), String::new()), "{words:?}");
+        assert_eq!(entries(&folder).len(), 2, "{words:?}: {:?}", entries(&folder));
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }

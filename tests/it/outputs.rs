@@ -336,16 +336,7 @@ fn a_signal_ends_the_wait_for_the_reader_of_a_pipe() {
     for words in [&["report", "a.pcapng", "-o", "pipe"][..], &["export", "messages", "a.pcapng", "-o", "pipe"]] {
         let mut program = crate::common::program();
         let mut child = program.current_dir(&dir).args(words).stderr(Stdio::null()).spawn().unwrap();
-        let status = format!("/proc/{}/status", child.id());
-        // A signal that comes before the program takes signals would end any program.
-        let takes_signals = || {
-            let text = fs::read_to_string(&status).unwrap();
-            let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-            u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << (2 - 1) != 0
-        };
-        while !takes_signals() {
-            std::thread::yield_now();
-        }
+        crate::common::wait_for_handler(&child);
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
         assert_eq!(child.wait().unwrap().code(), Some(130), "{words:?}");
     }

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::super::ending::before_commit;
+use super::super::ending::{before_commit, refuse_interrupted};
 use super::super::error::{CliError, Status};
-use super::super::files::OutputFolder;
+use super::super::files;
 use super::super::plan::Plan;
 use super::args::ExportFilesArgs;
 use super::file_index::{INDEX_COLUMNS, LISTED_COLUMNS, index_json, index_line, listed_line};
@@ -25,7 +25,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
     let fail = |error| CliError::File(file_name(&args.output), error);
     let run = CaptureRun::new(&reading, setup)?;
-    let folder = OutputFolder::create(&args.output)?;
+    let folder = files::create_folder(&args.output)?;
     let max_file = args.max_file_size as u64;
     let lists = Lists::new(&args.output, &reading.inputs, args.read.json).map_err(fail)?;
     let mut names = FileNames::new(&args.output);
@@ -42,14 +42,23 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
         error: None,
     };
     let mut outcome = run.into_output(&mut collector);
-    collector.files.finish();
-    collector.write();
+    if !outcome.interrupted {
+        collector.files.finish();
+        collector.write();
+    }
     let too_many = collector.files.has_too_many_entries();
     let FileCollector { lists, filter, found, error, .. } = collector;
     if let Some(error) = error {
         return Err(fail(error));
     }
-    before_commit(&mut outcome, filter.filter())?;
+    refuse_interrupted(&mut outcome, || {
+        let FoundFiles { files, incomplete, .. } = found;
+        format!(
+            "{files} files in {}, {incomplete} of them incomplete; no list of them was written",
+            file_name(&args.output)
+        )
+    })?;
+    before_commit(&mut outcome, filter.filter(), &args.output)?;
     lists.commit().map_err(fail)?;
     folder.keep();
     if let Some(error) = outcome.error.take() {

@@ -49,7 +49,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     if let Some(error) = packets.error.take() {
         return Err(fail(error));
     }
-    before_commit(&mut outcome, packets.filter.as_ref())?;
+    before_commit(&mut outcome, packets.filter.as_ref(), &args.output)?;
     let file = packets.capture.into_inner().into_inner().map_err(|e| fail(e.into_error()))?;
     file.commit().map_err(fail)?;
     if let Some(error) = outcome.error.take() {

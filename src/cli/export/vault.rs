@@ -33,7 +33,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
     let (graph, filter) = (Graph::default(), RecordFilter::new(filter));
     let mut collector = VaultCollector { graph, filter, json, text: Vec::new(), left: limit };
     let mut outcome = run.into_output(&mut collector);
-    before_commit(&mut outcome, collector.filter.filter())?;
+    before_commit(&mut outcome, collector.filter.filter(), &args.output)?;
     let graph = &collector.graph;
     let written = if dot { write_graph_dot(graph, &mut file) } else { write_graph_json(graph, &mut file) };
     written.and_then(|()| file.commit()).map_err(|error| CliError::File(file_name(&args.output), error))?;
