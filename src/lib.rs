@@ -59,6 +59,7 @@ pub mod facts;
 pub mod filter;
 #[doc(hidden)]
 pub mod flow;
+mod folder;
 mod hashing;
 mod leb128;
 mod library;

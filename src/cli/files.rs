@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use crate::capture::is_of_kernel;
+use crate::folder::files_of;
 use crate::output_file::{Access, Inputs, OutputFile, OutputFolder};
 use crate::run;
 
@@ -52,27 +53,18 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
     if !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);
     }
-    let fail = |e| CliError::File(file_name(path), e);
-    let fits = |file: &Path| match extension {
-        Some(wanted) => file.extension().is_some_and(|end| end.eq_ignore_ascii_case(wanted)),
-        None => file.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.')),
+    let fits = |file: &Path| {
+        let end = file.extension().unwrap_or_default();
+        extension.is_none_or(|wanted| end.eq_ignore_ascii_case(wanted)) && is_plain(file)
     };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(fail)? {
-        let file = entry.map_err(fail)?.path();
-        if fits(&file) && is_plain(&file) {
-            files.push(file);
-        }
-        if files.len() > MOST_FILES {
-            let text =
-                format!("{}: more than {MOST_FILES} files in this folder; name those to be read", file_name(path));
-            return Err(CliError::Unreadable(text));
-        }
+    let files = files_of(path, MOST_FILES + 1, fits).map_err(|error| CliError::File(file_name(path), error))?;
+    if files.len() > MOST_FILES {
+        let text = format!("{}: more than {MOST_FILES} files in this folder; name those to be read", file_name(path));
+        return Err(CliError::Unreadable(text));
     }
     if files.is_empty() {
         return Err(CliError::Unreadable(format!("{}: expected {what} in this folder, found none", file_name(path))));
     }
-    files.sort();
     Ok(files)
 }
 
@@ -180,7 +172,7 @@ mod tests {
     fn a_folder_stands_for_its_files_in_order() {
         let folder = std::env::temp_dir().join(format!("moulsniff-files-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("empty")).unwrap();
-        for name in ["b.key", "a.KEY", "c.txt", ".hidden"] {
+        for name in ["b.key", "a.KEY", "c.txt", ".hidden", "._b.key"] {
             std::fs::write(folder.join(name), "x").unwrap();
         }
         let names = |extension| {

@@ -2,12 +2,12 @@
 
 use crate::captured::file_name;
 use crate::remark;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::args::ReadArgs;
 use super::error::CliError;
 use super::files;
+use crate::folder::files_of;
 use crate::proto::{AllSettings, LazyTables, all_tables};
 use crate::table::{MAX_TABLE_BYTES, TableError, TableSource};
 
@@ -30,7 +30,7 @@ pub(super) fn tables_of(args: &ReadArgs) -> Result<Vec<LazyTables>, CliError> {
     tables(&args.tables).map_err(named)
 }
 
-/// The files that were given, in order; of a folder, those in it whose names end in `.table`, by name.
+/// The files that were given, in order; of a folder, those in it whose names end in `.table`, by name, without hidden ones.
 fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let mut files = Vec::new();
     for path in given {
@@ -38,25 +38,19 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             files.push(path.clone());
             continue;
         }
-        let failed = |e: io::Error| CliError::File(file_name(path), e);
-        let mut within = Vec::new();
-        for entry in std::fs::read_dir(path).map_err(failed)? {
-            let file = entry.map_err(failed)?.path();
-            if file.extension().is_some_and(|e| e == "table") {
-                within.push(file);
-            }
-            if within.len() > MOST_FILES {
-                let text = format!(
-                    "{}: more than {MOST_FILES} files in this folder end in .table; name those to be read",
-                    file_name(path)
-                );
-                return Err(CliError::Unreadable(text));
-            }
+        let is_table = |file: &Path| file.extension().is_some_and(|e| e == "table");
+        let within =
+            files_of(path, MOST_FILES + 1, is_table).map_err(|error| CliError::File(file_name(path), error))?;
+        if within.len() > MOST_FILES {
+            let text = format!(
+                "{}: more than {MOST_FILES} files in this folder end in .table; name those to be read",
+                file_name(path)
+            );
+            return Err(CliError::Unreadable(text));
         }
         if within.is_empty() {
             return Err(CliError::Typed(format!("{}: no file in this folder ends in .table", file_name(path))));
         }
-        within.sort();
         files.extend(within);
     }
     Ok(files)

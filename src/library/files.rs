@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{ErrorKind, LibraryError};
 use crate::captured::file_name;
+use crate::folder::files_of;
 
 /// A file's content. Of more than `most` bytes nothing is read.
 pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, LibraryError> {
@@ -18,18 +19,15 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, LibraryError> {
     Ok(bytes)
 }
 
-/// The files that a path names: the file itself, or those of a folder whose names end in `extension`, in order.
+/// The files that a path names: the file itself, or those of a folder whose names end in `extension`, in order, without hidden ones.
 pub(super) fn named(path: &Path, extension: Option<&str>) -> Result<Vec<PathBuf>, LibraryError> {
     if !path.is_dir() {
         return Ok(vec![path.to_path_buf()]);
     }
     let fail = |error: io::Error| LibraryError::new(ErrorKind::File, format!("{}: {error}", file_name(path)));
-    let fits = |file: &PathBuf| {
+    let fits = |file: &Path| {
         let end = file.extension().unwrap_or_default();
         file.is_file() && extension.is_none_or(|wanted| end.eq_ignore_ascii_case(wanted))
     };
-    let entries = std::fs::read_dir(path).map_err(fail)?;
-    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(fits).collect();
-    files.sort();
-    Ok(files)
+    files_of(path, usize::MAX, fits).map_err(fail)
 }

@@ -12,6 +12,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("suggest", &[]),
     ("hashing", &[]),
     ("output_file", &[]),
+    ("folder", &[]),
     ("tree", &[]),
     ("table", &["leb128", "suggest", "hashing", "tree"]),
     ("capture", &["suggest", "tree"]),
@@ -31,7 +32,10 @@ const MODULES: &[(&str, &[&str])] = &[
     // What others build on; the program does without it.
     (
         "library",
-        &["suggest", "record", "tree", "table", "capture", "flow", "facts", "proto", "out", "filter", "pipeline"],
+        &[
+            "suggest", "folder", "record", "tree", "table", "capture", "flow", "facts", "proto", "out", "filter",
+            "pipeline",
+        ],
     ),
     // Two captures side by side.
     (
@@ -60,6 +64,7 @@ const MODULES: &[(&str, &[&str])] = &[
         &[
             "suggest",
             "output_file",
+            "folder",
             "tree",
             "table",
             "capture",

@@ -190,6 +190,20 @@ fn help_lists_man_and_pages_of_commands_can_be_made() {
 }
 
 #[test]
+fn hidden_files_of_a_folder_are_left_out() {
+    let folder = std::env::temp_dir().join(format!("moulsniff-hidden-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let hidden = folder.join("._x.table");
+    fs::write(folder.join("x.table"), "protocol moul\nmessage auth client 9000 X { a: u8 }\n").unwrap();
+    fs::write(&hidden, [0, 5, 0x16, 7]).unwrap();
+    let tables = |path: &std::path::Path| run(&["--tables", path.to_str().unwrap(), "tables", "show", "X"]);
+    let (status, out, said) = tables(&folder);
+    assert!(status == Some(0) && out.contains("9000"), "{said}");
+    assert!(tables(&hidden).0 != Some(0), "a file that is named is read");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn help_lists_what_can_be_used() {
     let (_, help, _) = run(&["completions", "--help"]);
     assert!(!help.contains("--json") && !help.contains("--keys"), "{help}");
