@@ -21,7 +21,18 @@ pub fn say(line: fmt::Arguments<'_>) {
 }
 
 fn write(line: fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{}", escape_lines(&key_words::without_keys(&line.to_string())));
+    write_shown(&key_words::without_keys(&line.to_string()));
+}
+
+fn write_shown(line: &str) {
+    let _ = writeln!(io::stderr(), "{}", escape_lines(line));
+}
+
+/// The same for a line in which no word is a key, whatever it looks like: a number with many digits.
+#[cfg(feature = "cli")]
+pub fn say_without_keys(line: fmt::Arguments<'_>) {
+    say_waiting();
+    write_shown(&line.to_string());
 }
 
 /// Whether somebody may be reading while the program runs.

@@ -105,7 +105,7 @@ fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) 
     let Some(closed) = one.found else {
         refuse_interrupted(&mut outcome, || format!("stream {name} had not begun"))?;
         let text = format!("there is no stream {name} of a known protocol; moulsniff stats lists those there are");
-        return Err(CliError::Unreadable(text));
+        return Err(CliError::Typed(text));
     };
     let status = ending.status(&outcome, one.filter.filter())?;
     if !ending.quiet {

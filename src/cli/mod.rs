@@ -39,7 +39,7 @@ use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::run::list_interfaces;
@@ -70,7 +70,10 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
             let remarks = remark::take_waiting();
             let comes_again = matches!(error.status(), Status::Typed | Status::Interrupted);
             let error = if comes_again { error } else { error.with_remarks(remarks) };
-            remark::say(format_args!("moulsniff: {error}"));
+            match error {
+                CliError::TypedNumber(_) => remark::say_without_keys(format_args!("moulsniff: {error}")),
+                _ => remark::say(format_args!("moulsniff: {error}")),
+            }
             error.status() as u8
         }
     }
@@ -87,10 +90,23 @@ fn help_or_mistake(error: &clap::Error) -> Result<Status, CliError> {
         return Err(CliError::Typed(no_command(&error.render().to_string())));
     }
     if error.use_stderr() {
-        return Err(CliError::Typed(one_line(error)));
+        let text = one_line(error);
+        return Err(if is_of_number(error) { CliError::TypedNumber(text) } else { CliError::Typed(text) });
     }
     error.print().and_then(|()| io::stdout().flush()).map_err(CliError::writing)?;
     Ok(Status::Good)
+}
+
+/// Whether the mistake is a number that is too large, or not whole, for an option that takes a number. However long, it is no key.
+fn is_of_number(error: &clap::Error) -> bool {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let takes_number = ["<N>", "<SIZE>"].iter().any(|end| text(ContextKind::InvalidArg).ends_with(end));
+    error.kind() == ErrorKind::ValueValidation
+        && takes_number
+        && text(ContextKind::InvalidValue).bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The name of a group of commands was typed alone. `help` is the help of the group, which clap has for this.
@@ -159,6 +175,7 @@ fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> 
         // What only help needs takes as long as reading the command line.
         Err(error) if shows_help(&error) => command().try_get_matches_from(&typed)?,
         Err(error) if error.kind() == ErrorKind::DisplayVersion => return Err(error),
+        Err(error) if is_option_of_help(&error) => return parse(without_option_of_help(&typed)),
         // An option may be one of another command.
         Err(_) => Cli::command().try_get_matches_from(&typed)?,
         Ok(matches) => matches,
@@ -171,6 +188,22 @@ fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> 
 
 fn shows_help(error: &clap::Error) -> bool {
     matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
+}
+
+/// Whether `--help` was typed behind clap's command `help`, which takes it for the name of a command.
+fn is_option_of_help(error: &clap::Error) -> bool {
+    let named = error.get(ContextKind::InvalidSubcommand);
+    matches!(named, Some(ContextValue::String(word)) if word == "--help" || word == "-h")
+}
+
+/// `help follow` for `help follow --help`, and `help help` for `help --help`.
+fn without_option_of_help(typed: &[OsString]) -> Vec<OsString> {
+    let mut words: Vec<OsString> =
+        typed.iter().take_while(|word| *word != "--help" && *word != "-h").cloned().collect();
+    if words.iter().filter(|word| *word == "help").count() == 1 {
+        words.extend(words.last().filter(|word| *word == "help").cloned());
+    }
+    words
 }
 
 fn run(cli: &Cli) -> Result<Status, CliError> {

@@ -123,9 +123,9 @@ fn without_a_key_only_the_handshake_is_plaintext_and_that_is_said() {
 
 #[test]
 fn a_stream_that_is_not_there_is_one_clear_line() {
-    for (word, status) in [("99", 1), ("udp:0", 1), ("sctp:1", 2), ("x", 2)] {
+    for word in ["99", "udp:0", "sctp:1", "x"] {
         let output = run(&["follow", word, CAPTURE]);
-        assert_eq!(output.status.code(), Some(status), "{word}");
+        assert_eq!(output.status.code(), Some(2), "{word}");
         assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{word}");
     }
 }

@@ -76,7 +76,7 @@ const LINES: [(i32, &str); 38] = [
     (2, "keys strip captures/moul/kind_gate.pcap -o captures/moul/kind_gate.pcap"),
     (2, "follow"),
     (2, "follow tcp:x captures/moul/kind_gate.pcap"),
-    (1, "follow tcp:77 captures/moul/kind_gate.pcap"),
+    (2, "follow tcp:77 captures/moul/kind_gate.pcap"),
     (2, "split captures/moul/kind_gate.pcap --into 0 -o OUT/parts"),
     (2, "export vault captures/moul/kind_gate.pcap -o OUT/vault.txt"),
     (1, "report captures/moul/kind_gate.pcap -o OUT/no/such/page.html"),

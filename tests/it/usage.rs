@@ -190,6 +190,54 @@ fn help_lists_man_and_pages_of_commands_can_be_made() {
 }
 
 #[test]
+fn the_command_help_takes_the_option_help() {
+    for (words, plain) in [
+        (&["help", "--help"][..], &["help", "help"][..]),
+        (&["help", "-h"], &["help", "help"]),
+        (&["help", "help", "--help"], &["help", "help"]),
+        (&["help", "follow", "--help"], &["help", "follow"]),
+        (&["help", "export", "vault", "-h"], &["export", "vault", "--help"]),
+        (&["export", "help", "--help"], &["export", "help", "help"]),
+        (&["keys", "help", "strip", "--help"], &["keys", "strip", "--help"]),
+    ] {
+        let (status, help, said) = run(words);
+        assert_eq!((status, said.as_str()), (Some(0), ""), "{words:?}");
+        assert!(help.contains("Usage: moulsniff"), "{words:?}: {help}");
+        assert_eq!(help, run(plain).1, "{words:?}");
+    }
+    mistake(&["help", "folow", "--help"], "unrecognized subcommand 'folow'");
+    mistake(&["help", "--json"], "unrecognized subcommand '--json'");
+}
+
+#[test]
+fn a_number_for_an_option_is_shown_and_a_key_is_not() {
+    let number = "9".repeat(40);
+    for option in ["-c", "--threads", "--max-message"] {
+        mistake(&[GATE, option, &number], &format!("invalid value '{number}' for '{option} <"));
+        mistake(&[GATE, option, &"8a4f0d2b9c3e5d7f".repeat(2)], "invalid value '<32 characters that may be a key>'");
+    }
+    mistake(&["follow", &number, GATE], "<40 characters that may be a key>");
+}
+
+#[test]
+fn a_stream_or_session_that_is_not_there_was_mistyped() {
+    mistake(&["follow", "tcp:99", GATE], "there is no stream tcp:99");
+    mistake(&["follow", "udp:0", GATE], "there is no stream udp:0");
+    mistake(&["sessions", "99", GATE], "there is no session 99");
+    mistake(&[GATE, "--session", "99"], "there is no session 99");
+    mistake(&["stats", GATE, "--session", "99"], "there is no session 99");
+    // Where a capture is damaged, what is looked for may be in its rest.
+    let path = std::env::temp_dir().join(format!("moulsniff-cut-{}.pcap", std::process::id()));
+    let whole = fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(GATE)).unwrap();
+    fs::write(&path, &whole[..whole.len() - 3]).unwrap();
+    for words in [["follow", "tcp:99"], ["sessions", "99"]] {
+        let (status, _, said) = run(&[&words[..], &[path.to_str().unwrap()]].concat());
+        assert!(status == Some(1) && said.contains("the file is cut"), "{words:?}: {said}");
+    }
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn hidden_files_of_a_folder_are_left_out() {
     let folder = std::env::temp_dir().join(format!("moulsniff-hidden-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
