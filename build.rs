@@ -8,6 +8,8 @@
 
 #[path = "src/captured.rs"]
 mod captured;
+#[path = "src/digits.rs"]
+mod digits;
 #[path = "src/hashing.rs"]
 mod hashing;
 #[path = "src/leb128.rs"]

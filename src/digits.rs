@@ -1,4 +1,4 @@
-//! Bytes as hex, UUIDs and milliseconds, in the one form that all outputs write. It knows no output.
+//! Bytes as hex, UUIDs, milliseconds and counts, in the one form that all outputs write. It knows no output.
 
 /// The two lower-case hex digits of a byte. They are computed and not looked up, so that the compiler does many bytes at once.
 #[inline(always)]
@@ -25,6 +25,17 @@ pub fn append_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     for byte in rest {
         out.extend_from_slice(&hex_pair(*byte));
     }
+}
+
+/// A count with its noun: `1 frame`, `2 frames`.
+pub fn counted(n: impl TryInto<u64>, noun: &str) -> String {
+    let n = n.try_into().unwrap_or(u64::MAX);
+    format!("{n} {noun}{}", verb(n, "", "s"))
+}
+
+/// The verb of so many: the first one for one, the second one otherwise.
+pub fn verb(n: impl TryInto<u64>, one: &'static str, more: &'static str) -> &'static str {
+    if n.try_into().is_ok_and(|n| n == 1) { one } else { more }
 }
 
 /// Bytes as lower-case hex.

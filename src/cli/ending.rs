@@ -5,6 +5,7 @@ use std::path::Path;
 use super::error::{CliError, Status};
 use super::nothing;
 use crate::captured::file_name;
+use crate::digits::counted;
 use crate::filter::Filter;
 use crate::pipeline::Summary;
 use crate::remark;
@@ -115,8 +116,14 @@ pub(super) fn refuse_mistake(filter: Option<&Filter>) -> Result<(), CliError> {
 fn summary_line(summary: &Summary) -> String {
     let b = summary.bytes;
     let mut text = format!(
-        "{} frames, {} streams recognised, {} messages, {}; {} payload bytes: {} explained, {} opaque",
-        summary.flow.frames, summary.streams, summary.messages, summary.problems, b.payload, b.explained, b.opaque
+        "{}, {} recognised, {}, {}; {}: {} explained, {} opaque",
+        counted(summary.flow.frames, "frame"),
+        counted(summary.streams, "stream"),
+        counted(summary.messages, "message"),
+        summary.problems,
+        counted(b.payload, "payload byte"),
+        b.explained,
+        b.opaque
     );
     for (word, n) in [("undecoded", b.undecoded), ("not opened by any key", b.closed), ("lost", b.lost)] {
         if n > 0 {
@@ -124,19 +131,28 @@ fn summary_line(summary: &Summary) -> String {
         }
     }
     if let Some(why) = summary.left_out_why {
-        text.push_str(&format!("; {} exported messages left out: of the first one {why}", summary.left_out));
+        text.push_str(&format!("; {} left out: of the first one {why}", counted(summary.left_out, "exported message")));
     }
     if summary.flow.wrong_sums > 0 {
-        text.push_str(&format!("; {} wrong checksums", summary.flow.wrong_sums));
+        text.push_str(&format!("; {}", counted(summary.flow.wrong_sums, "wrong checksum")));
     }
     if summary.flow.fragments_dropped > 0 {
-        text.push_str(&format!("; {} datagrams of which IP fragments are missing", summary.flow.fragments_dropped));
+        text.push_str(&format!(
+            "; {} of which IP fragments are missing",
+            counted(summary.flow.fragments_dropped, "datagram")
+        ));
     }
     if summary.flow.wrong_times > 0 {
-        text.push_str(&format!("; {} frames of a damaged clock, not in the years 0 to 9999", summary.flow.wrong_times));
+        text.push_str(&format!(
+            "; {} of a damaged clock, not in the years 0 to 9999",
+            counted(summary.flow.wrong_times, "frame")
+        ));
     }
     if let Some(link) = summary.flow.unsupported_link {
-        text.push_str(&format!("; {} frames of link type {link}, which is not supported", summary.flow.unsupported));
+        text.push_str(&format!(
+            "; {} of link type {link}, which is not supported",
+            counted(summary.flow.unsupported, "frame")
+        ));
     }
     text
 }

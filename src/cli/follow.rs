@@ -1,6 +1,7 @@
 //! `moulsniff follow`: the plaintext of a stream, or of all of them into files.
 
 use crate::captured::file_name;
+use crate::digits::{counted, verb};
 use crate::remark;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -116,9 +117,13 @@ fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) 
 
 /// Says which bytes are not among the plaintext.
 fn say_left_out(name: &str, lost: u64, closed: u64) {
-    for (n, why) in [(lost, "were never captured"), (closed, "are not opened by any key")] {
+    let parts = [
+        (lost, "was never captured and is", "were never captured and are"),
+        (closed, "is not opened by any key and is", "are not opened by any key and are"),
+    ];
+    for (n, one, more) in parts {
         if n > 0 {
-            remark::say(format_args!("{name}{n} bytes {why} and are left out"));
+            remark::say(format_args!("{name}{} {} left out", counted(n, "byte"), verb(n, one, more)));
         }
     }
 }
@@ -247,7 +252,7 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
     }
     outcome.interrupted |= stopped;
     refuse_interrupted(&mut outcome, || {
-        format!("{} complete files in {}; the others were not written", all.files, file_name(dir))
+        format!("{} in {}; the others were not written", counted(all.files, "complete file"), file_name(dir))
     })?;
     if let Some((names, verb)) = all.earlier.told().filter(|_| all.files > 0) {
         let folder = file_name(dir);
@@ -259,7 +264,7 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
     let status = ending.status(&outcome, all.filter.filter())?;
     folder.keep();
     if !ending.quiet {
-        remark::say(format_args!("{} files in {}", all.files, file_name(dir)));
+        remark::say(format_args!("{} in {}", counted(all.files, "file"), file_name(dir)));
         let bytes = outcome.pipeline.summary().bytes;
         say_left_out("", bytes.lost, bytes.closed);
     }

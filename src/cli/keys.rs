@@ -1,6 +1,7 @@
 //! `moulsniff keys`: what key files hold, and keys within captures. It calls the protocols for everything about keys themselves.
 
 use crate::captured::file_name;
+use crate::digits::counted;
 use crate::remark;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -244,7 +245,7 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
     }
     warning.iter().for_each(|warning| remark::say(format_args!("{warning}")));
     if !args.quiet {
-        remark::say(format_args!("{name}: the keys of {} sessions", proved.len()));
+        remark::say(format_args!("{name}: the keys of {}", counted(proved.len(), "session")));
     }
     Ok(Status::Good)
 }
@@ -265,7 +266,7 @@ fn strip(input: &Path, output: &Path, args: &ReadArgs) -> Result<Status, CliErro
         return Err(damage.into());
     }
     if !args.quiet {
-        remark::say(format_args!("{name}: {} blocks of keys taken out", done.removed));
+        remark::say(format_args!("{name}: {} of keys taken out", counted(done.removed, "block")));
     }
     Ok(Status::Good)
 }

@@ -1,5 +1,6 @@
 //! Explains why nothing was recognised: what the capture contains instead, and what the user can try.
 
+use crate::digits::{counted, verb};
 use crate::pipeline::{PassedOver, PassedOverPort, Summary};
 use crate::proto::PROTOCOLS;
 
@@ -13,19 +14,22 @@ pub(super) fn explain(summary: &Summary, passed_over: &PassedOver) -> String {
     for p in ports.iter().take(PORTS) {
         let PassedOverPort { transport, port, conversations, bytes } = p;
         lines.push(format!(
-            "  {} port {port}: {}, {bytes} bytes",
+            "  {} port {port}: {}, {}",
             transport.word(),
-            count(*conversations, "conversation")
+            counted(*conversations, "conversation"),
+            counted(*bytes, "byte")
         ));
     }
     if ports.len() > PORTS {
-        lines.push(format!("  and {}", count((ports.len() - PORTS) as u64, "more port")));
+        lines.push(format!("  and {}", counted((ports.len() - PORTS) as u64, "more port")));
     }
     let cut = summary.flow.cut;
     if cut > 0 {
         let frames = summary.flow.frames;
         lines.push(format!(
-            "  {cut} of {frames} frames were cut when they were captured; tcpdump -s 0 keeps them whole"
+            "  {cut} of {} {} captured; tcpdump -s 0 keeps them whole",
+            counted(frames, "frame"),
+            verb(cut, "was cut when it was", "were cut when they were")
         ));
     }
     let reasons = [
@@ -33,7 +37,7 @@ pub(super) fn explain(summary: &Summary, passed_over: &PassedOver) -> String {
         (passed_over.one_sided, "heard in one direction only: capture where both directions pass"),
     ];
     for (n, reason) in reasons.into_iter().filter(|(n, _)| *n > 0) {
-        lines.push(format!("  {}, {reason}", count(n, "conversation")));
+        lines.push(format!("  {}, {reason}", counted(n, "conversation")));
     }
     lines.extend(ports.iter().filter_map(suggestion));
     lines.join("\n")
@@ -42,7 +46,7 @@ pub(super) fn explain(summary: &Summary, passed_over: &PassedOver) -> String {
 fn first_line(summary: &Summary, passed_over: &PassedOver) -> String {
     let (tcp, udp) = (passed_over.tcp, passed_over.udp);
     if tcp + udp == 0 {
-        return format!("nothing was recognised: no TCP or UDP payload in {}", count(summary.flow.frames, "frame"));
+        return format!("nothing was recognised: no TCP or UDP payload in {}", counted(summary.flow.frames, "frame"));
     }
     format!("nothing was recognised; {tcp} TCP and {udp} UDP conversations were passed over:")
 }
@@ -53,9 +57,4 @@ fn suggestion(at: &PassedOverPort) -> Option<String> {
     let usual = |p: &&&dyn crate::proto::Protocol| p.usual_ports().contains(&(at.transport, port));
     let protocol = PROTOCOLS.iter().find(usual)?.name();
     Some(format!("  if port {port} is {protocol}: --decode-as {transport}:{port}={protocol}"))
-}
-
-/// `1 frame`, `2 frames`
-fn count(n: u64, word: &str) -> String {
-    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
 }

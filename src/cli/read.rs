@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use super::args::ReadArgs;
 use super::error::{CliError, Status};
 use super::plan::Plan;
+use crate::digits::counted;
 use crate::remark;
 use crate::run::{CaptureRun, Formatter, PrintOptions, Printer};
 
@@ -30,7 +31,10 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let status = ending.status(&outcome, printer.filter())?;
     let shortened = printer.shortened();
     if shortened > 0 && !ending.quiet {
-        remark::say(format_args!("{shortened} messages without fields (--max-output); --max-output none prints them"));
+        remark::say(format_args!(
+            "{} without fields (--max-output); --max-output none prints them",
+            counted(shortened, "message")
+        ));
     }
     ending.say_summary(&outcome);
     Ok(status)

@@ -1,6 +1,7 @@
 //! `moulsniff report`: one HTML page that shows a capture to readers who have neither the keys nor this program.
 
 use crate::captured::file_name;
+use crate::digits::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         limits.push(format!("Only the records that this filter keeps: {}", written_out(filter, used)));
     }
     if let Some(count) = args.read.count {
-        limits.push(format!("At most the first {count} records."));
+        limits.push(format!("At most the first {}.", counted(count, "record")));
     }
     if redact {
         limits.push("Secrets are hidden: what tables mark as one is not in this file.".into());

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::error::CliError;
 use super::files;
+use crate::digits::{counted, verb};
 use crate::facts::{SessionMap, Sessions};
 use crate::out::{Outlined, Record};
 use crate::pipeline::{Output, Setup, StreamOver};
@@ -34,7 +35,10 @@ pub(super) fn session_map(
     if map.left_out() > 0 && !reading.quiet {
         let count = map.left_out();
         remark::say_before(format!(
-            "{count} sessions have too many streams to be remembered; their records belong to none"
+            "{} {} too many streams to be remembered; {} records belong to none",
+            counted(count, "session"),
+            verb(count, "has", "have"),
+            verb(count, "its", "their")
         ));
     }
     Ok((outcome.pipeline.into_setup(), map))

@@ -1,6 +1,7 @@
 //! `moulsniff split`: divides captures into several, so that what passed between two hosts stays in one of them.
 
 use crate::captured::file_name;
+use crate::digits::{counted, verb};
 use crate::remark;
 use std::io::{self, BufWriter};
 use std::net::IpAddr;
@@ -64,12 +65,19 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
     if !args.quiet {
         let left_out = match left_out {
             0 => String::new(),
-            blocks => format!("; {blocks} blocks that describe the whole capture were left out"),
+            blocks => format!(
+                "; {} that {} the whole capture {} left out",
+                counted(blocks, "block"),
+                verb(blocks, "describes", "describe"),
+                verb(blocks, "was", "were")
+            ),
         };
         remark::say(format_args!(
-            "{}: {frames} frames in {} parts, {used} of which have any{left_out}",
+            "{}: {} in {}, {used} of which {} any{left_out}",
             file_name(&args.output),
-            args.into
+            counted(frames, "frame"),
+            counted(args.into, "part"),
+            verb(used, "has", "have")
         ));
     }
     Ok(Status::Good)

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::args::{ReadArgs, TablesCommand, TransportWord};
 use super::error::{CliError, Status};
 use super::load::{tables as load, tables_of};
+use crate::digits::counted;
 use crate::examples::{MOST_FAILED, run_examples};
 use crate::out::json::one_line;
 use crate::out::lua_script;
@@ -179,6 +180,6 @@ fn check(files: &[PathBuf], out: &mut String) -> Result<usize, CliError> {
         }
     }
     let more = if failures >= MOST_FAILED { "; after these no more were run" } else { "" };
-    out.push_str(&format!("{count} examples, {failures} failed{more}\n"));
+    out.push_str(&format!("{}, {failures} failed{more}\n", counted(count, "example")));
     Ok(failures)
 }

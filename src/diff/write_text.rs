@@ -11,6 +11,7 @@ use super::difference::{
     Difference, DifferenceKind, DifferenceSum, FieldDifference, IdentityDifference, RecordOf, Section,
 };
 use crate::captured::escape;
+use crate::digits::counted;
 use crate::out::Paint;
 
 /// Fields that are shown before and after one that differs.
@@ -107,10 +108,6 @@ fn kind_text(kind: DifferenceKind, n: u64) -> String {
     }
 }
 
-fn counted(n: u64, word: &str) -> String {
-    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
-}
-
 /// A section: its heading, its differences, and what was lost. Nothing where nothing differs and nothing was lost.
 /// `session` is the heading of the section before.
 pub fn section_text(section: &Section, session: &mut String, style: &DiffStyle, out: &mut String) {
@@ -142,13 +139,15 @@ pub fn section_text(section: &Section, session: &mut String, style: &DiffStyle, 
         let text = match lost.bytes {
             0 => format!("{} of {other} came before {own} began", counted(lost.messages, "message")),
             bytes if lost.unread => format!(
-                "{} of {other} fell into what could not be read in {own} ({bytes} bytes, record {})",
+                "{} of {other} fell into what could not be read in {own} ({}, record {})",
                 counted(lost.messages, "message"),
+                counted(bytes, "byte"),
                 lost.record
             ),
             bytes => format!(
-                "{} of {other} fell into what {own} lost ({bytes} bytes, record {})",
+                "{} of {other} fell into what {own} lost ({}, record {})",
                 counted(lost.messages, "message"),
+                counted(bytes, "byte"),
                 lost.record
             ),
         };

@@ -72,7 +72,7 @@ impl Problems {
         for ((severity, text, a, b), n) in fixed.chain(self.recent.iter().copied()) {
             let mut said = String::new();
             if together {
-                said = text.replace("{a}", "…").replace("{b}", "…");
+                Problem::format_without_numbers(text, &mut said);
             } else {
                 Problem::format(text, a, b, &mut said);
             }

@@ -10,6 +10,7 @@ use super::fields::{FieldName, FieldProblem, FieldSpan, names_of, problems_of, s
 use super::values::{FieldValue, value_of};
 use crate::capture::Moment;
 use crate::captured::Captured;
+use crate::digits::counted;
 use crate::filter::Paths;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::out::tree::{AnnotationRange, AnnotationStore, Annotations, TreeOptions, TreeWriter};
@@ -75,7 +76,7 @@ struct OwnedMessage {
 impl std::fmt::Debug for OwnedBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            OwnedBody::Message(message) => write!(f, "{} of {} bytes", message.name, message.bytes.len()),
+            OwnedBody::Message(message) => write!(f, "{} of {}", message.name, counted(message.bytes.len(), "byte")),
             OwnedBody::Event(event) => write!(f, "{:?}", event.kind),
             OwnedBody::StreamEnd { end, .. } => write!(f, "{end:?}"),
         }
@@ -104,7 +105,7 @@ pub(super) struct RecordContext {
 
 impl std::fmt::Debug for RecordContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "tables of {} protocols", self.tables.len())
+        write!(f, "tables of {}", counted(self.tables.len(), "protocol"))
     }
 }
 

@@ -10,6 +10,7 @@ use super::{
     Share, Side, Start, feed_alone,
 };
 use crate::captured::Captured;
+use crate::digits::{counted, verb};
 use crate::suggest::suggestion;
 use crate::table::{Evaluator, Outcome, ServiceId, Tables};
 use crate::tree::Tree;
@@ -129,7 +130,10 @@ fn framed(
     feed_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
     match (emit.refused, emit.count) {
         (Some(text), _) => Err(SettingsError::Unreadable(text)),
-        (None, 0) => Err(SettingsError::Unreadable(format!("these {} bytes are no whole message", bytes.len()))),
+        (None, 0) => Err(SettingsError::Unreadable(match bytes.len() {
+            1 => "this byte is no whole message".into(),
+            n => format!("these {n} bytes are no whole message"),
+        })),
         (None, _) => Ok(()),
     }
 }
@@ -162,7 +166,9 @@ impl Emit for Handed<'_> {
 fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
     let name = |id| tables.message(id).map_or("", |m| tables.name(m.name)).to_string();
     match outcome {
-        Outcome::Need(n) => format!("the message needs {n} bytes at least, {left} are left"),
+        Outcome::Need(n) => {
+            format!("the message needs {} at least, {left} {} left", counted(n, "byte"), verb(left, "is", "are"))
+        }
         Outcome::Unknown(n, _) => format!("no message of this service and direction has the number {n}"),
         Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
         Outcome::Malformed(id) | Outcome::Message(id, _) => {

@@ -1,6 +1,7 @@
 //! Where frames come from: files and pipes, a file that another program still writes, or an interface.
 
 use crate::captured::file_name;
+use crate::digits::{counted, verb};
 use crate::remark;
 use std::fs::File;
 use std::io;
@@ -110,7 +111,11 @@ impl FrameSource {
                 let Some(grown) = tail.next_file() else { return false };
                 if grown.missed > 0 {
                     let (missed, name) = (grown.missed, grown.source.name());
-                    remark::say(format_args!("moulsniff: {missed} files before {name} were removed unread"));
+                    remark::say(format_args!(
+                        "moulsniff: {} before {name} {} removed unread",
+                        counted(missed, "file"),
+                        verb(missed, "was", "were")
+                    ));
                 }
                 capture.push(grown.source);
                 true
@@ -149,7 +154,7 @@ impl FrameSource {
     pub(super) fn say_dropped(&mut self) {
         if let From::Interface(live) = &mut self.from {
             let dropped = live.taken().dropped;
-            remark::say(format_args!("{dropped} packets dropped by the kernel"));
+            remark::say(format_args!("{} dropped by the kernel", counted(dropped, "packet")));
         }
     }
 }

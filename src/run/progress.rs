@@ -1,5 +1,6 @@
 //! Shows progress on standard error if that is a terminal. It knows counts and sizes, but no capture and no record.
 
+use crate::digits::counted;
 use crate::remark;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -66,7 +67,7 @@ impl Progress {
         }
         self.last = Some(Instant::now());
         let (bytes, summary) = read();
-        bar.set_message(format!("{} messages, {}", summary.messages, summary.problems));
+        bar.set_message(format!("{}, {}", counted(summary.messages, "message"), summary.problems));
         bar.set_position(bytes);
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Counts, Moment, Options, PassedBytes, Secret, Side, StreamBuffer};
 use crate::captured::Captured;
+use crate::digits::{counted, verb};
 use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Outline, Tree};
 
@@ -125,6 +126,12 @@ impl Event {
             bytes: Vec::new(),
             text: text.into(),
         }
+    }
+
+    /// A gap: `length` bytes from `offset` on were never captured.
+    pub fn gap(service: &str, from: Side, offset: u64, length: u64) -> Event {
+        let text = format!("{} {} never captured", counted(length, "byte"), verb(length, "was", "were"));
+        Event::new(EventKind::Gap, service, from, text).about(offset, length)
     }
 
     /// The same event, about `length` bytes from `offset` on in its direction.

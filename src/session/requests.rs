@@ -9,6 +9,7 @@ use super::early::EarlyReplies;
 use super::request::{Answer, Request};
 use super::{Context, Event, EventKind, Reply, Side};
 use crate::capture::Moment;
+use crate::digits::{counted, verb};
 use crate::table::{Expectation, MessageId, Tables};
 use crate::tree::{Tree, mark};
 
@@ -271,9 +272,12 @@ impl Requests {
             }
         }
         if self.forgotten > 0 {
+            let n = std::mem::take(&mut self.forgotten);
             let text = format!(
-                "{} requests were forgotten, because too many waited: whether they were answered is not known",
-                std::mem::take(&mut self.forgotten)
+                "{} {} forgotten, because too many waited: whether {} answered is not known",
+                counted(n, "request"),
+                verb(n, "was", "were"),
+                verb(n, "it was", "they were")
             );
             context.emit.event(at, Event::new(EventKind::Limit { limit: "requests" }, service, ended, text));
         }

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::capture::Moment;
 use crate::captured::Captured;
+use crate::digits::{counted, verb};
 use crate::table::{MessageId, Outcome, ServiceId, Tables, WholeMessage};
 
 /// The most requests of a connection that are remembered.
@@ -143,7 +144,7 @@ impl TableSession {
         }
         direction.lost = false;
         let passed = direction.stream.take_passed();
-        let text = format!("{} bytes passed over; a message may begin here", passed.length);
+        let text = format!("{} passed over; a message may begin here", counted(passed.length, "byte"));
         let event = self.event(EventKind::Resync { passed_over: passed.length }, from, text);
         context.emit.event(at, event.about(direction.stream.offset(), 0).with_passed(passed));
         true
@@ -221,7 +222,7 @@ impl TableSession {
         let (bytes, rest) = piece.bytes.split_at_checked(length).unwrap_or((piece.bytes, &[]));
         self.message(id, outlined, MessageBytes { bytes, ..piece }, context);
         if !rest.is_empty() {
-            let text = format!("{} bytes behind the message, in its frame", rest.len());
+            let text = format!("{} behind the message, in its frame", counted(rest.len(), "byte"));
             self.undecoded(MessageBytes { bytes: rest, offset: piece.offset + length as u64, ..piece }, text, context);
         }
     }
@@ -332,7 +333,11 @@ impl Session for TableSession {
             match self.step(piece, 0, true, context) {
                 Step::Used(length) => done += length.max(1),
                 Step::Need(length) => {
-                    let text = format!("{} of the {length} bytes of a message are in the datagram", rest.len());
+                    let text = format!(
+                        "{} of the {length} bytes of a message {} in the datagram",
+                        rest.len(),
+                        verb(rest.len(), "is", "are")
+                    );
                     return self.undecoded(piece, text, context);
                 }
                 Step::Lost(_, text) => return self.undecoded(piece, text, context),
@@ -342,8 +347,7 @@ impl Session for TableSession {
 
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.give_up(from, "cut off by a gap", at, context);
-        let event = self.event(EventKind::Gap, from, format!("{length} bytes were never captured"));
-        context.emit.event(at, event.about(offset, length));
+        context.emit.event(at, Event::gap(&self.declared.name, from, offset, length));
         self.requests.lose_replies(from, at);
         let direction = from.of(&mut self.directions);
         direction.stream.jump(offset.saturating_add(length));
@@ -362,7 +366,11 @@ impl Session for TableSession {
             if waiting == 0 {
                 continue;
             }
-            let text = format!("{waiting} bytes that waited for the rest of a message are given up to make room");
+            let text = format!(
+                "{} that waited for the rest of a message {} given up to make room",
+                counted(waiting, "byte"),
+                verb(waiting, "is", "are")
+            );
             context.emit.event(at, self.event(EventKind::Limit { limit: "max-total" }, from, text));
             self.requests.lose_replies(from, at);
             self.give_up(from, "given up to make room", at, context);
@@ -394,7 +402,7 @@ fn no_message(outcome: &Outcome, tables: &Tables) -> String {
         Outcome::Unknown(number, _) => format!("no message has the number {number}"),
         Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
         Outcome::Malformed(id) => format!("its number says {}, but the bytes do not fit", name(id)),
-        Outcome::Need(length) => format!("a message of at least {length} bytes would begin here"),
+        Outcome::Need(length) => format!("a message of at least {} would begin here", counted(*length, "byte")),
         Outcome::Message(id, _) => name(id).to_string(),
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Buffer, Sym};
+use crate::digits::counted;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,7 +73,7 @@ impl fmt::Display for ProblemCounts {
         let all = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")];
         let mut comma = "";
         for (n, word) in all.into_iter().filter(|(n, _)| *n > 0) {
-            write!(f, "{comma}{n} {word}{}", if n == 1 { "" } else { "s" })?;
+            write!(f, "{comma}{}", counted(n, word))?;
             comma = ", ";
         }
         if comma.is_empty() { f.write_str("no problems") } else { Ok(()) }
@@ -82,7 +83,7 @@ impl fmt::Display for ProblemCounts {
 /// The text of a problem, put together only when it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemText {
-    /// A fixed text. `{a}` and `{b}` in it are replaced by the two numbers.
+    /// A fixed text. `{a}` and `{b}` in it are replaced by the two numbers, `{a bytes}` by the first one with this noun, which lacks its `s` behind 1.
     Fixed(&'static str),
     /// A text of the tables.
     Table(Sym),
@@ -126,21 +127,34 @@ impl Problem {
 
     /// Writes a fixed text with its numbers in place.
     pub fn format(text: &str, a: i64, b: i64, out: &mut String) {
-        use std::fmt::Write;
+        Self::fill(text, Some([a, b]), out);
+    }
+
+    /// Writes a fixed text with `…` in the place of each number.
+    pub fn format_without_numbers(text: &str, out: &mut String) {
+        Self::fill(text, None, out);
+    }
+
+    fn fill(text: &str, numbers: Option<[i64; 2]>, out: &mut String) {
         let mut rest = text;
         while let Some(at) = rest.find('{') {
             let (before, from) = rest.split_at(at);
             out.push_str(before);
-            let (value, after) = match (from.strip_prefix("{a}"), from.strip_prefix("{b}")) {
-                (Some(after), _) => (a, after),
-                (_, Some(after)) => (b, after),
-                _ => {
-                    out.push('{');
-                    rest = from.get(1..).unwrap_or("");
-                    continue;
-                }
+            let place = [("{a", 0), ("{b", 1)].into_iter().find_map(|(sign, at)| {
+                let (noun, after) = from.strip_prefix(sign)?.split_once('}')?;
+                (noun.is_empty() || noun.starts_with(' ')).then_some((at, noun, after))
+            });
+            let Some((at, noun, after)) = place else {
+                out.push('{');
+                rest = from.get(1..).unwrap_or("");
+                continue;
             };
-            let _ = out.write_str(itoa::Buffer::new().format(value));
+            let value = numbers.and_then(|numbers| numbers.get(at).copied());
+            match value {
+                Some(value) => out.push_str(itoa::Buffer::new().format(value)),
+                None => out.push('…'),
+            }
+            out.push_str(noun.strip_suffix('s').filter(|_| value == Some(1)).unwrap_or(noun));
             rest = after;
         }
         out.push_str(rest);
@@ -156,5 +170,11 @@ mod tests {
         let mut out = String::new();
         Problem::format("{a} units where {b} are allowed {x}", 261, -1, &mut out);
         assert_eq!(out, "261 units where -1 are allowed {x}");
+        out.clear();
+        Problem::format("{a bytes} and {b bits}, {a bytes", 1, 2, &mut out);
+        assert_eq!(out, "1 byte and 2 bits, {a bytes");
+        out.clear();
+        Problem::format_without_numbers("{a bytes} of {b}", &mut out);
+        assert_eq!(out, "… bytes of …");
     }
 }

@@ -146,7 +146,7 @@ fn numbers_that_cannot_be_a_modulus_are_named() {
     let key = |n: &str, k: &str| format!("Key.Auth.N = {n}\nKey.Auth.K = {k}\n");
     let good = "08r66inqpHi3ZKEhxUSRrp7pCpY3danJfMRsmXPaqQLLeryi+7xJw1Ob0xa3LBRQ9cgU+NJg9gzDv1x0favvkw==";
     assert_eq!(complaint(&key(&zero, good)), "f:1:14: the modulus N is 0");
-    assert_eq!(complaint(&key(&one, good)), "f:1:14: expected a modulus N of 512 bits, found 1 bits");
+    assert_eq!(complaint(&key(&one, good)), "f:1:14: expected a modulus N of 512 bits, found 1 bit");
     assert_eq!(complaint(&key(good, &zero)), "f:2:14: the private exponent is 0");
     // A wrong letter in the middle is still a number, but no prime: keys check says so.
     let mistyped = text.replacen("08r66inq", "08r66inr", 1);

@@ -175,7 +175,7 @@ fn an_example_that_fails_shows_all_that_differs() {
     let table = std::fs::read_to_string(file(TINY[1])).unwrap();
     let found =
         checked("differs", &table.replace("\"version\": 2, \"name\": \"bob\"", "\"version\": 3, \"nome\": \"bob\""));
-    for line in ["- .version: 3", "+ .version: 2", "- .nome: \"bob\"", "+ .name: \"bob\"", "1 examples, 1 failed"] {
+    for line in ["- .version: 3", "+ .version: 2", "- .nome: \"bob\"", "+ .name: \"bob\"", "1 example, 1 failed"] {
         assert!(found.contains(line), "{line}: {found}");
     }
 }

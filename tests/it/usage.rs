@@ -293,7 +293,7 @@ fn where_nothing_was_recognised_it_says_why() {
     for part in [
         "nothing was recognised; 0 TCP and 1 UDP conversations were passed over:",
         "udp port 7002: 1 conversation, 32 bytes",
-        "1 of 1 frames were cut when they were captured; tcpdump -s 0 keeps them whole",
+        "1 of 1 frame was cut when it was captured; tcpdump -s 0 keeps them whole",
         "1 conversation, heard in one direction only",
         "--decode-as udp:7002=ouro",
     ] {
@@ -323,7 +323,7 @@ fn ctrl_c_on_standard_input_is_the_normal_end_and_everything_collected_is_printe
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
         assert!(out.contains("stream_end"), "{out}");
-        assert!(said.contains("1 streams recognised"), "{said}");
+        assert!(said.contains("1 stream recognised"), "{said}");
         drop(input);
     }
 }
@@ -499,5 +499,5 @@ fn a_damaged_clock_has_a_time_that_can_be_written() {
     fs::write(&file, [section, interface, packet].concat()).unwrap();
     let (status, _, said) = run(&[file.to_str().unwrap()]);
     fs::remove_file(&file).unwrap();
-    assert!(status == Some(0) && said.contains("; 1 frames of a damaged clock"), "{said}");
+    assert!(status == Some(0) && said.contains("; 1 frame of a damaged clock"), "{said}");
 }

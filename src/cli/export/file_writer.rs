@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::file_index::Written;
 use super::file_name::FileNames;
-use crate::digits::hex;
+use crate::digits::{counted, hex};
 use crate::facts::{FileTransfer, ListedFile, PartOrder};
 use crate::output_file::{Access, Inputs, OutputFile, Spool};
 use crate::proto::protocol_named;
@@ -100,7 +100,7 @@ impl FileWriter {
             let listed = file.listed.iter().find(|listed| !listed.is_packed());
             let own = plain.len() as u64;
             if let Some(size) = listed.and_then(|listed| listed.size).filter(|size| *size != own && *size != length) {
-                remarks.push(format!("has {own} bytes, {size} in the list"));
+                remarks.push(format!("has {}, {size} in the list", counted(own, "byte")));
             }
             return Ok((Form::Opened(plain), listed.map_or(asked, |listed| listed.name.clone())));
         }
@@ -269,7 +269,7 @@ impl FileWriter {
 /// Says whether a size and an MD5 are those that a list has.
 fn compared(what: &str, size: u64, md5: &str, listed: Option<u64>, hash: Option<&str>, remarks: &mut Vec<String>) {
     if let Some(listed) = listed.filter(|listed| *listed != size) {
-        remarks.push(format!("{what}has {size} bytes, {listed} in the list"));
+        remarks.push(format!("{what}has {}, {listed} in the list", counted(size, "byte")));
     }
     match hash {
         Some(hash) if hash == md5 => remarks.push(format!("{what}MD5 as listed")),

@@ -12,6 +12,7 @@ use super::file_index::{INDEX_COLUMNS, LISTED_COLUMNS, index_json, index_line, l
 use super::file_name::FileNames;
 use super::file_writer::FileWriter;
 use crate::captured::file_name;
+use crate::digits::{counted, verb};
 use crate::facts::Files;
 use crate::filter::RecordFilter;
 use crate::out::Record;
@@ -54,7 +55,8 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
     refuse_interrupted(&mut outcome, || {
         let FoundFiles { files, incomplete, .. } = found;
         format!(
-            "{files} files in {}, {incomplete} of them incomplete; no list of them was written",
+            "{} in {}, {incomplete} of them incomplete; no list of them was written",
+            counted(files, "file"),
             file_name(&args.output)
         )
     })?;
@@ -69,7 +71,9 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
         let FoundFiles { files, incomplete, absent } = found;
         let dir = file_name(&args.output);
         say(format_args!(
-            "{files} files in {dir}, {incomplete} of them incomplete; {absent} were asked for and not sent"
+            "{} in {dir}, {incomplete} of them incomplete; {absent} {} asked for and not sent",
+            counted(files, "file"),
+            verb(absent, "was", "were")
         ));
         if too_many {
             say(format_args!("lists have more entries than are compared with files"));

@@ -10,6 +10,7 @@ use super::super::pseudonyms::random;
 use super::args::ExportMessagesArgs;
 use crate::capture::{Frame, PcapngWriter};
 use crate::captured::file_name;
+use crate::digits::{counted, verb};
 use crate::facts::{InfoSource, write_info};
 use crate::filter::Filter;
 use crate::out::tree::{AnnotationStore, Annotator};
@@ -59,13 +60,17 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     if packets.large > 0 && !ending.quiet {
         let large = packets.large;
         say(format_args!(
-            "{large} packets have more than {MOST_BYTES} bytes: Wireshark reads the file up to the first of them, this program reads all"
+            "{} {} more than {MOST_BYTES} bytes: Wireshark reads the file up to the first of them, this program reads all",
+            counted(large, "packet"),
+            verb(large, "has", "have")
         ));
     }
     if packets.left_out > 0 && !ending.quiet {
         let left_out = packets.left_out;
         say(format_args!(
-            "{left_out} messages are left out: a packet of pcapng has at most 16 MiB with the message's tree, and a time between 1970 and 2554"
+            "{} {} left out: a packet of pcapng has at most 16 MiB with the message's tree, and a time between 1970 and 2554",
+            counted(left_out, "message"),
+            verb(left_out, "is", "are")
         ));
     }
     ending.say_summary(&outcome);

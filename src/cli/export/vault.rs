@@ -6,6 +6,7 @@ use super::super::files;
 use super::super::plan::Plan;
 use super::args::ExportVaultArgs;
 use crate::captured::file_name;
+use crate::digits::{counted, verb};
 use crate::facts::Graph;
 use crate::filter::RecordFilter;
 use crate::out::graph::{write_graph_dot, write_graph_json};
@@ -44,9 +45,17 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
     if !ending.quiet {
         let seen = graph.nodes.values().filter(|node| node.seen).count();
         let (nodes, edges, name) = (graph.nodes.len(), graph.edges.len(), file_name(&args.output));
-        say(format_args!("{nodes} nodes ({seen} of them with their fields) and {edges} references in {name}"));
+        say(format_args!(
+            "{} ({seen} of them with their fields) and {} in {name}",
+            counted(nodes, "node"),
+            counted(edges, "reference")
+        ));
         if graph.left_out > 0 {
-            say(format_args!("{} more are left out because there are too many", graph.left_out));
+            say(format_args!(
+                "{} more {} left out because there are too many",
+                graph.left_out,
+                verb(graph.left_out, "is", "are")
+            ));
         }
     }
     ending.say_summary(&outcome);

@@ -6,7 +6,7 @@ use super::FollowFormat;
 use super::dump::{dump, text};
 use crate::capture::Moment;
 use crate::captured::{Captured, Escaped};
-use crate::digits::append_hex;
+use crate::digits::{append_hex, counted};
 use crate::out::clock::format_time;
 use crate::out::json;
 use crate::out::paint::Marks;
@@ -98,15 +98,15 @@ impl PieceWriter {
     fn piece(&self, head: &PieceHead, bytes: &[u8], text: &str, out: &mut Vec<u8>) {
         let PieceHead { from, offset, kind, .. } = *head;
         let Marks { rule, arrow, .. } = self.marks;
-        let (count, side, other) = (bytes.len(), from.word(), from.other().word());
+        let (count, side, other) = (counted(bytes.len(), "byte"), from.word(), from.other().word());
         let _ = match kind {
             PieceKind::Event { .. } => writeln!(out, "{rule}{side}  {}", Escaped(text)),
             PieceKind::Message { record } => {
                 let name = Captured::new(text).escaped();
-                writeln!(out, "{rule}{side}{arrow}{other}  {name}  record {record}, {count} bytes at {offset}")
+                writeln!(out, "{rule}{side}{arrow}{other}  {name}  record {record}, {count} at {offset}")
             }
             PieceKind::Nameless | PieceKind::Bytes => {
-                writeln!(out, "{rule}{side}{arrow}{other}  {count} bytes at {offset}")
+                writeln!(out, "{rule}{side}{arrow}{other}  {count} at {offset}")
             }
         };
         self.bytes(offset, bytes, out);

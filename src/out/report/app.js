@@ -56,7 +56,7 @@ class App {
       start = new Date(meta.start);
     const day = start.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
     byId('span').textContent =
-      `${day}, ${timeOfDay(this.report, 0).slice(0, 12)} – ${timeOfDay(this.report, length).slice(0, 12)} UTC · ${(length / 1000).toPrecision(4)} s · ${count(meta.frames)} frames`;
+      `${day}, ${timeOfDay(this.report, 0).slice(0, 12)} – ${timeOfDay(this.report, length).slice(0, 12)} UTC · ${(length / 1000).toPrecision(4)} s · ${counted(meta.frames, 'frame')}`;
     const who = meta.sessions
       .filter((session) => session.inferred)
       .map((session) => make('span', 'inferred', session.title));
@@ -119,8 +119,8 @@ class App {
       make('small', 'quiet', words.join(', ')),
     );
     byId('figures').replaceChildren(
-      figure('Messages', [count(messages)], `+ ${count(events)} events`, ''),
-      figure('Sessions', [count(meta.sessions.length)], `${count(meta.streams.length)} connections`, ''),
+      figure('Messages', [count(messages)], `+ ${counted(events, 'event')}`, ''),
+      figure('Sessions', [count(meta.sessions.length)], counted(meta.streams.length, 'connection'), ''),
       figure(
         'Unanswered',
         [make('span', 'warning shape', '◌'), count(unanswered)],
@@ -255,7 +255,7 @@ class App {
     const { rows, meta } = this.report;
     const folded = meta.folded ? `, ${count(meta.folded)} more folded away` : '';
     byId('count').textContent =
-      (shown === rows ? `${count(rows)} records` : `${count(shown)} of ${count(rows)} records`) + folded;
+      (shown === rows ? counted(rows, 'record') : `${count(shown)} of ${counted(rows, 'record')}`) + folded;
   }
 
   /** Writes the place into the address, so that a link leads there. */

@@ -379,6 +379,10 @@ function valueText(node, detail) {
 function count(value) {
   return Math.round(value).toLocaleString('en');
 }
+/** A count with its noun: `1 frame`, `2 frames`. @param {number} value @param {string} noun */
+function counted(value, noun) {
+  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
 /** Milliseconds with three digits that mean something. @param {number} value */
 function milliseconds(value) {
   return value >= 1000

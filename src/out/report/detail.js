@@ -111,7 +111,7 @@ class DetailView {
       nav,
     );
     const side = report.has(row, FLAG.server) ? 'server → client' : 'client → server';
-    const place = columns.length[row] ? ` · ${count(columns.length[row])} bytes` : '';
+    const place = columns.length[row] ? ` · ${counted(columns.length[row], 'byte')}` : '';
     const about = make(
       'p',
       'quiet',
@@ -302,7 +302,7 @@ class DetailView {
     const path = [];
     for (let up = node; up > 0; up = detail.nodes[up].parent) path.unshift(detail.nodes[up].name);
     const where = `${Math.floor(at.start / 8)}${at.start % 8 ? ` bit ${at.start % 8}` : ''}`;
-    const long = at.bits % 8 ? `${at.bits} bits` : `${at.bits / 8} bytes`;
+    const long = at.bits % 8 ? counted(at.bits, 'bit') : counted(at.bits / 8, 'byte');
     foot.textContent = `${path.join('.')} · ${at.type} · ${long} at ${where}`;
   }
 

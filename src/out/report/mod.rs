@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 
 use super::tree::Annotations;
 use crate::captured::is_control;
-use crate::digits::milliseconds;
+use crate::digits::{counted, milliseconds, verb};
 use crate::facts::{Graph, RequestCounts};
 use crate::record::{Body, Record};
 use crate::session::{Counts, Transport};
@@ -237,7 +237,12 @@ impl<W: Write> ReportWriter<W> {
         }
         let (bytes, problems) = (about.bytes, self.problems);
         if about.sessions_left_out > 0 {
-            let limit = format!("{} more sessions are left out; their messages are not.", about.sessions_left_out);
+            let limit = format!(
+                "{} {} left out; {} messages are not.",
+                counted(about.sessions_left_out, "more session"),
+                verb(about.sessions_left_out, "is", "are"),
+                verb(about.sessions_left_out, "its", "their")
+            );
             self.options.limits.push(limit);
         }
         let meta = json!({

@@ -166,7 +166,7 @@ class Timeline {
       ...this.lanes.map((row) => {
         if (row.group) return this.heading(row.group, many(row));
         if (row.streams.length === 1) return this.laneName(this.report.meta.streams[row.streams[0]], many(row));
-        const more = `${count(row.streams.length)} more connections`;
+        const more = counted(row.streams.length, 'more connection');
         return make('div', 'lane', make('span', 'quiet', more), make('em', 'quiet', count(many(row))));
       }),
     );
@@ -177,15 +177,15 @@ class Timeline {
     const { session, others } = group;
     const detail = !session ? '' : session.inferred ? session.detail : 'not named';
     const name = make('span', session?.inferred ? 'inferred' : '', session ? session.title : 'outside any session');
-    const lanes = group.streams.length === 1 ? '1 lane' : `${count(group.streams.length)} lanes`;
+    const lanes = counted(group.streams.length, 'lane');
     const button = make(
       'button',
       '',
       name,
-      make('span', 'quiet', detail + (others ? ` and ${count(others)} more sessions` : '')),
+      make('span', 'quiet', detail + (others ? ` and ${counted(others, 'more session')}` : '')),
       group.shut ? make('em', 'quiet', lanes) : null,
     );
-    button.title = `${lanes}${group.shut ? `, ${count(records)} records` : ''}`;
+    button.title = `${lanes}${group.shut ? `, ${counted(records, 'record')}` : ''}`;
     button.setAttribute('aria-expanded', String(!group.shut));
     button.addEventListener('click', () => {
       group.shut = !group.shut;

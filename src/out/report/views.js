@@ -144,7 +144,7 @@ function sessionTimes(report, open) {
     'div',
     'wide-table',
     table,
-    more > 0 ? make('p', 'quiet', `and ${count(more)} more sessions`) : null,
+    more > 0 ? make('p', 'quiet', `and ${counted(more, 'more session')}`) : null,
     unknown ? make('p', 'quiet', 'What the network takes is not known: the capture shows no TCP opening.') : null,
   );
 }

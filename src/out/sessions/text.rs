@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{earlier, identity_text, place_name, time_text, who_text};
 use crate::capture::Time;
 use crate::captured::escape;
-use crate::digits::milliseconds;
+use crate::digits::{counted, milliseconds, verb};
 use crate::facts::{ClientSession, SessionStream, StoryLine, StoryOutcome, TiedBy};
 use crate::record::{Counts, EndedBy};
 use crate::session::{Learned, LearnedValue, Side, Transport};
@@ -98,7 +98,8 @@ fn streams_text(session: &ClientSession, out: &mut String) {
             let mean = milliseconds(mean);
             let _ = writeln!(
                 out,
-                "            {lost}{again} sent again, {count} acknowledgements after {mean} ms on average"
+                "            {lost}{again} sent again, {} after {mean} ms on average",
+                counted(count, "acknowledgement")
             );
         }
         for learned in &stream.learned {
@@ -137,7 +138,12 @@ fn last_text(session: &ClientSession, out: &mut String) {
 
 fn story_text(session: &ClientSession, out: &mut String) {
     if session.steps_left_out > 0 {
-        let _ = writeln!(out, "  story     {} steps in the middle are left out", session.steps_left_out);
+        let _ = writeln!(
+            out,
+            "  story     {} in the middle {} left out",
+            counted(session.steps_left_out, "step"),
+            verb(session.steps_left_out, "is", "are")
+        );
     } else {
         let _ = writeln!(out, "  story");
     }
@@ -278,8 +284,11 @@ fn how_text(stream: &SessionStream) -> &'static str {
 fn unread_text(stream: &SessionStream, out: &mut String) {
     let Counts { undecoded, closed, lost, .. } = stream.bytes;
     let parts = [(lost, "never captured"), (undecoded, "not understood"), (closed, "not opened by any key")];
-    let parts: Vec<String> =
-        parts.iter().filter(|(bytes, _)| *bytes > 0).map(|(bytes, what)| format!("{bytes} bytes {what}")).collect();
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(bytes, _)| *bytes > 0)
+        .map(|(bytes, what)| format!("{} {what}", counted(*bytes, "byte")))
+        .collect();
     if !parts.is_empty() {
         let _ = writeln!(out, "            {}", parts.join(", "));
     }

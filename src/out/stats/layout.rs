@@ -128,7 +128,7 @@ fn line<'a>(
 }
 
 /// A list of counts, each with the name behind it, which may be text from outside.
-pub(super) fn counted<'a>(title: &str, list: impl IntoIterator<Item = (&'a str, u64)>, out: &mut String) {
+pub(super) fn counted_list<'a>(title: &str, list: impl IntoIterator<Item = (&'a str, u64)>, out: &mut String) {
     let mut list = list.into_iter().peekable();
     if list.peek().is_some() {
         let _ = writeln!(out, "\n{title}");

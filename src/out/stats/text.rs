@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use super::FrameSpan;
-use super::layout::{Table, counted, wrapped};
+use super::layout::{Table, counted_list, wrapped};
 use crate::capture::Time;
 use crate::captured::escape;
+use crate::digits::{counted, verb};
 use crate::facts::{ByteCounts, Latencies, ProblemKind, Replies, RequestCounts, Stats, World};
 use crate::out::clock::format_time;
 use crate::record::Counts;
@@ -23,15 +24,15 @@ pub fn stats_text(stats: &Stats, span: &FrameSpan) -> String {
     byte_tables(stats.bytes(), &mut out);
     reply_tables(stats.replies(), &mut out);
     network_table(stats.bytes(), &mut out);
-    counted("messages", stats.messages(), &mut out);
-    counted("events", stats.events(), &mut out);
+    counted_list("messages", stats.messages(), &mut out);
+    counted_list("events", stats.events(), &mut out);
     problem_list("notes", Severity::Note, &problems, &mut out);
     world_tables(stats.world(), &mut out);
     out
 }
 
 fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
-    let mut first = format!("{} frames", span.frames);
+    let mut first = counted(span.frames, "frame");
     if let (Some((from, to)), Some(nanos)) = (span.times, span.nanos()) {
         let day = date(from);
         let end = if date(to) == day { String::new() } else { format!("{} ", date(to)) };
@@ -39,7 +40,7 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
     }
     wrapped("", &first, out);
     let (streams, messages) = (stats.bytes().streams(), stats.pace().messages());
-    let mut second = format!("{streams} streams, {messages} messages");
+    let mut second = format!("{}, {}", counted(streams, "stream"), counted(messages, "message"));
     if let (Some(rate), Some((at, most))) = (span.rate(messages), stats.pace().busiest()) {
         let busiest = clock(Time { seconds: at, nanos: 0, digits: 0 });
         let _ = write!(second, ": {}/s, {most} in the busiest second ({busiest})", rounded(rate));
@@ -47,7 +48,7 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
     wrapped("", &second, out);
     let all = stats.bytes().all();
     if all.payload > 0 {
-        let mut third = format!("{} payload bytes", all.payload);
+        let mut third = counted(all.payload, "payload byte");
         if let Some(rate) = span.rate(all.payload) {
             let _ = write!(third, ", {}/s", rounded(rate));
         }
@@ -64,7 +65,7 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
 
 fn problem_list(title: &str, severity: Severity, kinds: &[ProblemKind], out: &mut String) {
     let own = kinds.iter().filter(|kind| kind.severity == severity);
-    counted(title, own.map(|kind| (kind.text.as_str(), kind.count)), out);
+    counted_list(title, own.map(|kind| (kind.text.as_str(), kind.count)), out);
 }
 
 /// Byte counts, as heads of columns and as cells.
@@ -98,7 +99,12 @@ fn byte_tables(bytes: &ByteCounts, out: &mut String) {
     }
     table.write(out);
     if bytes.unlisted() > 0 {
-        let _ = writeln!(out, "… and {} streams that are not listed", bytes.unlisted());
+        let _ = writeln!(
+            out,
+            "… and {} that {} not listed",
+            counted(bytes.unlisted(), "stream"),
+            verb(bytes.unlisted(), "is", "are")
+        );
     }
 }
 
@@ -121,11 +127,16 @@ fn reply_tables(replies: &Replies, out: &mut String) {
         let _ = writeln!(out, "{acknowledged} have no reply; to be acknowledged is enough for them.");
     }
     if replies.forgotten() > 0 {
-        let _ = writeln!(out, "{} requests were forgotten, because too many waited", replies.forgotten());
+        let _ = writeln!(
+            out,
+            "{} {} forgotten, because too many waited",
+            counted(replies.forgotten(), "request"),
+            verb(replies.forgotten(), "was", "were")
+        );
     }
     let refusals: Vec<(String, u64)> =
         replies.refusals().into_iter().map(|(message, reason, n)| (format!("{message}: {reason}"), n)).collect();
-    counted("refused", refusals.iter().map(|(text, n)| (text.as_str(), *n)), out);
+    counted_list("refused", refusals.iter().map(|(text, n)| (text.as_str(), *n)), out);
     let mut table = Table::new("times to replies in ms", &["p50", "p95", "max", "slowest", "network"]);
     let mut slow: Vec<_> = kinds.into_iter().filter(|kind| kind.counts.latency.count() > 0).collect();
     slow.sort_by_key(|kind| std::cmp::Reverse(kind.counts.latency.max()));

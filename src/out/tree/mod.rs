@@ -23,6 +23,7 @@ use super::paint::{Paint, Style};
 use super::scratch::{Scratch, TextWriter};
 use crate::capture::Time;
 use crate::captured::{Captured, Escaped};
+use crate::digits::counted;
 use crate::proto::{Event, EventKind, Message};
 use crate::record::{Body, Record};
 use crate::table::Tables;
@@ -131,7 +132,7 @@ impl TreeFormatter {
             Body::StreamEnd { text, counts, .. } => {
                 painted(w, &self.options.paint.dim, self.options.paint.marks.rule);
                 let out = w.vec();
-                let _ = write!(out, "{}: {} bytes", Escaped(text), counts.payload);
+                let _ = write!(out, "{}: {}", Escaped(text), counted(counts.payload, "byte"));
                 let parts = [
                     ("explained", counts.explained),
                     ("opaque", counts.opaque),
@@ -159,8 +160,9 @@ impl TreeFormatter {
         let out = w.vec();
         if let (Some(offset), Some(length)) = (event.offset, event.length) {
             // The text may have said how many bytes there are.
-            let said = length == 0 || event.text.starts_with(&format!("{length} bytes"));
-            let _ = if said { write!(out, "  at {offset}") } else { write!(out, "  {length} bytes at {offset}") };
+            let bytes = counted(length, "byte");
+            let said = length == 0 || event.text.starts_with(&bytes);
+            let _ = if said { write!(out, "  at {offset}") } else { write!(out, "  {bytes} at {offset}") };
         }
         out.push(b'\n');
         if self.options.bytes && !event.bytes.is_empty() {

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::super::json;
 use super::super::paint::Paint;
 use super::super::scratch::TextWriter;
+use crate::digits::counted;
 use crate::proto::Event;
 use crate::table::Tables;
 use crate::tree::{Buffer, Kind, Node, Tree, mark};
@@ -111,7 +112,7 @@ pub(super) fn dump(view: &TreeView<'_>, paint: &Paint, out: &mut Vec<u8>) {
 pub(super) fn dump_event(event: &Event, redact: bool, paint: &Paint, out: &mut Vec<u8>) {
     dump_bytes(&event.bytes, &vec![(usize::MAX, redact); event.bytes.len()], paint, out);
     if event.cut() > 0 {
-        let _ = writeln!(out, "      and {} more bytes (--max-undecoded)", event.cut());
+        let _ = writeln!(out, "      and {} (--max-undecoded)", counted(event.cut(), "more byte"));
     }
 }
 
@@ -126,7 +127,7 @@ fn dump_buffer(view: &TreeView<'_>, buffer: Buffer, paint: &Paint, left: &mut us
     *left -= all.len();
     dump_bytes(all, &ties(view, buffer, all.len()), paint, out);
     if all.len() < whole.len() {
-        let _ = writeln!(out, "      and {} more bytes", whole.len() - all.len());
+        let _ = writeln!(out, "      and {}", counted(whole.len() - all.len(), "more byte"));
     }
 }
 

@@ -311,7 +311,7 @@ impl PacketRun<'_> {
             self.tree.problem(Problem::new(
                 Severity::Warning,
                 index,
-                "{a} bytes behind the value, from byte {b} on",
+                "{a bytes} behind the value, from byte {b} on",
                 rest as i64,
                 self.pos as i64,
             ));

@@ -8,6 +8,7 @@ use super::network::{Network, PacketView};
 use super::replies::{PacketReplies, ReadPacket};
 use super::value::{FoundPacket, LengthPrefix, ValueBuffers};
 use crate::captured::Captured;
+use crate::digits::{counted, verb};
 use crate::proto::{Context, Decoded, Event, EventKind, Learned, Message, Moment, Session, Side};
 use crate::session::{Request, StreamBuffer};
 use crate::table::{LayoutId, Tables};
@@ -210,7 +211,7 @@ impl I3Session {
         self.replies.lose_replies(from, at);
         direction.stream.pass(place, context.options.max_undecoded);
         let passed = direction.stream.take_passed();
-        let text = format!("{} bytes passed over; a length and the start of a packet follow", passed.length);
+        let text = format!("{} passed over; a length and the start of a packet follow", counted(passed.length, "byte"));
         let event = self.event(EventKind::Resync { passed_over: passed.length }, from, text);
         context.emit.event(at, event.about(direction.stream.offset(), 0).with_passed(passed));
     }
@@ -252,7 +253,11 @@ impl I3Session {
         }
         let text = match known {
             Some(length) => format!("{} of the {} bytes of a packet: {why}", passed.length, u64::from(length) + 4),
-            None => format!("{} bytes that belong to no whole packet: {why}", passed.length),
+            None => format!(
+                "{} that {} to no whole packet: {why}",
+                counted(passed.length, "byte"),
+                verb(passed.length, "belongs", "belong")
+            ),
         };
         let event = self.event(EventKind::Undecoded, from, text);
         context.emit.event(at, event.about(passed.offset, passed.length).with_passed(passed));
@@ -276,8 +281,9 @@ impl Session for I3Session {
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.give_up(from, "what follows was never captured", at, context);
         self.replies.lose_replies(from, at);
-        let text = format!("{length} bytes were never captured; looking for the start of a packet");
-        context.emit.event(at, self.event(EventKind::Gap, from, text).about(offset, length));
+        let mut event = Event::gap(self.service, from, offset, length);
+        event.text.push_str("; looking for the start of a packet");
+        context.emit.event(at, event);
         let direction = from.of(&mut self.directions);
         direction.stream.jump(offset.saturating_add(length));
         direction.lost = true;
@@ -301,7 +307,11 @@ impl Session for I3Session {
             if waiting == 0 {
                 continue;
             }
-            let text = format!("the {waiting} bytes of a packet that had come are given up to make room");
+            let text = format!(
+                "the {} of a packet that had come {} given up to make room",
+                counted(waiting, "byte"),
+                verb(waiting, "is", "are")
+            );
             let event = self.event(EventKind::Limit { limit: "max-total" }, from, text);
             context.emit.event(at, Event { offset: Some(offset), ..event });
             self.give_up(from, "given up to make room", at, context);

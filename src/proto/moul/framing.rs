@@ -6,6 +6,7 @@ use super::half::Stage;
 use super::latin::ReadMessage;
 use super::search::{MessageReader, Search, SearchResult, search};
 use super::session::{MoulSession, Whole, message_name};
+use crate::digits::{counted, verb};
 use crate::table::Outcome;
 
 /// The first bytes of the gatekeeper's AuthSrvIpAddressRequest, and its length from a client.
@@ -129,7 +130,11 @@ impl MoulSession {
                 continue;
             }
             let limit = EventKind::Limit { limit: "max-total" };
-            let text = format!("{waiting} bytes that waited for the rest of a message are given up to make room");
+            let text = format!(
+                "{} that waited for the rest of a message {} given up to make room",
+                counted(waiting, "byte"),
+                verb(waiting, "is", "are")
+            );
             match half.stage {
                 Stage::Messages | Stage::Lost => {
                     if half.stage == Stage::Messages {
@@ -181,9 +186,7 @@ impl MoulSession {
         if matches!(half.stage, Stage::Messages | Stage::Lost) {
             half.lose(false);
         }
-        let text = format!("{length} bytes were never captured");
-        let event = Event::new(EventKind::Gap, &service, from, text).about(offset, length);
-        context.emit.event(at, event);
+        context.emit.event(at, Event::gap(&service, from, offset, length));
         if !follows {
             let text = "closed: so much is missing that the keystream is not followed past it".to_string();
             self.half(from).stage = Stage::Closed;
@@ -246,8 +249,12 @@ impl MoulSession {
                 let passed = half.stream.take_passed();
                 self.requests.lose_replies(side, at);
                 let text = format!(
-                    "{} bytes passed over; the next {messages} messages parse ({bits} bits of evidence)",
-                    passed.length
+                    "{} passed over; the next {} ({bits} bits of evidence)",
+                    counted(passed.length, "byte"),
+                    match messages {
+                        1 => "message parses".into(),
+                        n => format!("{n} messages parse"),
+                    }
                 );
                 let kind = EventKind::Resync { passed_over: passed.length };
                 let event = Event::new(kind, &self.service_name, side, text);

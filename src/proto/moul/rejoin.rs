@@ -10,6 +10,7 @@ use super::search::MessageReader;
 use super::service_search::{LOOK_CLEAR, service_of};
 use super::session::MoulSession;
 use super::settings::MoulSettings;
+use crate::digits::counted;
 use crate::session::Secret;
 use crate::table::{ServiceId, Tables};
 
@@ -150,7 +151,8 @@ impl MoulSession {
             if bits > 0 {
                 let side = side.word();
                 text.push_str(&format!(
-                    "; the {side}'s keystream was found after {used} bytes ({bits} bits of evidence)"
+                    "; the {side}'s keystream was found after {} ({bits} bits of evidence)",
+                    counted(used, "byte")
                 ));
             }
             match side {

@@ -175,7 +175,7 @@ impl FrameTables {
             run.undecoded(&mut cursor);
             let left = run.tree.len().saturating_sub(1);
             let bytes = packet.bytes.len().saturating_sub(packet.end) as i64;
-            run.problem(Severity::Warning, left, "{a} bytes behind the packet's end", bytes, 0);
+            run.problem(Severity::Warning, left, "{a bytes} behind the packet's end", bytes, 0);
         }
         run.tree.close(root, packet.bytes.len() * 8);
     }
@@ -271,7 +271,7 @@ impl FrameTables {
         };
         let bits = i64::from(node.bits);
         if bits < 8 {
-            run.problem(Severity::Warning, last, "{a} bits that no field claims", bits, 0);
+            run.problem(Severity::Warning, last, "{a bits} that no field claims", bits, 0);
         }
     }
 
@@ -304,7 +304,7 @@ impl FrameTables {
         cursor.restore(packet.end * 8);
         let node = self.rest(run, cursor, NodeShape { name: self.ciphertext, kind: Kind::Bytes, marks: mark::OPAQUE });
         if packet.end != packet.header.padded() {
-            let text = "{a} bytes of encrypted content, which is not what {b} bits are padded to";
+            let text = "{a bytes} of encrypted content, which is not what {b} bits are padded to";
             let (bytes, bits) = (packet.end.saturating_sub(4) as i64, i64::from(packet.header.bits));
             run.problem(Severity::Warning, node, text, bytes, bits);
         }

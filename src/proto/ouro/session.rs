@@ -13,6 +13,7 @@ use super::sequence::{Sending, Sequences};
 use super::siblings::{Joined, LostReason, PieceOutcome, PiecePayload, Set, Siblings};
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
+use crate::digits::{counted, verb};
 use crate::proto::{
     Context, Decoded, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session, Side, Start, Transport,
 };
@@ -102,8 +103,9 @@ impl LinkSession {
                 Some(format!("the packet's length of {} bits is not more than its header's 64", header.bits))
             }
             Some(header) if missing > 0 || header.bytes() > there => {
-                let cut = if missing > 0 { format!("; {missing} more were not captured") } else { String::new() };
-                Some(format!("the packet's length is {} bits, the datagram has {there} bytes{cut}", header.bits))
+                let (bytes, were) = (counted(there, "byte"), verb(missing, "was", "were"));
+                let cut = if missing > 0 { format!("; {missing} more {were} not captured") } else { String::new() };
+                Some(format!("the packet's length is {} bits, the datagram has {bytes}{cut}", header.bits))
             }
             Some(_) => None,
         };
@@ -159,9 +161,11 @@ impl LinkSession {
                     context.emit.event(at, link_event(EventKind::Limit { limit: "max-message" }, from, text));
                 }
                 Next::Skip { bytes, found } => {
+                    let (count, are, them) =
+                        (counted(bytes, "byte"), verb(bytes, "is", "are"), verb(bytes, "it", "them"));
                     let text = match found {
-                        true => format!("{bytes} bytes that are no packet; the next one begins behind them"),
-                        false => format!("{bytes} bytes that are no whole packet"),
+                        true => format!("{count} that {are} no packet; the next one begins behind {them}"),
+                        false => format!("{count} that {are} no whole packet"),
                     };
                     let skipped = finder.waiting().get(..bytes).unwrap_or(finder.waiting());
                     let event = link_event(EventKind::Undecoded, from, text);
@@ -425,8 +429,7 @@ impl Session for LinkSession {
 
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.drain(from, true, at, context);
-        let gap = link_event(EventKind::Gap, from, format!("{length} bytes were never captured"));
-        context.emit.event(at, gap.about(offset, length));
+        context.emit.event(at, Event::gap(SERVICE, from, offset, length));
         self.replies.lose_replies(from, at);
         from.of(&mut self.finders).lost();
     }
@@ -442,9 +445,9 @@ impl Session for LinkSession {
         self.sequences = Default::default();
         for from in [Side::Client, Side::Server] {
             let sets = std::mem::take(from.of(&mut self.siblings)).incomplete().count();
-            let waiting = from.of(&mut self.finders).waiting().len();
-            if sets > 0 || waiting > 0 {
-                let text = format!("{sets} packets and {waiting} bytes given up to make room");
+            let bytes = from.of(&mut self.finders).waiting().len();
+            if sets > 0 || bytes > 0 {
+                let text = format!("{} and {} given up to make room", counted(sets, "packet"), counted(bytes, "byte"));
                 context.emit.event(at, link_event(EventKind::Limit { limit: "max-total" }, from, text));
                 self.drain(from, true, at, context);
             }

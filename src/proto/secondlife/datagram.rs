@@ -197,7 +197,7 @@ impl DatagramLayouts {
             run.problem(
                 Severity::Note,
                 flags + 2,
-                "an extra header of {a} bytes, read behind the message number, where the viewer looks for it",
+                "an extra header of {a bytes}, read behind the message number, where the viewer looks for it",
                 i64::from(packet.extra),
                 0,
             );
@@ -229,7 +229,7 @@ impl DatagramLayouts {
             run.problem(
                 Severity::Error,
                 node,
-                "the extra header of {a} bytes is longer than what is left: {b}",
+                "the extra header of {a bytes} is longer than what is left: {b}",
                 args.get(1).map_or(0, |n| *n as i64),
                 left,
             );

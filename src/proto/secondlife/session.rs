@@ -8,6 +8,7 @@ use super::circuit::{Arrival, CircuitDirection, Counters, SentDatagram};
 use super::datagram::{DatagramForm, DatagramLayouts, NoMessage, Read};
 use super::packet::{self, Packet};
 use crate::captured::Captured;
+use crate::digits::counted;
 use crate::digits::hex;
 use crate::proto::{Context, Decoded, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
 use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
@@ -299,7 +300,7 @@ impl CircuitSession {
                 return true;
             }
             let message = message_name(context.tables, sent.number).to_string();
-            let again = if sent.resends > 0 { format!(", sent again {} times", sent.resends) } else { String::new() };
+            let again = sent_again(sent.resends);
             let text = format!("{message}, record {}{again}, was never acknowledged", sent.record);
             let kind = EventKind::Unanswered { request: sent.record, message, waited, part: false };
             event(kind, from, at, text, context);
@@ -315,10 +316,7 @@ impl CircuitSession {
             let mut text = "not acknowledged before the capture ended:".to_string();
             for sent in waiting.iter().take(10) {
                 let name = message_name(context.tables, sent.number);
-                let again = match sent.resends {
-                    0 => String::new(),
-                    n => format!(", sent again {n} times"),
-                };
+                let again = sent_again(sent.resends);
                 text.push_str(&format!(" {name} (record {}{again}),", sent.record));
             }
             text.pop();
@@ -455,4 +453,9 @@ fn packet_acks(tree: &mut Tree, packets: Option<Sym>, other: &mut CircuitDirecti
         reply.get_or_insert(Reply { record: sent.record, nanos: elapsed });
     }
     reply
+}
+
+/// How often a message was sent again, as part of a sentence.
+fn sent_again(times: u16) -> String {
+    if times > 0 { format!(", sent again {}", counted(times, "time")) } else { String::new() }
 }

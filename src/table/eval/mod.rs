@@ -463,7 +463,7 @@ impl<T: TreeSink> Run<'_, T> {
                 self.problem(
                     Severity::Error,
                     node,
-                    "the region ends {a} bytes too early; {b} bytes before its end",
+                    "the region ends {a bytes} too early; {b bytes} before its end",
                     missing as i64,
                     left,
                 );

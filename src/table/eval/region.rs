@@ -137,7 +137,7 @@ impl<T: TreeSink> Run<'_, T> {
         self.undecoded(cursor);
         if !stopped && left > 0 {
             let last = self.tree.len().saturating_sub(1);
-            let text = "{a} bytes that no field claims";
+            let text = "{a bytes} that no field claims";
             self.problem(Severity::Warning, last, text, left, 0);
         }
     }
@@ -248,7 +248,7 @@ impl<T: TreeSink> Run<'_, T> {
                 self.problem(
                     Severity::Error,
                     node,
-                    "the compressed bytes are damaged after {a} bytes of content",
+                    "the compressed bytes are damaged after {a bytes} of content",
                     found as i64,
                     0,
                 );
@@ -259,7 +259,7 @@ impl<T: TreeSink> Run<'_, T> {
                 self.problem(Severity::Error, node, text, most, 0);
             }
             Inflated::LeftOver(n) => {
-                self.problem(Severity::Warning, node, "{a} bytes behind the compressed content", n as i64, 0);
+                self.problem(Severity::Warning, node, "{a bytes} behind the compressed content", n as i64, 0);
             }
             Inflated::Whole => {}
         }
@@ -267,7 +267,7 @@ impl<T: TreeSink> Run<'_, T> {
             self.problem(
                 Severity::Note,
                 node,
-                "{a} bytes of content, where {b} were announced",
+                "{a bytes} of content, where {b} were announced",
                 found as i64,
                 sizes.announced as i64,
             );
@@ -288,7 +288,7 @@ impl Run<'_> {
         self.undecoded(cursor);
         if !said {
             let last = self.tree.len() - 1;
-            self.problem(Severity::Warning, last, "{a} bytes that no field claims", left.div_ceil(8) as i64, 0);
+            self.problem(Severity::Warning, last, "{a bytes} that no field claims", left.div_ceil(8) as i64, 0);
         }
         if structure {
             self.tree.close(node, cursor.pos());

@@ -7,6 +7,7 @@ use super::prime::{is_probable_prime, is_safe_prime};
 use super::private::{PrivateKey, PublicHalf};
 use super::service::KeyService;
 use super::text::{KeyFileContents, lines};
+use crate::digits::{counted, verb};
 use num_bigint::BigUint;
 
 /// Bytes of the prime at the start of the raw files.
@@ -34,7 +35,11 @@ pub(super) fn der(file: &str, bytes: &[u8]) -> Result<KeyFileContents, KeyError>
     let length = reader.header(0x30)?;
     let end = reader.at.saturating_add(length);
     let Some(sequence) = bytes.get(..end) else {
-        let text = format!("expected {end} bytes as the SEQUENCE says, found {}: the file is cut off", bytes.len());
+        let text = format!(
+            "expected {} as the SEQUENCE says, found {}: the file is cut off",
+            counted(end, "byte"),
+            bytes.len()
+        );
         return Err(KeyError::new(file, KeyPlace::Byte(bytes.len()), text));
     };
     reader.bytes = sequence;
@@ -50,8 +55,9 @@ pub(super) fn der(file: &str, bytes: &[u8]) -> Result<KeyFileContents, KeyError>
         return Err(KeyError::new(file, KeyPlace::Byte(reader.at), text));
     }
     let mut contents = with_generator(file, p, u64::try_from(&g).ok(), exponent)?;
-    if bytes.len() > end {
-        contents.notes.push(format!("{} bytes after the key are passed over", bytes.len() - end));
+    let more = bytes.len() - end;
+    if more > 0 {
+        contents.notes.push(format!("{} after the key {} passed over", counted(more, "byte"), verb(more, "is", "are")));
     }
     Ok(contents)
 }

@@ -116,7 +116,7 @@ mod tests {
             format!("crypt_keys = {{ auth = {{ n = \"{value}\", k = '{value}' }} }}"),
             format!("crypt_keys.auth.n = \"\"\"\n{value}\"\"\"\ncrypt_keys.auth.k = '{value}'"),
         ] {
-            assert!(refused(text.clone()).contains("found 1 bits"), "{text}: {}", refused(text.clone()));
+            assert!(refused(text.clone()).contains("found 1 bit"), "{text}: {}", refused(text.clone()));
         }
     }
 

@@ -3,6 +3,7 @@
 
 use super::prime;
 use super::service::KeyService;
+use crate::digits::counted;
 use num_bigint::BigUint;
 use std::fmt;
 
@@ -141,7 +142,7 @@ pub(super) fn check_modulus(modulus: &BigUint) -> Result<(), String> {
         return Err("expected a prime modulus N, found an even number".into());
     }
     if modulus.bits() < MIN_BITS {
-        return Err(format!("expected a modulus N of {MAX_BITS} bits, found {} bits", modulus.bits()));
+        return Err(format!("expected a modulus N of {MAX_BITS} bits, found {}", counted(modulus.bits(), "bit")));
     }
     if modulus.bits() > MAX_BITS {
         return Err(format!("expected a modulus N of at most {MAX_BITS} bits, found {}", modulus.bits()));

@@ -5,6 +5,7 @@ use super::error::{KeyError, KeyPlace};
 use super::private::{MAX_KEYS, PrivateKey, PublicHalf, check_modulus};
 use super::service::KeyService;
 use super::session::SessionLine;
+use crate::digits::counted;
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use num_bigint::BigUint;
@@ -76,7 +77,7 @@ pub(super) fn number(value: &str) -> Result<BigUint, String> {
     let digits: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     match engine.decode(&digits) {
         Ok(bytes) if bytes.len() == 64 => Ok(BigUint::from_bytes_be(&bytes)),
-        Ok(bytes) => Err(format!("expected base-64 of 64 bytes, found {} bytes", bytes.len())),
+        Ok(bytes) => Err(format!("expected base-64 of 64 bytes, found {}", counted(bytes.len(), "byte"))),
         Err(_) => Err("expected base-64 of 64 bytes, found something that is no base-64".into()),
     }
 }
