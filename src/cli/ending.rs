@@ -5,7 +5,7 @@ use std::path::Path;
 use super::error::{CliError, Status};
 use super::nothing;
 use crate::captured::file_name;
-use crate::digits::counted;
+use crate::digits::{counted, verb};
 use crate::filter::Filter;
 use crate::pipeline::Summary;
 use crate::remark;
@@ -152,6 +152,13 @@ fn summary_line(summary: &Summary) -> String {
         text.push_str(&format!(
             "; {} of link type {link}, which is not supported",
             counted(summary.flow.unsupported, "frame")
+        ));
+    }
+    if summary.flow.gre > 0 {
+        text.push_str(&format!(
+            "; {}, which {} not read",
+            counted(summary.flow.gre, "GRE packet"),
+            verb(summary.flow.gre, "is", "are")
         ));
     }
     text

@@ -32,6 +32,11 @@ pub(super) fn explain(summary: &Summary, passed_over: &PassedOver) -> String {
             verb(cut, "was cut when it was", "were cut when they were")
         ));
     }
+    let gre = summary.flow.gre;
+    if gre > 0 {
+        let (packets, are) = (counted(gre, "packet"), verb(gre, "is", "are"));
+        lines.push(format!("  {packets} {are} GRE, a tunnel that is not read: capture where it ends"));
+    }
     let reasons = [
         (passed_over.joined_late, "began before the capture: start capturing before the client connects"),
         (passed_over.one_sided, "heard in one direction only: capture where both directions pass"),

@@ -39,6 +39,8 @@ pub use sink::{Cause, Dir, End, FlowSink, Note, Stream, StreamId, TcpOpening, To
 use tcp::Tcp;
 use udp::{Datagram, Udp};
 
+/// A tunnel that is not looked through.
+const PROTOCOL_GRE: u8 = 47;
 const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_IPV4: u8 = 4;
 const PROTOCOL_TCP: u8 = 6;
@@ -127,6 +129,8 @@ pub struct FlowStats {
     pub headless: u64,
     /// IP packets that carry neither TCP nor UDP.
     pub other_ip: u64,
+    /// Those of them that are GRE, a tunnel that is not looked through.
+    pub gre: u64,
     /// IP fragments.
     pub fragments: u64,
     /// Datagrams reassembled from fragments.
@@ -375,7 +379,10 @@ impl Transports {
                     None => {}
                 }
             }
-            _ => context.stats.other_ip += 1,
+            protocol => {
+                context.stats.other_ip += 1;
+                context.stats.gre += u64::from(protocol == PROTOCOL_GRE);
+            }
         }
     }
 }

@@ -252,6 +252,22 @@ fn hidden_files_of_a_folder_are_left_out() {
 }
 
 #[test]
+fn tunnels_that_are_not_read_are_named() {
+    let inner = [[0, 0, 8, 0].to_vec(), vec![0x45; 40]].concat();
+    let header = [0x45, 0, 0, 20 + inner.len() as u8, 0, 0, 0, 0, 64, 47, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    let packet = [&header[..], &inner].concat();
+    let path = std::env::temp_dir().join(format!("moulsniff-gre-{}.pcap", std::process::id()));
+    let mut capture = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
+    capture.extend([1, 0, 0, 0, 0, 0, 0, 0, packet.len() as u8, 0, 0, 0, packet.len() as u8, 0, 0, 0]);
+    capture.extend(packet);
+    fs::write(&path, capture).unwrap();
+    let name = path.to_str().unwrap();
+    assert!(run(&[name]).2.contains("; 1 GRE packet, which is not read\n"), "{}", run(&[name]).2);
+    assert!(run(&["stats", name]).2.contains("1 packet is GRE"), "{}", run(&["stats", name]).2);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn help_lists_what_can_be_used() {
     let (_, help, _) = run(&["completions", "--help"]);
     assert!(!help.contains("--json") && !help.contains("--keys"), "{help}");

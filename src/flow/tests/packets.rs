@@ -61,8 +61,9 @@ fn what_is_not_ip_is_counted() {
     talk.frame(105, &[0; 60]);
     talk.frame(1, &[0; 5]);
     talk.frame(101, &ipv4(132, [1; 4], [2; 4], &[0; 12]));
+    talk.frame(101, &ipv4(47, [1; 4], [2; 4], &[0; 12]));
     let stats = talk.flow.stats();
-    assert_eq!((stats.not_ip, stats.unsupported, stats.malformed, stats.other_ip), (1, 1, 1, 1));
+    assert_eq!((stats.not_ip, stats.unsupported, stats.malformed, stats.other_ip, stats.gre), (1, 1, 1, 2, 1));
     assert_eq!(stats.unsupported_link, Some(105));
     assert_eq!(talk.take_log(), "");
 }
