@@ -12,19 +12,22 @@ pub struct Refused<'a> {
     pub node: u32,
     /// The field's number, where it is one; a signed one with its sign extended to 64 bits.
     pub value: Option<u64>,
-    /// Whether that number has a sign.
-    pub signed: bool,
+    /// What kind of number that is; [`Kind::Struct`] where there is none.
+    pub kind: Kind,
     /// The name that an enum gives it.
     pub name: Option<&'a str>,
 }
 
 impl Refused<'_> {
-    /// Why, in one word: the name, or else the number, or else `message`, the name of a message that always refuses.
+    /// Why, in one word: the name, or else the number (`false` of a boolean), or else `message`, the name of a message that always refuses.
     pub fn reason(&self, message: &str) -> String {
         match (self.name, self.value) {
             (Some(name), _) => name.to_string(),
-            (None, Some(value)) if self.signed => (value as i64).to_string(),
-            (None, Some(value)) => value.to_string(),
+            (None, Some(value)) => match self.kind {
+                Kind::Bool => (value != 0).to_string(),
+                Kind::Signed | Kind::Signed64 => (value as i64).to_string(),
+                _ => value.to_string(),
+            },
             (None, None) => message.to_string(),
         }
     }
@@ -51,9 +54,12 @@ pub(super) fn known_message<'a>(
 pub fn refused<'a>(def: &MessageDef, tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
     match def.refusal {
         Refusal::Never => None,
-        Refusal::Always => {
-            Some(first_refusing(tables, tree).unwrap_or(Refused { node: 0, value: None, signed: false, name: None }))
-        }
+        Refusal::Always => Some(first_refusing(tables, tree).unwrap_or(Refused {
+            node: 0,
+            value: None,
+            kind: Kind::Struct,
+            name: None,
+        })),
         Refusal::ByField => first_refusing(tables, tree),
     }
 }
@@ -67,7 +73,21 @@ fn first_refusing<'a>(tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
             return None;
         }
         let name = symbol(tables, node, node.value);
-        let signed = matches!(node.kind, Kind::Signed | Kind::Signed64);
-        Some(Refused { node: index, value: Some(node.value), signed, name })
+        Some(Refused { node: index, value: Some(node.value), kind: node.kind, name })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_the_name_or_the_number_as_records_have_it() {
+        let reason = |kind, value, name| Refused { node: 1, value, kind, name }.reason("JoinGroupReply");
+        assert_eq!(reason(Kind::Bool, Some(0), None), "false");
+        assert_eq!(reason(Kind::Signed, Some(u64::MAX), None), "-1");
+        assert_eq!(reason(Kind::Unsigned, Some(5), None), "5");
+        assert_eq!(reason(Kind::Unsigned, Some(5), Some("kNetErr")), "kNetErr");
+        assert_eq!(reason(Kind::Struct, None, None), "JoinGroupReply");
+    }
 }
