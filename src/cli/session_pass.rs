@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::ending::refuse_interrupted;
 use super::error::CliError;
 use super::files;
 use crate::digits::{counted, verb};
@@ -14,7 +15,7 @@ use crate::run::{CaptureRun, FrameInput, Reading};
 /// Reads the captures for their sessions. Hands back the setup, and which record belongs to which session.
 ///
 /// # Errors
-/// What is read cannot be read twice, or has no session of the number `wanted`.
+/// What is read cannot be read twice, or has no session of the number `wanted`, or a signal ended the reading.
 pub(super) fn session_map(
     reading: &Reading,
     setup: Setup,
@@ -27,8 +28,8 @@ pub(super) fn session_map(
     let SessionPass { mut sessions, mut map } = pass;
     sessions.finish().for_each(|session| map.add(&session));
     map.complete();
-    let missing = wanted.filter(|number| !(1..=map.sessions()).contains(number));
-    if let Some(number) = missing.filter(|_| !outcome.interrupted) {
+    refuse_interrupted(&mut outcome, || "nothing is printed, since the sessions are not known yet".to_string())?;
+    if let Some(number) = wanted.filter(|number| !(1..=map.sessions()).contains(number)) {
         // If the captures could not be read to their end, that is the reason for a missing session.
         return Err(outcome.error.take().map_or_else(|| no_session(number, map.sessions()), CliError::from));
     }

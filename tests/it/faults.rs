@@ -221,6 +221,18 @@ fn ctrl_c_while_captures_are_read_leaves_what_was_there_and_says_so() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn ctrl_c_before_the_sessions_are_known_prints_nothing_and_says_so() {
+    let folder = folder("sessions-unknown", "other");
+    let mut command = crate::common::program();
+    command.arg(endless(&folder)).args(["-Y", "session == 1"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (status, said) = interrupted(&mut command, || true);
+    let expected = "moulsniff: interrupted: nothing is printed, since the sessions are not known yet\n";
+    assert_eq!((status, said.as_str()), (Some(130), expected));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn ctrl_c_ends_a_copy_at_once_and_no_folder_was_made() {
     let folder = folder("copy", "other");
     assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
