@@ -201,7 +201,11 @@ impl<'a> FilterNames<'a> {
     }
 
     fn services(&self) -> impl Iterator<Item = &'a str> {
-        let declared = self.tables().flat_map(|t| t.services().iter().map(|s| &*s.name));
+        let declared = self.lazy.iter().flat_map(|lazy| {
+            let other = lazy.protocol().record_names().other_services;
+            let names = lazy.get().services().iter().map(|s| &*s.name);
+            names.filter(move |name| other.iter().all(|(unsaid, _)| unsaid != name))
+        });
         declared.chain(self.undeclared().flat_map(|names| names.services).copied())
     }
 
@@ -232,6 +236,11 @@ impl<'a> FilterNames<'a> {
     fn service(&self, word: &str) -> Result<(), Unknown> {
         if self.services().any(|known| known == word) {
             return Ok(());
+        }
+        let mut other = self.undeclared().flat_map(|names| names.other_services);
+        if let Some((_, service)) = other.find(|(unsaid, _)| *unsaid == word) {
+            let text = format!("no record has the service `{word}`; such messages have `{service}`");
+            return Err(Unknown { text, near: true });
         }
         let near = match suggestion(word, self.services()) {
             near if near.is_empty() => self.kind_of(word).unwrap_or_default(),

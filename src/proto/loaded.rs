@@ -1,7 +1,7 @@
 //! The tables of a run: those of all protocols, with the user's on top. It reads no file.
 
 use super::{LazyTables, PROTOCOLS, Protocol, protocol_named};
-use crate::table::{TableError, TableSource, Tables};
+use crate::table::{ListedDeclaration, TableError, TableSource, Tables};
 
 /// The protocols' own tables as `build.rs` compiled and packed them, each with its protocol's name.
 static PACKED: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/packed_tables.rs"));
@@ -18,7 +18,33 @@ pub fn load_tables(protocol: &dyn Protocol, further: &[TableSource]) -> Result<T
         return Ok(tables);
     }
     let sources = protocol.sources().into_iter().chain(further.iter().cloned());
-    Tables::load_with(name, sources.collect(), natives, meanings)
+    let tables = Tables::load_with(name, sources.collect(), natives, meanings)?;
+    check_services(protocol, &tables)?;
+    Ok(tables)
+}
+
+/// Makes sure that the protocol's code can find the services that later files add.
+fn check_services(protocol: &dyn Protocol, tables: &Tables) -> Result<(), TableError> {
+    let own = protocol.sources().len();
+    for added in tables.declarations().iter().rev().filter(|d| d.kind == "service" && d.file as usize >= own) {
+        let known = |d: &ListedDeclaration| d.kind == "service" && d.name == added.name && (d.file as usize) < own;
+        let by_port = tables.service_named(&added.name).and_then(|id| tables.service(id)).map(|s| !s.ports.is_empty());
+        let name = &added.name;
+        let message = match (by_port == Some(true), protocol.services_by_port()) {
+            (true, false) => format!("which service a connection of {} has does not depend on a port", protocol.name()),
+            (true, true) if tables.declarations().iter().any(known) => {
+                format!("`{name}` is the protocol's own service: the service of servers at a port has another name")
+            }
+            (false, true) if !tables.declarations().iter().any(known) => {
+                format!("nothing has the service `{name}`: `service {name} when port N` says which servers have it")
+            }
+            _ => continue,
+        };
+        let source = tables.sources().get(added.file as usize);
+        let (name, text) = source.map_or(("", ""), |source| (source.name.as_str(), &*source.text));
+        return Err(TableError::at(name, text, added.range.0, message));
+    }
+    Ok(())
 }
 
 /// The tables of all protocols with further sources on top, followed by the protocols that these sources declare. A

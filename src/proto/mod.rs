@@ -105,6 +105,8 @@ pub struct RecordNames {
     pub messages: &'static [&'static str],
     /// Services.
     pub services: &'static [&'static str],
+    /// Services of the tables that no record has, each with what its records have in its place.
+    pub other_services: &'static [(&'static str, &'static str)],
     /// Whether senders choose the message names, so that any name may occur.
     pub any_message: bool,
     /// Fields whose name is followed by `_` and a number.
@@ -148,7 +150,11 @@ pub trait Protocol: Sync {
     fn foreign_tables(&self, _name: &str, _text: &str) -> Option<Result<TableSource, TableError>> {
         None
     }
-    /// Names that filters have to accept although no table declares them.
+    /// Whether the ports of a service (`service NAME when port N`) select it for a connection.
+    fn services_by_port(&self) -> bool {
+        false
+    }
+    /// Names that filters have to accept although no table declares them, and names that they must not accept.
     fn record_names(&self) -> RecordNames {
         RecordNames::default()
     }

@@ -110,7 +110,8 @@ fn framed(
 ) -> Result<(), SettingsError> {
     let NamedService { lazy, side, .. } = named;
     let tables = lazy.get();
-    let service = tables.declared().and(tables.service(named.service)).map(|service| &*service.name);
+    let service = tables.service(named.service).filter(|s| tables.declared().is_some() || !s.ports.is_empty());
+    let service = service.map(|service| &*service.name);
     let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
     let ends = Ends { client: nowhere, server: nowhere };
     let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service };

@@ -132,6 +132,11 @@ impl Tables {
         self.program.services.iter().position(|s| s.name == name).map(|i| ServiceId(i as u32))
     }
 
+    /// The service of the servers at a port, if one has this port.
+    pub fn service_at(&self, port: u16) -> Option<ServiceId> {
+        self.program.services.iter().position(|s| s.ports.contains(&port)).map(|i| ServiceId(i as u32))
+    }
+
     /// A message by place.
     pub fn message(&self, id: MessageId) -> Option<&MessageDef> {
         self.program.messages.get(id.0 as usize)

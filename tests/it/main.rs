@@ -55,6 +55,7 @@ mod one_line;
 mod oneline;
 mod order;
 mod ouro;
+mod ouro_services;
 mod outline_filters;
 mod outlines;
 mod outputs;

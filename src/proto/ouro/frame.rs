@@ -133,8 +133,8 @@ impl CommandLayout {
 }
 
 impl FrameTables {
-    /// Finds the parts in the tables.
-    pub fn new(tables: &Tables) -> Option<FrameTables> {
+    /// Finds the parts in the tables. `server`: the service of the link's server, which has its own user commands.
+    pub fn new(tables: &Tables, server: Option<ServiceId>) -> Option<FrameTables> {
         let layout = |name: &str| {
             let sym = tables.sym(name)?;
             let at = tables.layouts().iter().position(|l| l.name == sym)?;
@@ -142,7 +142,7 @@ impl FrameTables {
         };
         Some(FrameTables {
             link_service: tables.service_named("link")?,
-            user_service: tables.service_named("user")?,
+            user_service: server.or_else(|| tables.service_named("user"))?,
             header: layout("PacketHeader")?,
             encrypted: layout("EncryptedHeader")?,
             link: layout("LinkPart")?,

@@ -10,6 +10,7 @@ mod link;
 mod natives;
 mod options;
 mod packet;
+mod received;
 mod recognise;
 mod replies;
 mod sequence;
@@ -52,10 +53,15 @@ impl Protocol for Ouro {
         &[Transport::Udp, Transport::Tcp]
     }
 
+    fn services_by_port(&self) -> bool {
+        true
+    }
+
     fn record_names(&self) -> RecordNames {
         RecordNames {
             messages: &["Encrypted", "Undescribed", "UserCommand", "ControlCommand"],
             services: &["auth_server"],
+            other_services: &[("user", "link")],
             ..RecordNames::default()
         }
     }

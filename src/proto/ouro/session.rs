@@ -8,6 +8,7 @@ use super::life::LinkLife;
 use super::link::Link;
 use super::options::OuroSettings;
 use super::packet::{Header, LinkHeader, control, padded};
+use super::received::{CommandBits, Name, Received};
 use super::replies::{LinkReplies, ReadCommand};
 use super::sequence::{Sending, Sequences};
 use super::siblings::{Joined, LostReason, PieceOutcome, PiecePayload, Set, Siblings};
@@ -19,12 +20,13 @@ use crate::proto::{
 };
 use crate::table::Tables;
 
-/// The service of all links.
+/// The service of a link, unless tables declare one for its server's port.
 const SERVICE: &str = "link";
 
 /// A link between a client and a server, or two servers.
 pub struct LinkSession {
     parts: Option<FrameTables>,
+    service: String,
     transport: Transport,
     link: Link,
     siblings: [Siblings; 2],
@@ -36,51 +38,16 @@ pub struct LinkSession {
     life: LinkLife,
 }
 
-/// A packet's bytes and its header.
-#[derive(Clone, Copy)]
-struct Received<'a> {
-    from: Side,
-    /// The offset of its first byte in the stream; 0 for a datagram.
-    offset: u64,
-    at: Moment,
-    bytes: &'a [u8],
-    header: Header,
-    /// Where the packet ends in the bytes, padding included.
-    end: usize,
-    /// Whether its checksum is right.
-    right: bool,
-    sending: Sending,
-    /// Whether it may be one of the first packets of its side, as far as its link header says.
-    early: bool,
-}
-
-impl Received<'_> {
-    /// Bits of the packet, as its header says.
-    fn bits(&self) -> usize {
-        self.header.bits as usize
-    }
-}
-
-/// The bits of a command: the first `bits` bits of `bytes`, from bit `from` on.
-#[derive(Clone, Copy)]
-struct CommandBits<'a> {
-    bytes: &'a [u8],
-    bits: usize,
-    from: usize,
-}
-
-/// The name and number under which a packet is reported.
-#[derive(Default)]
-struct Name {
-    number: Option<u64>,
-    fixed: Option<&'static str>,
-}
-
 impl LinkSession {
     /// A link before its first packet.
     pub fn new(start: &Start<'_>, tables: &Tables) -> Self {
+        let named = start.service.and_then(|name| tables.service_named(name));
+        let by_port = named.filter(|id| tables.service(*id).is_some_and(|service| !service.ports.is_empty()));
+        let own = by_port.or_else(|| tables.service_at(start.ends.server.port()));
+        let service = own.and_then(|id| tables.service(id)).map_or(SERVICE, |service| &service.name);
         LinkSession {
-            parts: FrameTables::new(tables),
+            parts: FrameTables::new(tables, own),
+            service: service.to_string(),
             transport: start.transport,
             link: Link::default(),
             siblings: Default::default(),
@@ -110,7 +77,7 @@ impl LinkSession {
             Some(_) => None,
         };
         let Some(header) = header.filter(|_| text.is_none()) else {
-            let event = link_event(EventKind::Undecoded, from, text.unwrap_or_default());
+            let event = self.link_event(EventKind::Undecoded, from, text.unwrap_or_default());
             self.replies.lose_replies(from, at);
             return context.emit.event(at, event.showing(0, bytes, context.options));
         };
@@ -158,7 +125,7 @@ impl LinkSession {
                 }
                 Next::TooLong { bytes } => {
                     let text = format!("a packet of {bytes} bytes is not put together (--max-message)");
-                    context.emit.event(at, link_event(EventKind::Limit { limit: "max-message" }, from, text));
+                    context.emit.event(at, self.link_event(EventKind::Limit { limit: "max-message" }, from, text));
                 }
                 Next::Skip { bytes, found } => {
                     let (count, are, them) =
@@ -168,7 +135,7 @@ impl LinkSession {
                         false => format!("{count} that {are} no whole packet"),
                     };
                     let skipped = finder.waiting().get(..bytes).unwrap_or(finder.waiting());
-                    let event = link_event(EventKind::Undecoded, from, text);
+                    let event = self.link_event(EventKind::Undecoded, from, text);
                     self.replies.lose_replies(from, at);
                     context.emit.event(at, event.showing(finder.offset(), skipped, context.options));
                     finder.advance(bytes);
@@ -246,7 +213,7 @@ impl LinkSession {
         };
         if self.link.version.is_none() && guessed != self.link.guessed {
             let text = format!("the link's CONNECT was not captured; commands are taken to be {}", numbering.words());
-            event(EventKind::Remark, received, text, context);
+            self.event(EventKind::Remark, received, text, context);
         }
         let mut layout = CommandLayout { numbering, message: None, user: command.control.is_none(), cookies: false };
         let number = match command.control {
@@ -267,7 +234,7 @@ impl LinkSession {
                 let (cookies, text) = self.link.cookies.judge(bytes, bits, command.body, client);
                 layout.cookies = cookies;
                 if let Some(text) = text {
-                    event(EventKind::Remark, received, text.to_string(), context);
+                    self.event(EventKind::Remark, received, text.to_string(), context);
                 }
                 command.user(numbering)
             }
@@ -302,7 +269,7 @@ impl LinkSession {
         let kept = (received.right && link.is_piece())
             .then(|| received.from.of(&mut self.siblings).take(payload, |set, why| lost.push((set, why))));
         for (set, why) in &lost {
-            given_up(set, *why, received, context);
+            self.given_up(set, *why, received, context);
         }
         let waits = matches!(kept, Some(PieceOutcome::Waits));
         let piece = match kept {
@@ -353,7 +320,7 @@ impl LinkSession {
     fn give_up(&mut self, from: Side, when: &str, at: Moment, context: &mut Context<'_>) {
         let siblings = std::mem::take(from.of(&mut self.siblings));
         for set in siblings.incomplete() {
-            context.emit.event(at, link_event(EventKind::Remark, from, format!("{set} {when}")));
+            context.emit.event(at, self.link_event(EventKind::Remark, from, format!("{set} {when}")));
         }
     }
 
@@ -392,7 +359,7 @@ impl LinkSession {
         let message = Message {
             name: Captured::new(named.or(name.fixed).unwrap_or("UserCommand")),
             number: name.number,
-            service: SERVICE,
+            service: &self.service,
             from: received.from,
             offset: received.offset,
             bytes: packet.bytes,
@@ -411,9 +378,29 @@ impl LinkSession {
         if let Some(name) = named.filter(|_| first)
             && self.life.command(name, received.from)
         {
-            event(EventKind::Close, received, format!("the link closes: {name}"), context);
+            self.event(EventKind::Close, received, format!("the link closes: {name}"), context);
         }
         Some(record)
+    }
+}
+
+impl LinkSession {
+    /// Reports a packet that will never be complete.
+    fn given_up(&self, set: &Set, why: LostReason, received: Received<'_>, context: &mut Context<'_>) {
+        let (kind, text) = match why {
+            LostReason::Room => (EventKind::Limit { limit: "siblings" }, "given up to bound what is kept"),
+            LostReason::Count => (EventKind::Remark, "given up, since this one says that there are more or fewer"),
+        };
+        self.event(kind, received, format!("{set}; {text}"), context);
+    }
+
+    /// An event of the link.
+    fn link_event(&self, kind: EventKind, from: Side, text: impl Into<String>) -> Event {
+        Event::new(kind, &self.service, from, text)
+    }
+
+    fn event(&self, kind: EventKind, received: Received<'_>, text: String, context: &mut Context<'_>) {
+        context.emit.event(received.at, self.link_event(kind, received.from, text));
     }
 }
 
@@ -429,7 +416,7 @@ impl Session for LinkSession {
 
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.drain(from, true, at, context);
-        context.emit.event(at, Event::gap(SERVICE, from, offset, length));
+        context.emit.event(at, Event::gap(&self.service, from, offset, length));
         self.replies.lose_replies(from, at);
         from.of(&mut self.finders).lost();
     }
@@ -448,7 +435,7 @@ impl Session for LinkSession {
             let bytes = from.of(&mut self.finders).waiting().len();
             if sets > 0 || bytes > 0 {
                 let text = format!("{} and {} given up to make room", counted(sets, "packet"), counted(bytes, "byte"));
-                context.emit.event(at, link_event(EventKind::Limit { limit: "max-total" }, from, text));
+                context.emit.event(at, self.link_event(EventKind::Limit { limit: "max-total" }, from, text));
                 self.drain(from, true, at, context);
             }
             from.of(&mut self.finders).shrink();
@@ -461,11 +448,11 @@ impl Session for LinkSession {
         }
         self.drain(from, true, at, context);
         self.give_up(from, "when the capture ended", at, context);
-        self.replies.report_unanswered(from, SERVICE, at, context);
+        self.replies.report_unanswered(from, &self.service, at, context);
     }
 
     fn service(&self) -> &str {
-        SERVICE
+        &self.service
     }
 
     fn learned(&self) -> Vec<Learned> {
@@ -475,24 +462,6 @@ impl Session for LinkSession {
         let facts = texts.into_iter().map(|(key, text)| (key, LearnedValue::Text(text))).collect();
         vec![Learned { group: "links", heading: name.len(), name, of_stream: true, facts }]
     }
-}
-
-/// Reports a packet that will never be complete.
-fn given_up(set: &Set, why: LostReason, received: Received<'_>, context: &mut Context<'_>) {
-    let (kind, text) = match why {
-        LostReason::Room => (EventKind::Limit { limit: "siblings" }, "given up to bound what is kept"),
-        LostReason::Count => (EventKind::Remark, "given up, since this one says that there are more or fewer"),
-    };
-    event(kind, received, format!("{set}; {text}"), context);
-}
-
-/// An event of the link.
-fn link_event(kind: EventKind, from: Side, text: impl Into<String>) -> Event {
-    Event::new(kind, SERVICE, from, text)
-}
-
-fn event(kind: EventKind, received: Received<'_>, text: String, context: &mut Context<'_>) {
-    context.emit.event(received.at, link_event(kind, received.from, text));
 }
 
 fn nanos(at: Moment) -> i64 {

@@ -5,19 +5,26 @@ use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
 use super::scope::{FieldScope, field_names, refs_of_expr};
-use crate::hashing::SeededSet;
+use crate::hashing::{SeededMap, SeededSet};
 
 impl Compiler<'_> {
     pub(super) fn services(&mut self) -> Result<(), TableError> {
+        let mut places = SeededMap::default();
         for place in self.places() {
             let Some(item) = self.item(place) else { continue };
             let ItemKind::Service(s) = &item.kind else { continue };
             let name = item.name.clone();
             self.file = place.0;
+            places.insert(name.clone(), (place.0, item.at));
+            if !s.ports.is_empty() && self.files.iter().any(|file| file.declared.is_some()) {
+                let text = format!("`protocol NAME {{ service {name} when … }}` says when a connection offers it");
+                return self.error(item.at, text);
+            }
             let framing = self.framing(item.at, &name, s)?;
             let service = Service {
                 name: name.clone().into(),
                 number: s.number,
+                ports: s.ports.clone(),
                 positional: s.positional,
                 optional: s.optional,
                 header: self.header(s)?,
@@ -35,6 +42,23 @@ impl Compiler<'_> {
             }
             self.service_ids.insert(name, ServiceId(self.out.services.len() as u32));
             self.out.services.push(service);
+        }
+        self.one_service_a_port(&places)
+    }
+
+    /// Makes sure that a port belongs to one service only. Where services are declared again, the last declarations count.
+    fn one_service_a_port(&mut self, places: &SeededMap<String, (usize, usize)>) -> Result<(), TableError> {
+        let mut taken: SeededMap<u16, &str> = SeededMap::default();
+        for service in &self.out.services {
+            for port in &service.ports {
+                let Some(other) = taken.insert(*port, &service.name).filter(|other| service.name != *other) else {
+                    continue;
+                };
+                let (file, at) = places.get(&*service.name).copied().unwrap_or_default();
+                let text = format!("port {port} belongs to the service `{other}` already");
+                self.file = file;
+                return self.error(at, text);
+            }
         }
         Ok(())
     }

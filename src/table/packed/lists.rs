@@ -72,7 +72,7 @@ packed_structs! {
     EnumValue { value, name, text }
     Numbers { first, places, sorted }
     Family { name, field, of, null, members, numbers }
-    Service { name, number, positional, optional, header, messages, framing, others, words }
+    Service { name, number, ports, positional, optional, header, messages, framing, others, words }
     ServiceFraming { begins, word, frame, max, resync }
     MessageDef {
         name, service, direction, number, layout, tied, echoes, shares, answers, expects, expects_reply, refusal, step, usually, doc,

@@ -68,6 +68,8 @@ pub struct Service {
     pub name: TableText,
     /// The protocol's number for it.
     pub number: Option<u64>,
+    /// The ports of the servers whose messages these are. Empty if the protocol's code finds the service.
+    pub ports: Vec<u16>,
     /// Whether its messages are self-describing arrays, which the protocol's own code finds and reads.
     pub positional: bool,
     /// Whether a message may end before any of its fields.

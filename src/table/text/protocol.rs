@@ -65,7 +65,7 @@ impl TableParser<'_> {
         }
     }
 
-    fn ports(&mut self) -> Result<Vec<u16>, TableError> {
+    pub(super) fn ports(&mut self) -> Result<Vec<u16>, TableError> {
         let mut ports = Vec::new();
         loop {
             self.part()?;

@@ -11,6 +11,13 @@ impl TableParser<'_> {
     pub(super) fn service(&mut self) -> Result<(NameAst, ItemKind), TableError> {
         let name = self.name("the service's name")?;
         let number = if self.eat("=")? { Some(self.int("the service's number")?) } else { None };
+        let mut ports = Vec::new();
+        if self.eat_word("when")? {
+            if !self.eat_word("port")? {
+                return Err(self.wrong("`port` and the ports of the servers whose messages these are"));
+            }
+            ports = self.ports()?;
+        }
         let positional = self.eat_word("positional")?;
         let optional = self.eat_word("optional")?;
         let (mut header, mut framing) = (Vec::new(), FramingAst::default());
@@ -29,7 +36,7 @@ impl TableParser<'_> {
                 self.eat(",")?;
             }
         }
-        let service = ServiceAst { number, positional, optional, header, framing };
+        let service = ServiceAst { number, ports, positional, optional, header, framing };
         Ok((name, ItemKind::Service(Box::new(service))))
     }
 

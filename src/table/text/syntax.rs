@@ -85,6 +85,8 @@ pub(in crate::table) enum ItemKind {
 #[derive(Debug, Clone)]
 pub(in crate::table) struct ServiceAst {
     pub(in crate::table) number: Option<u64>,
+    /// The ports of the servers whose messages these are. Empty if the protocol's code finds the service.
+    pub(in crate::table) ports: Vec<u16>,
     /// Its messages are self-describing arrays.
     pub(in crate::table) positional: bool,
     /// A message may end before any of its fields.
