@@ -65,6 +65,7 @@ impl<'t> SelfContained<'t> {
                 | LayoutStep::End => {}
                 LayoutStep::Word { .. }
                 | LayoutStep::Partial
+                | LayoutStep::Last
                 | LayoutStep::Remember { .. }
                 | LayoutStep::Checksum { .. }
                 | LayoutStep::Set { .. }

@@ -267,6 +267,7 @@ impl Maker<'_> {
             LayoutStep::Undecoded => self.push(SkipOp::Undecoded),
             LayoutStep::Partial => self.push(SkipOp::Mark(mark::PARTIAL)),
             LayoutStep::Word { .. }
+            | LayoutStep::Last
             | LayoutStep::Remember { .. }
             | LayoutStep::Checksum { .. }
             | LayoutStep::Set { .. }

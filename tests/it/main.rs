@@ -43,6 +43,7 @@ mod layers_programs;
 mod layers_signatures;
 mod library;
 mod limits;
+mod lists;
 mod lua_tshark;
 mod made;
 #[path = "../../benches/material/mod.rs"]

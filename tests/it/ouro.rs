@@ -134,7 +134,7 @@ fn versions_cookies_and_encryption_are_followed() {
 }
 
 /// The spans of a level lie one behind the other, in bits.
-fn tiled(spans: &Value, from: u64, to: u64) {
+pub fn tiled(spans: &Value, from: u64, to: u64) {
     let mut at = from;
     for span in spans.as_array().unwrap() {
         let start = span["offset"].as_u64().unwrap() * 8 + span.get("bit_offset").map_or(0, |b| b.as_u64().unwrap());

@@ -193,6 +193,7 @@ fn steps(tables: &Tables, layout: &Layout) -> Vec<(u32, Sym, TypeRef, bool)> {
             LayoutStep::Field { .. }
             | LayoutStep::Say { .. }
             | LayoutStep::Partial
+            | LayoutStep::Last
             | LayoutStep::Word { .. }
             | LayoutStep::Remember { .. }
             | LayoutStep::Set { .. }

@@ -216,6 +216,7 @@ impl Compiler<'_> {
             }
             Entry::Undecoded => ops.push(LayoutStep::Undecoded),
             Entry::Partial => ops.push(LayoutStep::Partial),
+            Entry::Last => ops.push(LayoutStep::Last),
             Entry::Remember { kind, key, value } => {
                 let kind = self.name(kind);
                 let key = self.expr(key, scope, None)?;

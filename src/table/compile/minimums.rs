@@ -40,6 +40,7 @@ fn layout_minimum(p: &Program, layout: &Layout) -> u32 {
             }
             LayoutStep::Say { .. }
             | LayoutStep::Partial
+            | LayoutStep::Last
             | LayoutStep::Word { .. }
             | LayoutStep::Remember { .. }
             | LayoutStep::Set { .. }
@@ -57,7 +58,7 @@ fn minimum(p: &Program, read: &ReadAs) -> u32 {
         LenFrom::Const(n) => n.saturating_mul(if len.bytes { 8 } else { unit }),
         LenFrom::Inline(ty) => of(&ty),
         LenFrom::Zero => unit,
-        LenFrom::Expr(_) | LenFrom::Rest | LenFrom::Until(_) | LenFrom::To(_) | LenFrom::Blanks => 0,
+        LenFrom::Expr(_) | LenFrom::Rest | LenFrom::Until(_) | LenFrom::To(_) | LenFrom::Blanks | LenFrom::Last => 0,
     };
     match read {
         ReadAs::Int { size, .. } | ReadAs::Float { size, .. } => u32::from(*size) * 8,

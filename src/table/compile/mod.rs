@@ -6,6 +6,7 @@
 mod body;
 mod expr;
 mod facts;
+mod lengths;
 mod merge;
 mod messages;
 mod minimums;

@@ -129,7 +129,7 @@ pub(super) fn refs_of_entries(entries: &[Entry], out: &mut SeededSet<String>) {
                 refs_of_expr(value, out);
             }
             Entry::Set { value, .. } => refs_of_expr(value, out),
-            Entry::Say { .. } | Entry::Undecoded | Entry::Partial => {}
+            Entry::Say { .. } | Entry::Undecoded | Entry::Partial | Entry::Last => {}
         }
     }
 }

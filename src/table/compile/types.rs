@@ -218,6 +218,7 @@ impl Compiler<'_> {
         scope: &mut FieldScope,
     ) -> Result<ReadAs, TableError> {
         let len = self.len(len, bytes, scope)?;
+        self.check_last(of, len)?;
         let word = match &of.kind {
             TypeKind::Named { name, .. } => name.as_str(),
             _ => "",
@@ -252,48 +253,6 @@ impl Compiler<'_> {
                 _ => TextEnd::Whole,
             },
         })
-    }
-
-    fn len(&mut self, len: &LenAst, bytes: bool, scope: &mut FieldScope) -> Result<Len, TableError> {
-        let from = match len {
-            LenAst::Rest => LenFrom::Rest,
-            LenAst::Zero => LenFrom::Zero,
-            LenAst::To(unit) => match u8::try_from(*unit) {
-                Ok(unit) => LenFrom::To(unit),
-                Err(_) => return self.error(0, "text is read up to a unit of 8 bits"),
-            },
-            LenAst::Until(end) => {
-                let known = self.out.delimiters.iter().position(|d| d == end);
-                if known.is_none() {
-                    self.out.delimiters.push(end.clone());
-                }
-                LenFrom::Until(known.unwrap_or(self.out.delimiters.len() - 1) as u32)
-            }
-            LenAst::Blanks => LenFrom::Blanks,
-            LenAst::Inline(ty) => LenFrom::Inline(self.plain_type(ty)?),
-            LenAst::Expr(ExprAst { kind: ExprKind::Int(n), at, .. }) => match u32::try_from(*n) {
-                Ok(n) => LenFrom::Const(n),
-                Err(_) => return self.error(*at, "a length has 32 bits at most"),
-            },
-            LenAst::Expr(e) => {
-                self.check_count(e, scope)?;
-                LenFrom::Expr(self.expr(e, scope, None)?)
-            }
-        };
-        Ok(Len { from, bytes })
-    }
-
-    /// An unknown word in a length may be a misspelt integer type: `[u17]`.
-    fn check_count(&self, e: &ExprAst, scope: &FieldScope) -> Result<(), TableError> {
-        let ExprKind::Name(name) = &e.kind else { return Ok(()) };
-        if scope.vars.contains_key(name) || self.value_owners.contains_key(name) {
-            return Ok(());
-        }
-        let near = crate::suggest::suggestion(name, scope.vars.keys().map(String::as_str).chain(INTEGER_TYPES));
-        self.error(
-            e.at,
-            format!("`{name}` is no integer type, no field before this place, and no value of an enum{near}"),
-        )
     }
 
     fn region(
@@ -414,6 +373,7 @@ impl Compiler<'_> {
                     LenAst::To(unit) => format!("to {unit}"),
                     LenAst::Until(end) => format!("to \"{}\"", end.escape_ascii()),
                     LenAst::Blanks => "to blanks".into(),
+                    LenAst::Last => "until last".into(),
                     LenAst::Inline(ty) => self.type_text(ty),
                     LenAst::Expr(e) => expr_text(e),
                 };

@@ -16,6 +16,8 @@ pub(super) enum Count {
     Until(u32),
     /// Up to a blank.
     Blanks,
+    /// Up to the element that says that it is the last.
+    Last,
 }
 
 /// How many bytes a value has, and how many of them are its content. The others mark its end.
@@ -36,6 +38,8 @@ impl<T: TreeSink> Run<'_, T> {
                 let n = self.byte_len(cursor, count, unit);
                 FoundEnd { all: n, content: n }
             }
+            // Only lists end so.
+            Count::Last => FoundEnd { all: 0, content: 0 },
             Count::Zero => {
                 let content = zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
                 FoundEnd { all: content + unit, content }

@@ -21,6 +21,7 @@ impl<T: TreeSink> Run<'_, T> {
             LenFrom::To(unit) => return Ok(Count::To(unit)),
             LenFrom::Until(place) => return Ok(Count::Until(place)),
             LenFrom::Blanks => return Ok(Count::Blanks),
+            LenFrom::Last => return Ok(Count::Last),
             LenFrom::Inline(ty) => {
                 let field = Field { name: self.tables.count_name(), ty, marks: mark::SPAN };
                 self.number(cursor, field, frame)?
@@ -43,7 +44,7 @@ impl<T: TreeSink> Run<'_, T> {
             Count::Units(n) => usize::try_from(*n).unwrap_or(usize::MAX).saturating_mul(unit),
             Count::Bytes(n) => usize::try_from(*n).unwrap_or(usize::MAX),
             Count::Rest => cursor.left() / unit * unit,
-            Count::Zero | Count::To(_) | Count::Until(_) | Count::Blanks => 0,
+            Count::Zero | Count::To(_) | Count::Until(_) | Count::Blanks | Count::Last => 0,
         }
     }
 
@@ -184,6 +185,7 @@ impl<T: TreeSink> Run<'_, T> {
             }
             Count::Zero => return self.ended_elements(cursor, node, of, frame),
             Count::Until(place) => return self.elements_until(cursor, node, of, *place, frame),
+            Count::Last => return self.elements_until_last(cursor, node, of, frame),
             Count::Rest | Count::To(_) | Count::Blanks => cursor.limit(),
         };
         if end > cursor.limit() {
@@ -218,6 +220,23 @@ impl<T: TreeSink> Run<'_, T> {
             break;
         }
         Ok(())
+    }
+
+    /// Elements up to one that says that it is the last. If none does, the list goes on until the bytes end, which stops the structure around it.
+    fn elements_until_last(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: u32,
+        of: TypeRef,
+        frame: Slots,
+    ) -> Result<(), Stop> {
+        let outer = std::mem::take(&mut self.state.last);
+        let mut result = Ok(());
+        while result.is_ok() && !self.state.last {
+            result = self.element(cursor, node, of, frame);
+        }
+        self.state.last = outer;
+        result
     }
 
     fn counted_elements(

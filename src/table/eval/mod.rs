@@ -135,6 +135,8 @@ pub struct Evaluator {
     retries: u32,
     regions: u32,
     depth: u32,
+    /// Whether the element that is read says that it is the last one of its list.
+    last: bool,
     /// Bytes that this message's compressed regions have unpacked to so far, including attempts that did not fit.
     inflated: usize,
     inflate: inflate::Inflater,
@@ -407,6 +409,7 @@ impl Evaluator {
         self.retries = 0;
         self.regions = 0;
         self.depth = 0;
+        self.last = false;
         self.inflated = 0;
         self.summed = 0;
         self.set_states.clear();

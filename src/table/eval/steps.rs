@@ -135,6 +135,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
             }
             LayoutStep::Undecoded => return Err(Stop::Unknown),
             LayoutStep::Partial => self.tree.mark(0, mark::PARTIAL),
+            LayoutStep::Last => self.state.last = true,
             LayoutStep::Remember { kind, key, value } => {
                 T::whole(self).ok_or(Stop::Unknown)?;
                 let pair = (self.expr(*key, at.frame, cursor), self.expr(*value, at.frame, cursor));

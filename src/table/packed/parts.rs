@@ -44,7 +44,7 @@ packed_enums! {
         Native { native, args },
     }
     ValueRead { Any, Int, Uint, Float, Text, Array, Packet, Mapping { of, keys, array } }
-    LenFrom { Const(n), Expr(n), Inline(ty), Rest, Zero, To(unit), Until(place), Blanks }
+    LenFrom { Const(n), Expr(n), Inline(ty), Rest, Zero, To(unit), Until(place), Blanks, Last }
     BinaryOp { Add, Sub, Mul, Div, Rem, BitAnd, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge, Has, And, Or }
     LayoutStep {
         Field { marks, slot, name, ty, fixed, op },
@@ -56,6 +56,7 @@ packed_enums! {
         Empty { name, ty },
         Undecoded,
         Partial,
+        Last,
         Remember { kind, key, value },
         Checksum { sum, slot, size, from, to },
         Set { state, value },

@@ -95,6 +95,8 @@ pub enum LayoutStep {
     Undecoded,
     /// The message is not the last answer to its request.
     Partial,
+    /// This element is the last one of its list.
+    Last,
     /// Keep a value for later messages.
     Remember {
         /// The kind of thing.

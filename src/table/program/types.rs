@@ -218,4 +218,6 @@ pub enum LenFrom {
     Until(u32),
     /// Blanks, the end of a line, or the end of the region.
     Blanks,
+    /// The element that says that it is the last.
+    Last,
 }

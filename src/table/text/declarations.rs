@@ -133,6 +133,10 @@ impl<'a> TableParser<'a> {
         matches!(&self.next.tok, Tok::Sign(s) if *s == sign)
     }
 
+    pub(super) fn next_is_word(&self, word: &str) -> bool {
+        matches!(&self.next.tok, Tok::Ident(w) if *w == word)
+    }
+
     pub(super) fn eat_word(&mut self, word: &str) -> Result<bool, TableError> {
         let yes = self.is_word(word);
         if yes {

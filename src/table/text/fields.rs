@@ -64,6 +64,9 @@ impl TableParser<'_> {
         if self.eat_word("partial")? {
             return Ok(Entry::Partial);
         }
+        if self.eat_word("last")? {
+            return Ok(Entry::Last);
+        }
         if self.eat_word("remember")? {
             let kind = self.name("what kind of thing is remembered")?.name;
             let key = self.sum()?;

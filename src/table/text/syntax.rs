@@ -231,6 +231,8 @@ pub(in crate::table) enum Entry {
     Undecoded,
     /// This answer is not the last one of its request.
     Partial,
+    /// This element is the last one of its list.
+    Last,
     Remember {
         kind: String,
         key: ExprAst,
@@ -369,6 +371,8 @@ pub(in crate::table) enum LenAst {
     Until(Vec<u8>),
     /// Up to a blank.
     Blanks,
+    /// Elements, of which one says that it is the last.
+    Last,
 }
 
 #[derive(Debug, Clone)]

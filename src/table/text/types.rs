@@ -102,6 +102,10 @@ impl TableParser<'_> {
         } else if self.is_word("z") && self.next_is("]") {
             self.advance()?;
             LenAst::Zero
+        } else if self.is_word("until") && self.next_is_word("last") {
+            self.advance()?;
+            self.advance()?;
+            LenAst::Last
         } else if self.eat_word("to")? {
             if matches!(self.now.tok, Tok::Int(_)) {
                 LenAst::To(self.int("the number of the unit that ends the text")?)
