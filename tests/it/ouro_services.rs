@@ -166,3 +166,23 @@ fn a_later_table_gives_a_service_other_ports() {
     assert!(records.iter().all(|record| record["service"] == "game"), "{records:?}");
     assert_eq!(user_commands(&records).len(), 2);
 }
+
+#[test]
+fn the_table_of_segs_reads_what_a_program_of_segs_wrote() {
+    let path = "examples/cityofheroes/segs.table";
+    let checked = program().args(["tables", "check", path]).output().unwrap();
+    assert_eq!(String::from_utf8(checked.stdout).unwrap(), "25 examples, 0 failed\n");
+    assert!(checked.stderr.is_empty() && checked.status.success());
+    let at_7000 = table("ouro-segs", "protocol ouro\nservice game when port 7000\n");
+    let capture = std::fs::read("captures/ouro/coh_segs_udp.pcapng").unwrap();
+    let (records, _) = run(&capture, &["-q", "--tables", path, "--tables", &at_7000]);
+    let login = records.iter().find(|record| record["message"] == "UpdateServer").unwrap();
+    let fields = &login["fields"];
+    assert_eq!((&login["service"], &fields["build_date"]), (&"game".into(), &20_040_422.into()));
+    assert_eq!(fields["client_info"], "00112233445566778899aabbccddeeff");
+    assert_eq!((&fields["auth_id"], &fields["account_name"]), (&1.into(), &"account".into()));
+    assert_eq!(fields["auth_cookie"], 0x1122_3344);
+    // At the ports of SEGS the table does not touch this link, and without the table nothing of it is known.
+    let (records, _) = run(&capture, &["-q", "--tables", path]);
+    assert!(records.iter().all(|record| record["service"] == "link" && record["message"] != "UpdateServer"));
+}
