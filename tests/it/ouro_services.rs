@@ -182,6 +182,9 @@ fn the_table_of_segs_reads_what_a_program_of_segs_wrote() {
     assert_eq!(fields["client_info"], "00112233445566778899aabbccddeeff");
     assert_eq!((&fields["auth_id"], &fields["account_name"]), (&1.into(), &"account".into()));
     assert_eq!(fields["auth_cookie"], 0x1122_3344);
+    let (made, _) = run(&links(&[7002, 7003, 7040, 7041]), &["-q", "--tables", path]);
+    let services: Vec<String> = user_commands(&made).into_iter().map(|(service, ..)| service).collect();
+    assert_eq!(services, ["game", "game", "map", "map", "map", "map", "link", "link"]);
     // At the ports of SEGS the table does not touch this link, and without the table nothing of it is known.
     let (records, _) = run(&capture, &["-q", "--tables", path]);
     assert!(records.iter().all(|record| record["service"] == "link" && record["message"] != "UpdateServer"));
