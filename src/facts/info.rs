@@ -214,23 +214,55 @@ impl InfoWriter<'_, '_, '_> {
         node.value != 0
     }
 
-    /// The message's first own fields with a value: no header, no structures, and no transaction.
+    /// The message's first own fields: no header, no structures, no secrets, and no transaction. If it has only structures, those of their fields that have a value.
     fn first_fields(&self, out: &mut String) {
         let InfoSource { tables, tree, layout, .. } = self.source;
         let own = |name| layout.is_none_or(|layout| tables.fields_of(layout).any(|(field, _)| field == name));
-        let telling = tree.members(0).filter(|(_, node)| {
+        let members = || tree.members(0).filter(|(_, node)| own(node.name));
+        let mut left = DEFAULT_FIELDS;
+        self.plain_fields(members(), None, &mut left, out);
+        if left < DEFAULT_FIELDS {
+            return;
+        }
+        for (index, node) in members().filter(|(_, node)| matches!(node.kind, Kind::Struct)) {
+            self.plain_fields(tree.members(index), Some(node), &mut left, out);
+        }
+    }
+
+    /// Appends plain fields, those of a structure with its name before theirs, while some are `left`.
+    fn plain_fields<'t>(
+        &self,
+        fields: impl Iterator<Item = (u32, &'t Node)>,
+        within: Option<&Node>,
+        left: &mut usize,
+        out: &mut String,
+    ) {
+        let InfoSource { tables, tree, .. } = self.source;
+        let name = |node: &Node| tree.dynamic(node.name).map_or_else(|| tables.name(node.name), Captured::raw);
+        let telling = fields.filter(|(_, node)| {
             let transaction = tables.type_def(node.ty).is_some_and(|def| def.transaction);
-            own(node.name)
-                && !transaction
-                && !matches!(node.kind, Kind::Struct | Kind::List | Kind::Null | Kind::Undecoded)
+            let composite = matches!(node.kind, Kind::Struct | Kind::List | Kind::Null | Kind::Undecoded);
+            !transaction && !composite && !node.has(mark::SECRET)
         });
-        let mut separator = "";
-        for (index, node) in telling.take(DEFAULT_FIELDS) {
-            out.push_str(separator);
-            out.push_str(tree.dynamic(node.name).map_or_else(|| tables.name(node.name), Captured::raw));
+        for (index, node) in telling {
+            let from = out.len();
+            if *left == 0 {
+                return;
+            }
+            if *left < DEFAULT_FIELDS {
+                out.push(' ');
+            }
+            if let Some(structure) = within {
+                out.push_str(name(structure));
+                out.push('.');
+            }
+            out.push_str(name(node));
             out.push('=');
-            self.value(index, 0, out);
-            separator = " ";
+            if self.value(index, 0, out) || within.is_none() {
+                *left -= 1;
+            } else {
+                out.truncate(from);
+            }
         }
     }
 }

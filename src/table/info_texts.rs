@@ -186,16 +186,51 @@ impl InfoSearch<'_, '_> {
         })
     }
 
-    /// The line of a message that has none in the tables: its first fields, with their names.
+    /// The line of a message that has none in the tables: its first fields, with their names, or those of its structures if it has nothing else.
     fn first_fields(&mut self, id: LayoutId) -> bool {
         let tables = self.tables;
-        let header = tables.services().iter().flat_map(|service| &service.header).map(|(_, name, ty)| (*name, *ty));
-        let fields: Vec<(Sym, TypeRef)> = header.chain(tables.fields_of(id)).collect();
-        fields.into_iter().any(|(name, ty)| {
-            let composite = tables.type_def(ty).is_some_and(|def| {
-                matches!(def.read, ReadAs::Layout { .. } | ReadAs::List { .. } | ReadAs::Family(_)) || def.transaction
-            });
-            self.between(&format!(" {}=", tables.name(name))) || !composite && self.value(ty)
+        let fields: Vec<(Sym, TypeRef)> = tables.fields_of(id).collect();
+        if fields.iter().any(|(name, ty)| self.first_field(&format!(" {}=", tables.name(*name)), *ty)) {
+            return true;
+        }
+        !self.begins_plainly(id)
+            && fields.into_iter().any(|(name, ty)| match tables.type_def(ty).map(|def| &def.read) {
+                Some(ReadAs::Layout { layout, .. }) => tables.fields_of(*layout).any(|(inner, ty)| {
+                    self.first_field(&format!(" {}.{}=", tables.name(name), tables.name(inner)), ty)
+                }),
+                _ => !self.is_plain(ty),
+            })
+    }
+
+    fn first_field(&mut self, name: &str, ty: TypeRef) -> bool {
+        let composite = self.tables.type_def(ty).is_some_and(|def| {
+            matches!(def.read, ReadAs::Layout { .. } | ReadAs::List { .. } | ReadAs::Family(_)) || def.transaction
+        });
+        self.between(name) || !composite && self.value(ty)
+    }
+
+    /// Whether a plain field comes before all that may be a structure, so that no structure is shown.
+    fn begins_plainly(&self, id: LayoutId) -> bool {
+        let start = self.tables.layout(id).map_or(u32::MAX, |layout| layout.start);
+        let mut fields = (start..).map_while(|step| match self.tables.step(step)? {
+            LayoutStep::Field { ty, .. } => Some(*ty).filter(|ty| self.is_plain(*ty)),
+            _ => None,
+        });
+        fields.any(|ty| {
+            let def = self.tables.type_def(ty);
+            def.is_some_and(|def| !def.transaction && !matches!(def.read, ReadAs::List { .. }))
+        })
+    }
+
+    /// Whether a type has no structure, and is there wherever it is read.
+    fn is_plain(&self, ty: TypeRef) -> bool {
+        self.tables.type_def(ty).is_some_and(|def| match def.read {
+            ReadAs::Int { .. } | ReadAs::Ipv4 { .. } | ReadAs::Bool | ReadAs::Float { .. } | ReadAs::Uuid { .. } => {
+                true
+            }
+            ReadAs::Bytes(_) | ReadAs::Text { .. } | ReadAs::Digits { .. } | ReadAs::List { .. } => true,
+            ReadAs::Native { .. } => self.tables.is_text(ty),
+            _ => false,
         })
     }
 }

@@ -146,10 +146,13 @@ fn what_is_said_of_many_fields_is_said_once() {
 #[test]
 fn without_an_info_line_a_message_shows_its_own_first_fields() {
     let table = crate::exported_messages::folder("own-fields").join("own.table");
-    let secondlife = "protocol secondlife\nmessage circuit both low 80 Own { first: u32 second: u32 third: u8 }";
+    let blocks =
+        "Sender: { Agent: uuidbe Session: uuidbe secret } Said: { Text: utf8[u16] trimmed Kind: u8 Channel: u32 }";
+    let secondlife = format!("protocol secondlife\nmessage circuit both low 80 Own {{ {blocks} }}");
+    let fields = "Sender.Agent=00000000-0000-0000-0000-0000000000aa Said.Text=hello Said.Kind=1";
     let ouro = "protocol ouro\nmessage user client 2 Own { first: bits(5) second: bits(2) }";
     for (text, capture, fields) in [
-        (secondlife, "captures/secondlife/opensim.pcapng.gz", "first=0 second=0 third=0"),
+        (&*secondlife, "captures/secondlife/opensim.pcapng.gz", fields),
         (ouro, "captures/ouro/coh_seed_udp.pcapng", "first=2 second=2"),
     ] {
         std::fs::write(&table, text).unwrap();
