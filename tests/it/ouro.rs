@@ -14,6 +14,8 @@ use moulsniff::table::{Evaluator, Tables, parse_hex};
 use moulsniff::tree::{LinkKind, Sym, Tree};
 use serde_json::Value;
 
+use crate::ouro_services::packet;
+
 fn ouro() -> &'static dyn Protocol {
     protocol_named("ouro").unwrap()
 }
@@ -493,27 +495,17 @@ fn a_link_without_link_headers_never_has_one() {
     }
 }
 
-/// A datagram without a link header. `bits`: its bits in the order in which they go.
-fn plain(bits: &str) -> Vec<u8> {
-    let bits: Vec<u8> = bits.bytes().filter(|b| *b != b' ').map(|b| b - b'0').collect();
-    let body: Vec<u8> = bits.chunks(8).map(|c| c.iter().rev().fold(0, |byte, bit| byte << 1 | bit)).collect();
-    let mut out = (64 + bits.len() as u32).to_le_bytes().to_vec();
-    out.extend(adler2::adler32_slice(&body).to_be_bytes());
-    out.extend(body);
-    out
-}
-
 #[test]
 fn an_acknowledgement_that_is_lost_is_not_called_missing() {
     let tables = tables();
     let (client, server) = (Side::Client, Side::Server);
     // CONNECT of version 4, both acknowledgements, that of the second one, and a user command.
-    let connect = (client, plain("100 0 1110000"));
-    let ack = (server, plain("0 110 0"));
-    let client_ack = (client, plain("0 101 0"));
-    let ack_ack = (server, plain("0 1110000"));
-    let user = |side| (side, plain("1111000 1"));
-    let end = [(client, plain("0 1111000"))];
+    let connect = (client, packet("100 0 1110000"));
+    let ack = (server, packet("0 110 0"));
+    let client_ack = (client, packet("0 101 0"));
+    let ack_ack = (server, packet("0 1110000"));
+    let user = |side| (side, packet("1111000 1"));
+    let end = [(client, packet("0 1111000"))];
     let unanswered = |datagrams: &[(Side, Vec<u8>)]| {
         let heard = hear(&tables, Transport::Udp, datagrams.iter().map(|(side, bytes)| (*side, bytes.as_slice())));
         heard.unanswered
