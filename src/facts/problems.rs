@@ -47,7 +47,8 @@ impl Problems {
             ProblemText::Table(sym) => {
                 told.count(std::ptr::from_ref(tables).addr(), sym.0, tables.name(sym));
             }
-            ProblemText::Fixed(text) => {
+            ProblemText::Fixed(_) | ProblemText::ShortFor(_) => {
+                let text = if let ProblemText::Fixed(text) = problem.text { text } else { ProblemText::SHORT };
                 let key = (severity, text, problem.a, problem.b);
                 let Some((earlier, n)) = self.recent.count(key) else { return };
                 let full = self.fixed.len() >= TEXTS && !self.fixed.contains_key(&earlier);

@@ -26,6 +26,11 @@ pub(super) fn problem_text_into<'a>(
             Problem::format(text, problem.a, problem.b, scratch);
             Captured::new(scratch)
         }
+        ProblemText::ShortFor(name) => {
+            scratch.clear();
+            Problem::format_short_for(tables.name(name), problem.a, problem.b, scratch);
+            Captured::new(scratch)
+        }
     }
 }
 

@@ -213,6 +213,11 @@ impl Packer {
                 Problem::format(text, problem.a, problem.b, &mut self.text);
                 put_text(out, &self.text);
             }
+            ProblemText::ShortFor(name) => {
+                self.text.clear();
+                Problem::format_short_for(tables.name(name), problem.a, problem.b, &mut self.text);
+                put_text(out, &self.text);
+            }
         }
         put(out, problem.bytes.is_some().into());
         if let Some((buffer, start, length)) = problem.bytes {

@@ -89,6 +89,13 @@ pub enum ProblemText {
     Table(Sym),
     /// A text kept in the tree ([`super::Tree::own_text`]).
     Owned(u64),
+    /// [`SHORT`](ProblemText::SHORT) with the name of the field for which the bytes did not suffice, one of the tables.
+    ShortFor(Sym),
+}
+
+impl ProblemText {
+    /// A region ends within a field or before it: how many bytes are missing, and how many are left of the region.
+    pub const SHORT: &'static str = "the region ends {a bytes} too early; {b bytes} before its end";
 }
 
 /// A problem of one node.
@@ -128,6 +135,13 @@ impl Problem {
     /// Writes a fixed text with its numbers in place.
     pub fn format(text: &str, a: i64, b: i64, out: &mut String) {
         Self::fill(text, Some([a, b]), out);
+    }
+
+    /// Writes the text of [`ProblemText::ShortFor`]: `field` is the name.
+    pub fn format_short_for(field: &str, a: i64, b: i64, out: &mut String) {
+        Self::format("the region ends {a bytes} too early for ", a, b, out);
+        out.push_str(field);
+        Self::format("; {b bytes} before its end", a, b, out);
     }
 
     /// Writes a fixed text with `…` in the place of each number.

@@ -301,3 +301,22 @@ fn names_of_moul_messages_say_who_sends_and_who_receives() {
         }
     }
 }
+
+#[test]
+fn what_ends_too_early_names_the_field_that_is_missing() {
+    let table = crate::exported_messages::folder("too-early").join("short.table");
+    let text = "protocol moul\nstruct Short { first: u16 text: utf8[u8] numbers: u16[u8] inner: { a: u8 b: u32 } }";
+    std::fs::write(&table, text).unwrap();
+    for (bytes, error) in [
+        ("01", "the region ends 1 byte too early for first; 1 byte before its end"),
+        ("0100", "the region ends 1 byte too early for text; 0 bytes before its end"),
+        ("0100 05 6162", "the region ends 3 bytes too early for text; 2 bytes before its end"),
+        ("0100 01 61 02 0100", "the region ends 2 bytes too early for numbers; 0 bytes before its end"),
+        ("0100 01 61 00", "inner: the region ends 1 byte too early for a; 0 bytes before its end"),
+        ("0100 01 61 00 01 0203", "inner: the region ends 2 bytes too early for b; 2 bytes before its end"),
+    ] {
+        let words = ["decode", "--tables", table.to_str().unwrap(), "--type", "Short", bytes];
+        let told = String::from_utf8(crate::exported_messages::run(&words).stdout).unwrap();
+        assert!(told.contains(&format!("error: {error}\n")), "{bytes}: {told}");
+    }
+}

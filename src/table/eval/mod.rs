@@ -25,6 +25,7 @@ mod skip_region;
 mod skip_tests;
 mod skip_value;
 mod steps;
+mod stopped;
 
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
 pub use many::READ_AS_LATIN_1;
@@ -137,6 +138,8 @@ pub struct Evaluator {
     depth: u32,
     /// Whether the element that is read says that it is the last one of its list.
     last: bool,
+    /// The field for which the bytes did not suffice, until the problem says so.
+    missing: Option<stopped::MissingField>,
     /// Bytes that this message's compressed regions have unpacked to so far, including attempts that did not fit.
     inflated: usize,
     inflate: inflate::Inflater,
@@ -409,7 +412,7 @@ impl Evaluator {
         self.retries = 0;
         self.regions = 0;
         self.depth = 0;
-        self.last = false;
+        (self.last, self.missing) = (false, None);
         self.inflated = 0;
         self.summed = 0;
         self.set_states.clear();
@@ -455,25 +458,6 @@ impl<T: TreeSink> Run<'_, T> {
             *place = self.word(*arg, frame, cursor);
         }
         values
-    }
-
-    /// Adds the reason why reading stopped, as a problem of the node where it stopped.
-    pub(super) fn say_stop(&mut self, stop: Option<Stop>, node: u32, cursor: &Cursor<'_>) {
-        match stop {
-            Some(Stop::Short(bits)) => {
-                let missing = bits.saturating_sub(cursor.limit()).div_ceil(8);
-                let left = cursor.left() as i64;
-                self.problem(
-                    Severity::Error,
-                    node,
-                    "the region ends {a bytes} too early; {b bytes} before its end",
-                    missing as i64,
-                    left,
-                );
-            }
-            Some(Stop::Unknown) => self.problem(Severity::Note, node, "no layout is known from here on", 0, 0),
-            Some(Stop::Bad | Stop::Limit) | None => {}
-        }
     }
 
     /// Shows the rest of the region as undecoded, if there is any.

@@ -66,13 +66,14 @@ impl<'t, T: TreeSink> Run<'t, T> {
                         self.tell(field);
                     }
                     let begun = match op.how {
-                        TypeOpKind::Little => Begun::Done(self.little(cursor, field, op)?),
+                        TypeOpKind::Little => self.little(cursor, field, op).map(Begun::Done),
                         TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => {
-                            self.begin(cursor, field, op, at.frame)?
+                            self.begin(cursor, field, op, at.frame)
                         }
-                        TypeOpKind::Native => Begun::Done(self.native(cursor, field, op.by, at.frame)?),
-                        TypeOpKind::Other => Begun::Done(self.other(cursor, field, at.frame)?),
+                        TypeOpKind::Native => self.native(cursor, field, op.by, at.frame).map(Begun::Done),
+                        TypeOpKind::Other => self.other(cursor, field, at.frame).map(Begun::Done),
                     };
+                    let begun = begun.map_err(|stop| self.stopped_in(stop, *name, at.node, cursor))?;
                     let (Begun::Done(value) | Begun::Inside(_, _, value)) = begun;
                     if *slot != NO_SLOT {
                         self.keep(&mut at.frame, *slot, value);
