@@ -71,6 +71,19 @@ fn a_list_without_a_last_element_is_an_error_in_the_traffic() {
 }
 
 #[test]
+fn a_form_that_does_not_fit_ends_no_list() {
+    let table = crate::exported_messages::folder("lists-forms").join("forms.table");
+    let text = "protocol moul\nstruct A { a: u8 if a == 9 { last } b: u16 }\nstruct B { c: u16 }
+        struct Element { form: bytes[2] as A | B, end: u8, if end == 0 { last } }\nstruct List { all: Element[until last] }";
+    std::fs::write(&table, text).unwrap();
+    let words = ["decode", "--json", "--tables", table.to_str().unwrap(), "--type", "List", "0901 01 0203 00"];
+    let told = crate::exported_messages::run(&words);
+    let value: Value = serde_json::from_slice(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
+    let want = json!({ "all": [{ "form": { "c": 265 }, "end": 1 }, { "form": { "c": 770 }, "end": 0 }] });
+    assert_eq!(value["value"], want);
+}
+
+#[test]
 fn what_can_never_be_the_last_is_a_mistake_in_the_table() {
     for of in ["u8", "string", "utf8", "bytes", "Plain", "{ a: bits(1) }"] {
         let text = format!("protocol ouro\nstruct Plain {{ a: bits(1) }}\nstruct List {{ all: {of}[until last] }}");

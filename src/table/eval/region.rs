@@ -65,11 +65,12 @@ impl<T: TreeSink> Run<'_, T> {
     ) -> usize {
         let start = *cursor;
         let before = self.tree.checkpoint();
-        // States set by a form that does not fit are dropped.
+        // What a form sets that does not fit is dropped.
         let states = match self.state.set_states.as_slice() {
             [] => Vec::new(),
             set => set.to_vec(),
         };
+        let last = self.state.last;
         let mut asked = 0;
         let spoken = self.state.dialects;
         for (i, ty) in inner.iter().enumerate() {
@@ -91,6 +92,7 @@ impl<T: TreeSink> Run<'_, T> {
             if inner.len() > 1 || (dialects && asked != 0) {
                 self.tree.back_to(before);
                 self.state.set_states.clone_from(&states);
+                self.state.last = last;
                 *cursor = start;
             }
         }
@@ -111,6 +113,7 @@ impl<T: TreeSink> Run<'_, T> {
                 }
                 self.tree.back_to(before);
                 self.state.set_states.clone_from(&states);
+                self.state.last = last;
                 *cursor = start;
             }
         }
