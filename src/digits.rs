@@ -30,11 +30,11 @@ pub fn append_hex(out: &mut Vec<u8>, bytes: &[u8]) {
 /// A count with its noun: `1 frame`, `2 frames`.
 pub fn counted(n: impl TryInto<u64>, noun: &str) -> String {
     let n = n.try_into().unwrap_or(u64::MAX);
-    format!("{n} {noun}{}", verb(n, "", "s"))
+    format!("{n} {noun}{}", plural(n, "", "s"))
 }
 
-/// The verb of so many: the first one for one, the second one otherwise.
-pub fn verb(n: impl TryInto<u64>, one: &'static str, more: &'static str) -> &'static str {
+/// `one` for a count of 1, and `more` for every other: `plural(n, "is", "are")`.
+pub fn plural(n: impl TryInto<u64>, one: &'static str, more: &'static str) -> &'static str {
     if n.try_into().is_ok_and(|n| n == 1) { one } else { more }
 }
 

@@ -239,7 +239,7 @@ impl Drop for OutputFile {
 /// handler: a thread that wants to begin or complete a file meanwhile waits for its end.
 pub fn exit_without_unfinished(status: i32) -> ! {
     unfinished(|all| {
-        // The last path is within no other one: what is in a folder comes behind it.
+        // In reverse order, the files in a folder come before the folder.
         for path in all.iter().rev() {
             let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
         }

@@ -28,9 +28,9 @@ fn write_shown(line: &str) {
     let _ = writeln!(io::stderr(), "{}", escape_lines(line));
 }
 
-/// The same for a line in which no word is a key, whatever it looks like: a number with many digits.
+/// The same, but words that look like keys are shown. For a line that has only numbers of that kind.
 #[cfg(feature = "cli")]
-pub fn say_without_keys(line: fmt::Arguments<'_>) {
+pub fn say_as_it_is(line: fmt::Arguments<'_>) {
     say_waiting();
     write_shown(&line.to_string());
 }

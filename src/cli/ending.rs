@@ -5,7 +5,7 @@ use std::path::Path;
 use super::error::{CliError, Status};
 use super::nothing;
 use crate::captured::file_name;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::filter::Filter;
 use crate::pipeline::Summary;
 use crate::remark;
@@ -158,7 +158,7 @@ fn summary_line(summary: &Summary) -> String {
         text.push_str(&format!(
             "; {}, which {} not read",
             counted(summary.flow.gre, "GRE packet"),
-            verb(summary.flow.gre, "is", "are")
+            plural(summary.flow.gre, "is", "are")
         ));
     }
     text

@@ -57,13 +57,28 @@ pub(super) fn within(path: &Path, what: &str, extension: Option<&str>) -> Result
         let end = file.extension().unwrap_or_default();
         extension.is_none_or(|wanted| end.eq_ignore_ascii_case(wanted)) && is_plain(file)
     };
-    let files = files_of(path, MOST_FILES + 1, fits).map_err(|error| CliError::File(file_name(path), error))?;
-    if files.len() > MOST_FILES {
-        let text = format!("{}: more than {MOST_FILES} files in this folder; name those to be read", file_name(path));
-        return Err(CliError::Unreadable(text));
-    }
+    let files = of_folder(path, MOST_FILES, "", fits)?;
     if files.is_empty() {
         return Err(CliError::Unreadable(format!("{}: expected {what} in this folder, found none", file_name(path))));
+    }
+    Ok(files)
+}
+
+/// The files of a folder that `fits` takes (see [`files_of`]). Of more than `most`, none is read: which ones would depend on the order in which the system lists
+/// them. `which` says behind "in this folder" what such files have in common.
+///
+/// # Errors
+/// The folder cannot be read, or has more such files.
+pub(super) fn of_folder(
+    path: &Path,
+    most: usize,
+    which: &str,
+    fits: impl Fn(&Path) -> bool,
+) -> Result<Vec<PathBuf>, CliError> {
+    let files = files_of(path, most + 1, fits).map_err(|error| CliError::File(file_name(path), error))?;
+    if files.len() > most {
+        let text = format!("{}: more than {most} files in this folder{which}; name those to be read", file_name(path));
+        return Err(CliError::Unreadable(text));
     }
     Ok(files)
 }

@@ -1,7 +1,7 @@
 //! `moulsniff follow`: the plaintext of a stream, or of all of them into files.
 
 use crate::captured::file_name;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::remark;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -123,7 +123,7 @@ fn say_left_out(name: &str, lost: u64, closed: u64) {
     ];
     for (n, one, more) in parts {
         if n > 0 {
-            remark::say(format_args!("{name}{} {} left out", counted(n, "byte"), verb(n, one, more)));
+            remark::say(format_args!("{name}{} {} left out", counted(n, "byte"), plural(n, one, more)));
         }
     }
 }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use super::args::ReadArgs;
 use super::error::CliError;
 use super::files;
-use crate::folder::files_of;
 use crate::proto::{AllSettings, LazyTables, all_tables};
 use crate::table::{MAX_TABLE_BYTES, TableError, TableSource};
 
@@ -39,15 +38,7 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             continue;
         }
         let is_table = |file: &Path| file.extension().is_some_and(|e| e == "table");
-        let within =
-            files_of(path, MOST_FILES + 1, is_table).map_err(|error| CliError::File(file_name(path), error))?;
-        if within.len() > MOST_FILES {
-            let text = format!(
-                "{}: more than {MOST_FILES} files in this folder end in .table; name those to be read",
-                file_name(path)
-            );
-            return Err(CliError::Unreadable(text));
-        }
+        let within = files::of_folder(path, MOST_FILES, " end in .table", is_table)?;
         if within.is_empty() {
             return Err(CliError::Typed(format!("{}: no file in this folder ends in .table", file_name(path))));
         }
@@ -56,7 +47,7 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     Ok(files)
 }
 
-/// The most table files in one folder. Of more, none is read: which ones are read would depend on the order in which the system lists them.
+/// The most table files in one folder.
 const MOST_FILES: usize = 1024;
 
 /// What was given to each protocol. With `no_capture`, what only a capture could open is a mistake.

@@ -71,7 +71,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
             let comes_again = matches!(error.status(), Status::Typed | Status::Interrupted);
             let error = if comes_again { error } else { error.with_remarks(remarks) };
             match error {
-                CliError::TypedNumber(_) => remark::say_without_keys(format_args!("moulsniff: {error}")),
+                CliError::TypedNumber(_) => remark::say_as_it_is(format_args!("moulsniff: {error}")),
                 _ => remark::say(format_args!("moulsniff: {error}")),
             }
             error.status() as u8

@@ -1,6 +1,6 @@
 //! Explains why nothing was recognised: what the capture contains instead, and what the user can try.
 
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::pipeline::{PassedOver, PassedOverPort, Summary};
 use crate::proto::PROTOCOLS;
 
@@ -29,12 +29,12 @@ pub(super) fn explain(summary: &Summary, passed_over: &PassedOver) -> String {
         lines.push(format!(
             "  {cut} of {} {} captured; tcpdump -s 0 keeps them whole",
             counted(frames, "frame"),
-            verb(cut, "was cut when it was", "were cut when they were")
+            plural(cut, "was cut when it was", "were cut when they were")
         ));
     }
     let gre = summary.flow.gre;
     if gre > 0 {
-        let (packets, are) = (counted(gre, "packet"), verb(gre, "is", "are"));
+        let (packets, are) = (counted(gre, "packet"), plural(gre, "is", "are"));
         lines.push(format!("  {packets} {are} GRE, a tunnel that is not read: capture where it ends"));
     }
     let reasons = [

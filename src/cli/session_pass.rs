@@ -5,7 +5,7 @@ use std::path::Path;
 use super::ending::refuse_interrupted;
 use super::error::CliError;
 use super::files;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::facts::{SessionMap, Sessions};
 use crate::out::{Outlined, Record};
 use crate::pipeline::{Output, Setup, StreamOver};
@@ -25,10 +25,10 @@ pub(super) fn session_map(
     let first = Reading { keep: None, quiet: true, ..reading.clone() };
     let mut pass = SessionPass { sessions: Sessions::ties_only(), map: SessionMap::default() };
     let mut outcome = CaptureRun::new(&first, setup)?.into_output(&mut pass);
+    refuse_interrupted(&mut outcome, || "nothing is printed, since the sessions are not known yet".to_string())?;
     let SessionPass { mut sessions, mut map } = pass;
     sessions.finish().for_each(|session| map.add(&session));
     map.complete();
-    refuse_interrupted(&mut outcome, || "nothing is printed, since the sessions are not known yet".to_string())?;
     if let Some(number) = wanted.filter(|number| !(1..=map.sessions()).contains(number)) {
         // If the captures could not be read to their end, that is the reason for a missing session.
         return Err(outcome.error.take().map_or_else(|| no_session(number, map.sessions()), CliError::from));
@@ -38,8 +38,8 @@ pub(super) fn session_map(
         remark::say_before(format!(
             "{} {} too many streams to be remembered; {} records belong to none",
             counted(count, "session"),
-            verb(count, "has", "have"),
-            verb(count, "its", "their")
+            plural(count, "has", "have"),
+            plural(count, "its", "their")
         ));
     }
     Ok((outcome.pipeline.into_setup(), map))

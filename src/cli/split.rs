@@ -1,7 +1,7 @@
 //! `moulsniff split`: divides captures into several, so that what passed between two hosts stays in one of them.
 
 use crate::captured::file_name;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::remark;
 use std::io::{self, BufWriter};
 use std::net::IpAddr;
@@ -68,8 +68,8 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
             blocks => format!(
                 "; {} that {} the whole capture {} left out",
                 counted(blocks, "block"),
-                verb(blocks, "describes", "describe"),
-                verb(blocks, "was", "were")
+                plural(blocks, "describes", "describe"),
+                plural(blocks, "was", "were")
             ),
         };
         remark::say(format_args!(
@@ -77,7 +77,7 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
             file_name(&args.output),
             counted(frames, "frame"),
             counted(args.into, "part"),
-            verb(used, "has", "have")
+            plural(used, "has", "have")
         ));
     }
     Ok(Status::Good)

@@ -42,19 +42,22 @@ impl Problems {
         let severity = problem.severity;
         self.by_severity.count(severity);
         let Some(told) = self.told.get_mut(severity as usize) else { return };
-        match problem.text {
-            ProblemText::Owned(place) => drop(told.count_text(tree.map_or("", |tree| tree.owned(place).raw()))),
+        let text = match problem.text {
+            ProblemText::Owned(place) => {
+                told.count_text(tree.map_or("", |tree| tree.owned(place).raw()));
+                return;
+            }
             ProblemText::Table(sym) => {
                 told.count(std::ptr::from_ref(tables).addr(), sym.0, tables.name(sym));
+                return;
             }
-            ProblemText::Fixed(_) | ProblemText::ShortFor(_) => {
-                let text = if let ProblemText::Fixed(text) = problem.text { text } else { ProblemText::SHORT };
-                let key = (severity, text, problem.a, problem.b);
-                let Some((earlier, n)) = self.recent.count(key) else { return };
-                let full = self.fixed.len() >= TEXTS && !self.fixed.contains_key(&earlier);
-                *self.fixed.entry(if full { (earlier.0, OTHERS, 0, 0) } else { earlier }).or_default() += n;
-            }
-        }
+            ProblemText::Fixed(text) => text,
+            ProblemText::ShortFor(_) => ProblemText::SHORT,
+        };
+        let key = (severity, text, problem.a, problem.b);
+        let Some((earlier, n)) = self.recent.count(key) else { return };
+        let full = self.fixed.len() >= TEXTS && !self.fixed.contains_key(&earlier);
+        *self.fixed.entry(if full { (earlier.0, OTHERS, 0, 0) } else { earlier }).or_default() += n;
     }
 
     /// How many of each severity.

@@ -21,14 +21,9 @@ pub(super) fn problem_text_into<'a>(
         ProblemText::Fixed(text) if memchr::memchr(b'{', text.as_bytes()).is_none() => Captured::new(text),
         ProblemText::Table(sym) => Captured::new(tables.name(sym)),
         ProblemText::Owned(place) => tree.owned(place),
-        ProblemText::Fixed(text) => {
+        ProblemText::Fixed(_) | ProblemText::ShortFor(_) => {
             scratch.clear();
-            Problem::format(text, problem.a, problem.b, scratch);
-            Captured::new(scratch)
-        }
-        ProblemText::ShortFor(name) => {
-            scratch.clear();
-            Problem::format_short_for(tables.name(name), problem.a, problem.b, scratch);
+            problem.write_numbered(|name| tables.name(name), scratch);
             Captured::new(scratch)
         }
     }

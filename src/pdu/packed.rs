@@ -208,14 +208,9 @@ impl Packer {
         match problem.text {
             ProblemText::Owned(place) => put_text(out, tree.owned(place).raw()),
             ProblemText::Table(name) => put_text(out, tables.name(name)),
-            ProblemText::Fixed(text) => {
+            ProblemText::Fixed(_) | ProblemText::ShortFor(_) => {
                 self.text.clear();
-                Problem::format(text, problem.a, problem.b, &mut self.text);
-                put_text(out, &self.text);
-            }
-            ProblemText::ShortFor(name) => {
-                self.text.clear();
-                Problem::format_short_for(tables.name(name), problem.a, problem.b, &mut self.text);
+                problem.write_numbered(|name| tables.name(name), &mut self.text);
                 put_text(out, &self.text);
             }
         }

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use super::{Output, Pseudonyms, StreamKey, Summary};
 use crate::capture::Moment;
 use crate::captured::Captured;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::flow::{End, Note, Summed, WrongSum};
 use crate::out::{Body, EndedBy, Outlined, Record, RoundTrips};
 use crate::proto::{Decoded, Emit, Ends, Event, EventKind, Message, Share, Side};
@@ -101,10 +101,10 @@ impl RecordEmitter<'_> {
 
     /// A datagram: `there` of its bytes were captured, `missing` were not.
     pub(super) fn cut_datagram(&mut self, from: Side, at: Moment, service: &str, there: u64, missing: u64) {
-        let (count, were) = (counted(missing, "more byte"), verb(missing, "was", "were"));
+        let (count, were) = (counted(missing, "more byte"), plural(missing, "was", "were"));
         let text = format!(
             "{count} of this datagram {were} not captured, or only without those before {}",
-            verb(missing, "it", "them")
+            plural(missing, "it", "them")
         );
         self.event(at, Event::new(EventKind::Gap, service, from, text).about(there, missing));
     }

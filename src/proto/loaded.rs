@@ -28,14 +28,15 @@ fn check_services(protocol: &dyn Protocol, tables: &Tables) -> Result<(), TableE
     let own = protocol.sources().len();
     for added in tables.declarations().iter().rev().filter(|d| d.kind == "service" && d.file as usize >= own) {
         let known = |d: &ListedDeclaration| d.kind == "service" && d.name == added.name && (d.file as usize) < own;
+        let known = tables.declarations().iter().any(known);
         let by_port = tables.service_named(&added.name).and_then(|id| tables.service(id)).map(|s| !s.ports.is_empty());
         let name = &added.name;
         let message = match (by_port == Some(true), protocol.services_by_port()) {
             (true, false) => format!("which service a connection of {} has does not depend on a port", protocol.name()),
-            (true, true) if tables.declarations().iter().any(known) => {
+            (true, true) if known => {
                 format!("`{name}` is the protocol's own service: the service of servers at a port has another name")
             }
-            (false, true) if !tables.declarations().iter().any(known) => {
+            (false, true) if !known => {
                 format!("nothing has the service `{name}`: `service {name} when port N` says which servers have it")
             }
             _ => continue,

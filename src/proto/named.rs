@@ -10,7 +10,7 @@ use super::{
     Share, Side, Start, feed_alone,
 };
 use crate::captured::Captured;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::suggest::suggestion;
 use crate::table::{Evaluator, Outcome, ServiceId, Tables};
 use crate::tree::Tree;
@@ -168,7 +168,7 @@ fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
     let name = |id| tables.message(id).map_or("", |m| tables.name(m.name)).to_string();
     match outcome {
         Outcome::Need(n) => {
-            format!("the message needs {} at least, {left} {} left", counted(n, "byte"), verb(left, "is", "are"))
+            format!("the message needs {} at least, {left} {} left", counted(n, "byte"), plural(left, "is", "are"))
         }
         Outcome::Unknown(n, _) => format!("no message of this service and direction has the number {n}"),
         Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),

@@ -1,7 +1,7 @@
 //! Where frames come from: files and pipes, a file that another program still writes, or an interface.
 
 use crate::captured::file_name;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::remark;
 use std::fs::File;
 use std::io;
@@ -114,7 +114,7 @@ impl FrameSource {
                     remark::say(format_args!(
                         "moulsniff: {} before {name} {} removed unread",
                         counted(missed, "file"),
-                        verb(missed, "was", "were")
+                        plural(missed, "was", "were")
                     ));
                 }
                 capture.push(grown.source);

@@ -2,7 +2,7 @@
 
 use super::{Counts, Moment, Options, PassedBytes, Secret, Side, StreamBuffer};
 use crate::captured::Captured;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Outline, Tree};
 
@@ -130,8 +130,14 @@ impl Event {
 
     /// A gap: `length` bytes from `offset` on were never captured.
     pub fn gap(service: &str, from: Side, offset: u64, length: u64) -> Event {
-        let text = format!("{} {} never captured", counted(length, "byte"), verb(length, "was", "were"));
+        let text = format!("{} {} never captured", counted(length, "byte"), plural(length, "was", "were"));
         Event::new(EventKind::Gap, service, from, text).about(offset, length)
+    }
+
+    /// What an [`EventKind::Limit`] says of `waiting` bytes of a message whose rest has not come, when all streams together hold too much.
+    pub fn given_up_text(waiting: usize) -> String {
+        let (bytes, are) = (counted(waiting, "byte"), plural(waiting, "is", "are"));
+        format!("{bytes} that waited for the rest of a message {are} given up to make room")
     }
 
     /// The same event, about `length` bytes from `offset` on in its direction.

@@ -9,7 +9,7 @@ use super::early::EarlyReplies;
 use super::request::{Answer, Request};
 use super::{Context, Event, EventKind, Reply, Side};
 use crate::capture::Moment;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::table::{Expectation, MessageId, Tables};
 use crate::tree::{Tree, mark};
 
@@ -276,8 +276,8 @@ impl Requests {
             let text = format!(
                 "{} {} forgotten, because too many waited: whether {} answered is not known",
                 counted(n, "request"),
-                verb(n, "was", "were"),
-                verb(n, "it was", "they were")
+                plural(n, "was", "were"),
+                plural(n, "it was", "they were")
             );
             context.emit.event(at, Event::new(EventKind::Limit { limit: "requests" }, service, ended, text));
         }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::capture::Moment;
 use crate::captured::Captured;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::table::{MessageId, Outcome, ServiceId, Tables, WholeMessage};
 
 /// The most requests of a connection that are remembered.
@@ -336,7 +336,7 @@ impl Session for TableSession {
                     let text = format!(
                         "{} of the {length} bytes of a message {} in the datagram",
                         rest.len(),
-                        verb(rest.len(), "is", "are")
+                        plural(rest.len(), "is", "are")
                     );
                     return self.undecoded(piece, text, context);
                 }
@@ -366,11 +366,7 @@ impl Session for TableSession {
             if waiting == 0 {
                 continue;
             }
-            let text = format!(
-                "{} that waited for the rest of a message {} given up to make room",
-                counted(waiting, "byte"),
-                verb(waiting, "is", "are")
-            );
+            let text = Event::given_up_text(waiting);
             context.emit.event(at, self.event(EventKind::Limit { limit: "max-total" }, from, text));
             self.requests.lose_replies(from, at);
             self.give_up(from, "given up to make room", at, context);

@@ -137,11 +137,18 @@ impl Problem {
         Self::fill(text, Some([a, b]), out);
     }
 
-    /// Writes the text of [`ProblemText::ShortFor`]: `field` is the name.
-    pub fn format_short_for(field: &str, a: i64, b: i64, out: &mut String) {
-        Self::format("the region ends {a bytes} too early for ", a, b, out);
-        out.push_str(field);
-        Self::format("; {b bytes} before its end", a, b, out);
+    /// Appends a text that has numbers; those of the tables and of the tree have none. `name` looks up a name in the tables.
+    pub fn write_numbered<'n>(&self, name: impl FnOnce(Sym) -> &'n str, out: &mut String) {
+        let Problem { a, b, .. } = *self;
+        match self.text {
+            ProblemText::Fixed(text) => Self::format(text, a, b, out),
+            ProblemText::ShortFor(field) => {
+                Self::format("the region ends {a bytes} too early for ", a, b, out);
+                out.push_str(name(field));
+                Self::format("; {b bytes} before its end", a, b, out);
+            }
+            ProblemText::Table(_) | ProblemText::Owned(_) => {}
+        }
     }
 
     /// Writes a fixed text with `…` in the place of each number.

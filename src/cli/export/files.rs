@@ -12,7 +12,7 @@ use super::file_index::{INDEX_COLUMNS, LISTED_COLUMNS, index_json, index_line, l
 use super::file_name::FileNames;
 use super::file_writer::FileWriter;
 use crate::captured::file_name;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::facts::Files;
 use crate::filter::RecordFilter;
 use crate::out::Record;
@@ -73,7 +73,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
         say(format_args!(
             "{} in {dir}, {incomplete} of them incomplete; {absent} {} asked for and not sent",
             counted(files, "file"),
-            verb(absent, "was", "were")
+            plural(absent, "was", "were")
         ));
         if too_many {
             say(format_args!("lists have more entries than are compared with files"));

@@ -10,7 +10,7 @@ use super::super::pseudonyms::random;
 use super::args::ExportMessagesArgs;
 use crate::capture::{Frame, PcapngWriter};
 use crate::captured::file_name;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::facts::{InfoSource, write_info};
 use crate::filter::Filter;
 use crate::out::tree::{AnnotationStore, Annotator};
@@ -62,7 +62,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
         say(format_args!(
             "{} {} more than {MOST_BYTES} bytes: Wireshark reads the file up to the first of them, this program reads all",
             counted(large, "packet"),
-            verb(large, "has", "have")
+            plural(large, "has", "have")
         ));
     }
     if packets.left_out > 0 && !ending.quiet {
@@ -70,7 +70,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
         say(format_args!(
             "{} {} left out: a packet of pcapng has at most 16 MiB with the message's tree, and a time between 1970 and 2554",
             counted(left_out, "message"),
-            verb(left_out, "is", "are")
+            plural(left_out, "is", "are")
         ));
     }
     ending.say_summary(&outcome);

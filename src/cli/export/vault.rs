@@ -6,7 +6,7 @@ use super::super::files;
 use super::super::plan::Plan;
 use super::args::ExportVaultArgs;
 use crate::captured::file_name;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::facts::Graph;
 use crate::filter::RecordFilter;
 use crate::out::graph::{write_graph_dot, write_graph_json};
@@ -54,7 +54,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
             say(format_args!(
                 "{} more {} left out because there are too many",
                 graph.left_out,
-                verb(graph.left_out, "is", "are")
+                plural(graph.left_out, "is", "are")
             ));
         }
     }

@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 
 use super::tree::Annotations;
 use crate::captured::is_control;
-use crate::digits::{counted, milliseconds, verb};
+use crate::digits::{counted, milliseconds, plural};
 use crate::facts::{Graph, RequestCounts};
 use crate::record::{Body, Record};
 use crate::session::{Counts, Transport};
@@ -240,8 +240,8 @@ impl<W: Write> ReportWriter<W> {
             let limit = format!(
                 "{} {} left out; {} messages are not.",
                 counted(about.sessions_left_out, "more session"),
-                verb(about.sessions_left_out, "is", "are"),
-                verb(about.sessions_left_out, "its", "their")
+                plural(about.sessions_left_out, "is", "are"),
+                plural(about.sessions_left_out, "its", "their")
             );
             self.options.limits.push(limit);
         }

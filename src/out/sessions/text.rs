@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{earlier, identity_text, place_name, time_text, who_text};
 use crate::capture::Time;
 use crate::captured::escape;
-use crate::digits::{counted, milliseconds, verb};
+use crate::digits::{counted, milliseconds, plural};
 use crate::facts::{ClientSession, SessionStream, StoryLine, StoryOutcome, TiedBy};
 use crate::record::{Counts, EndedBy};
 use crate::session::{Learned, LearnedValue, Side, Transport};
@@ -142,7 +142,7 @@ fn story_text(session: &ClientSession, out: &mut String) {
             out,
             "  story     {} in the middle {} left out",
             counted(session.steps_left_out, "step"),
-            verb(session.steps_left_out, "is", "are")
+            plural(session.steps_left_out, "is", "are")
         );
     } else {
         let _ = writeln!(out, "  story");

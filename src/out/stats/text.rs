@@ -6,7 +6,7 @@ use super::FrameSpan;
 use super::layout::{Table, counted_list, wrapped};
 use crate::capture::Time;
 use crate::captured::escape;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::facts::{ByteCounts, Latencies, ProblemKind, Replies, RequestCounts, Stats, World};
 use crate::out::clock::format_time;
 use crate::record::Counts;
@@ -103,7 +103,7 @@ fn byte_tables(bytes: &ByteCounts, out: &mut String) {
             out,
             "… and {} that {} not listed",
             counted(bytes.unlisted(), "stream"),
-            verb(bytes.unlisted(), "is", "are")
+            plural(bytes.unlisted(), "is", "are")
         );
     }
 }
@@ -131,7 +131,7 @@ fn reply_tables(replies: &Replies, out: &mut String) {
             out,
             "{} {} forgotten, because too many waited",
             counted(replies.forgotten(), "request"),
-            verb(replies.forgotten(), "was", "were")
+            plural(replies.forgotten(), "was", "were")
         );
     }
     let refusals: Vec<(String, u64)> =

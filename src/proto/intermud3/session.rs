@@ -8,7 +8,7 @@ use super::network::{Network, PacketView};
 use super::replies::{PacketReplies, ReadPacket};
 use super::value::{FoundPacket, LengthPrefix, ValueBuffers};
 use crate::captured::Captured;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::proto::{Context, Decoded, Event, EventKind, Learned, Message, Moment, Session, Side};
 use crate::session::{Request, StreamBuffer};
 use crate::table::{LayoutId, Tables};
@@ -256,7 +256,7 @@ impl I3Session {
             None => format!(
                 "{} that {} to no whole packet: {why}",
                 counted(passed.length, "byte"),
-                verb(passed.length, "belongs", "belong")
+                plural(passed.length, "belongs", "belong")
             ),
         };
         let event = self.event(EventKind::Undecoded, from, text);
@@ -310,7 +310,7 @@ impl Session for I3Session {
             let text = format!(
                 "the {} of a packet that had come {} given up to make room",
                 counted(waiting, "byte"),
-                verb(waiting, "is", "are")
+                plural(waiting, "is", "are")
             );
             let event = self.event(EventKind::Limit { limit: "max-total" }, from, text);
             context.emit.event(at, Event { offset: Some(offset), ..event });

@@ -6,7 +6,7 @@ use super::half::Stage;
 use super::latin::ReadMessage;
 use super::search::{MessageReader, Search, SearchResult, search};
 use super::session::{MoulSession, Whole, message_name};
-use crate::digits::{counted, verb};
+use crate::digits::counted;
 use crate::table::Outcome;
 
 /// The first bytes of the gatekeeper's AuthSrvIpAddressRequest, and its length from a client.
@@ -130,17 +130,12 @@ impl MoulSession {
                 continue;
             }
             let limit = EventKind::Limit { limit: "max-total" };
-            let text = format!(
-                "{} that waited for the rest of a message {} given up to make room",
-                counted(waiting, "byte"),
-                verb(waiting, "is", "are")
-            );
             match half.stage {
                 Stage::Messages | Stage::Lost => {
                     if half.stage == Stage::Messages {
                         half.predicted = (half.stream.need() > waiting).then_some(ends);
                     }
-                    self.say(side, limit, text, at, context);
+                    self.say(side, limit, Event::given_up_text(waiting), at, context);
                     self.give_up(side, "given up to make room", at, context);
                     self.half(side).lose(false);
                 }

@@ -14,7 +14,7 @@ use super::sequence::{Sending, Sequences};
 use super::siblings::{Joined, LostReason, PieceOutcome, PiecePayload, Set, Siblings};
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use crate::proto::{
     Context, Decoded, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session, Side, Start, Transport,
 };
@@ -70,7 +70,7 @@ impl LinkSession {
                 Some(format!("the packet's length of {} bits is not more than its header's 64", header.bits))
             }
             Some(header) if missing > 0 || header.bytes() > there => {
-                let (bytes, were) = (counted(there, "byte"), verb(missing, "was", "were"));
+                let (bytes, were) = (counted(there, "byte"), plural(missing, "was", "were"));
                 let cut = if missing > 0 { format!("; {missing} more {were} not captured") } else { String::new() };
                 Some(format!("the packet's length is {} bits, the datagram has {bytes}{cut}", header.bits))
             }
@@ -129,7 +129,7 @@ impl LinkSession {
                 }
                 Next::Skip { bytes, found } => {
                     let (count, are, them) =
-                        (counted(bytes, "byte"), verb(bytes, "is", "are"), verb(bytes, "it", "them"));
+                        (counted(bytes, "byte"), plural(bytes, "is", "are"), plural(bytes, "it", "them"));
                     let text = match found {
                         true => format!("{count} that {are} no packet; the next one begins behind {them}"),
                         false => format!("{count} that {are} no whole packet"),

@@ -30,10 +30,9 @@ impl Compiler<'_> {
         }
         match &of.kind {
             TypeKind::Inline(entries) => within(entries),
-            TypeKind::Named { name, .. } => match self.item_named(name).map(|(item, _)| item.kind.clone()) {
-                Some(ItemKind::Struct(body)) => within(&body.entries),
-                _ => false,
-            },
+            TypeKind::Named { name, .. } => self
+                .item_named(name)
+                .is_some_and(|(item, _)| matches!(&item.kind, ItemKind::Struct(body) if within(&body.entries))),
             _ => false,
         }
     }

@@ -222,7 +222,7 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(())
     }
 
-    /// Elements up to one that says that it is the last. If none does, the list goes on until the bytes end, which stops the structure around it.
+    /// Reads elements until one says `last`. If none does, the bytes end too early.
     fn elements_until_last(
         &mut self,
         cursor: &mut Cursor<'_>,

@@ -7,7 +7,7 @@ use super::prime::{is_probable_prime, is_safe_prime};
 use super::private::{PrivateKey, PublicHalf};
 use super::service::KeyService;
 use super::text::{KeyFileContents, lines};
-use crate::digits::{counted, verb};
+use crate::digits::{counted, plural};
 use num_bigint::BigUint;
 
 /// Bytes of the prime at the start of the raw files.
@@ -57,7 +57,11 @@ pub(super) fn der(file: &str, bytes: &[u8]) -> Result<KeyFileContents, KeyError>
     let mut contents = with_generator(file, p, u64::try_from(&g).ok(), exponent)?;
     let more = bytes.len() - end;
     if more > 0 {
-        contents.notes.push(format!("{} after the key {} passed over", counted(more, "byte"), verb(more, "is", "are")));
+        contents.notes.push(format!(
+            "{} after the key {} passed over",
+            counted(more, "byte"),
+            plural(more, "is", "are")
+        ));
     }
     Ok(contents)
 }
