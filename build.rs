@@ -1,7 +1,10 @@
-//! Compiles the message tables of the program's own protocols, so that a start only has to read what was compiled.
+//! Compiles the message tables of the program's own protocols, so that a start only has to read
+//! what was compiled.
 //!
-//! For each folder of `src/proto/` this takes the table files in the order in which the folder's `mod.rs` names them, compiles them with the same code that
-//! compiles the tables of `--tables`, and packs the result (see `src/table/packed/`). A test holds every packed program against its tables' text.
+//! For each folder of `src/proto/` this takes the table files in the order in which the folder's
+//! `mod.rs` names them, compiles them with the same code that compiles the tables of `--tables`,
+//! and packs the result (see `src/table/packed/`). A test holds every packed program against its
+//! tables' text.
 
 // The stages are built here without what uses the rest of them.
 #![allow(dead_code, unused_imports)]
@@ -51,7 +54,10 @@ fn pack_all() -> Result<(), Box<dyn Error>> {
         let packed = table::pack(&sources).map_err(|error| WithLine(&error).to_string())?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         fs::write(out.join(format!("{name}.packed")), packed)?;
-        writeln!(list, "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.packed\")).as_slice()),")?;
+        writeln!(
+            list,
+            "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.packed\")).as_slice()),"
+        )?;
     }
     list.push(']');
     fs::write(out.join("packed_tables.rs"), list)?;
@@ -60,8 +66,9 @@ fn pack_all() -> Result<(), Box<dyn Error>> {
 
 /// The folders of protocols, by name.
 fn folders(within: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
-    let mut folders: Vec<PathBuf> =
-        fs::read_dir(within)?.map(|entry| Ok(entry?.path())).collect::<Result<_, std::io::Error>>()?;
+    let mut folders: Vec<PathBuf> = fs::read_dir(within)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_, std::io::Error>>()?;
     folders.retain(|path| path.join("mod.rs").is_file());
     folders.sort();
     Ok(folders)
@@ -70,7 +77,8 @@ fn folders(within: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
 /// The table files of a folder, as its `mod.rs` names them.
 fn sources(folder: &Path) -> Result<Vec<TableSource>, Box<dyn Error>> {
     let code = fs::read_to_string(folder.join("mod.rs"))?;
-    let names = code.split('"').filter(|word| word.ends_with(".table") && !word.contains(['/', ' ']));
+    let names =
+        code.split('"').filter(|word| word.ends_with(".table") && !word.contains(['/', ' ']));
     let protocol = folder.file_name().unwrap_or_default().to_string_lossy();
     let source = |name: &str| {
         let text = fs::read_to_string(folder.join(name))?;

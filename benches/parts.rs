@@ -1,7 +1,9 @@
-//! How fast each part is for itself: reading files, putting streams together, RC4, the evaluator, JSON, trees, and deriving a key.
+//! How fast each part is for itself: reading files, putting streams together, RC4, the evaluator,
+//! JSON, trees, and deriving a key.
 //!
-//! `cargo bench` runs all of it on captures of the repository; `cargo bench -- json` what has the word in its name. What the parts come to
-//! together, and beside other programs, `compare.py` measures.
+//! `cargo bench` runs all of it on captures of the repository; `cargo bench -- json` what has the
+//! word in its name. What the parts come to together, and beside other programs, `compare.py`
+//! measures.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -14,7 +16,9 @@ use criterion::{BatchSize, Criterion, Throughput};
 use material::{DIRTSAND, Sent};
 use moulsniff::capture::{Capture, Moment, Source};
 use moulsniff::captured::Captured;
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
+use moulsniff::flow::{
+    Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals,
+};
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::out::tree::{Annotations, TreeWriter};
 use moulsniff::out::{Body, Record, RoundTrips};
@@ -37,7 +41,8 @@ fn reading(c: &mut Criterion) {
     let mut group = c.benchmark_group("capture");
     group.throughput(Throughput::Bytes(bytes.len() as u64));
     group.bench_function("reading a pcapng", |b| {
-        let ready = || Capture::new([Source::reader("bench", Box::new(Cursor::new(bytes.clone())))]);
+        let ready =
+            || Capture::new([Source::reader("bench", Box::new(Cursor::new(bytes.clone())))]);
         b.iter_batched(
             ready,
             |mut capture| {
@@ -70,12 +75,15 @@ impl FlowSink for Count {
 /// Streams out of frames: as they came, and with segments lost, doubled and out of order.
 fn flow(c: &mut Criterion) {
     let mut group = c.benchmark_group("flow");
-    for (name, capture) in [("in order", DIRTSAND.0), ("with gaps", "captures/moul/mangled_gaps.pcap.gz")] {
+    for (name, capture) in
+        [("in order", DIRTSAND.0), ("with gaps", "captures/moul/mangled_gaps.pcap.gz")]
+    {
         let frames = material::frames(material::bytes(capture));
         group.throughput(Throughput::Bytes(frames.iter().map(|f| f.data.len() as u64).sum()));
         group.bench_function(name, |b| {
             b.iter(|| {
-                let (mut flow, mut count) = (Flow::new(FlowLimits::default()), Count::default());
+                let mut flow = Flow::new(FlowLimits::default());
+                let mut count = Count::default();
                 for frame in &frames {
                     flow.frame(&frame.frame(), &mut count);
                 }
@@ -123,7 +131,9 @@ fn read(all: Vec<Sent>, tables: &Tables, evaluator: &mut Evaluator) -> Vec<Read>
         let mut tree = Tree::new();
         let outcome = evaluator.message(tables, service, sent.from.index(), &sent.bytes, &mut tree);
         let Outcome::Message(id, length) = outcome else { continue };
-        if length == sent.bytes.len() && tables.message(id).is_some_and(|m| tables.name(m.name) == sent.name) {
+        if length == sent.bytes.len()
+            && tables.message(id).is_some_and(|m| tables.name(m.name) == sent.name)
+        {
             found.push(Read { sent, service, tree, number: found.len() as u64 + 1 });
         }
     }
@@ -139,7 +149,8 @@ fn messages(c: &mut Criterion) {
     moul.prepare(&mut evaluator, setup.settings.named("moul"));
     let tables = tables.get();
     for service in ["auth", "game"] {
-        let all = material::messages(DIRTSAND).into_iter().filter(|m| m.service == service).collect();
+        let all =
+            material::messages(DIRTSAND).into_iter().filter(|m| m.service == service).collect();
         let all = read(all, tables, &mut evaluator);
         assert!(all.len() > 50, "{} messages of {service}", all.len());
         let mut group = c.benchmark_group(service);
@@ -148,7 +159,13 @@ fn messages(c: &mut Criterion) {
         group.bench_function("evaluator", |b| {
             b.iter(|| {
                 for Read { sent, service, .. } in &all {
-                    black_box(evaluator.message(tables, *service, sent.from.index(), &sent.bytes, &mut tree));
+                    black_box(evaluator.message(
+                        tables,
+                        *service,
+                        sent.from.index(),
+                        &sent.bytes,
+                        &mut tree,
+                    ));
                 }
             });
         });
@@ -158,7 +175,9 @@ fn messages(c: &mut Criterion) {
             b.iter(|| {
                 all.iter().for_each(|read| {
                     out.clear();
-                    with_record(read, tables, |record| json.record(record, Annotations::default(), &mut out));
+                    with_record(read, tables, |record| {
+                        json.record(record, Annotations::default(), &mut out)
+                    });
                 });
             });
         });
@@ -167,7 +186,9 @@ fn messages(c: &mut Criterion) {
             b.iter(|| {
                 all.iter().for_each(|read| {
                     out.clear();
-                    with_record(read, tables, |record| trees.record(record, Annotations::default(), &mut out));
+                    with_record(read, tables, |record| {
+                        trees.record(record, Annotations::default(), &mut out)
+                    });
                 });
             });
         });

@@ -1,4 +1,5 @@
-//! What a server's test suite may ask of a capture that its tests recorded: nothing was refused, every request was answered, and all bytes were understood.
+//! What a server's test suite may ask of a capture that its tests recorded: nothing was refused,
+//! every request was answered, and all bytes were understood.
 
 use moulsniff::{Decoder, Severity};
 
@@ -9,12 +10,21 @@ fn complaints(capture: &str, keys: &str) -> Result<Vec<String>, moulsniff::Error
     for record in &mut records {
         let record = record?;
         let what = record.message().unwrap_or_default().to_owned();
-        found.extend(record.refused().map(|reason| format!("record {}: {what}: {reason}", record.number())));
+        found.extend(
+            record.refused().map(|reason| format!("record {}: {what}: {reason}", record.number())),
+        );
         if matches!(record.event(), Some("unanswered" | "undecoded" | "no_key")) {
-            found.push(format!("record {}: {}", record.number(), record.text().unwrap_or_default()));
+            found.push(format!(
+                "record {}: {}",
+                record.number(),
+                record.text().unwrap_or_default()
+            ));
         }
-        let errors = record.problems().into_iter().filter(|problem| problem.severity == Severity::Error);
-        found.extend(errors.map(|problem| format!("record {}: {}: {}", record.number(), problem.field, problem.text)));
+        let errors =
+            record.problems().into_iter().filter(|problem| problem.severity == Severity::Error);
+        found.extend(errors.map(|problem| {
+            format!("record {}: {}: {}", record.number(), problem.field, problem.text)
+        }));
     }
     if records.counts().is_none_or(|counts| counts.messages == 0) {
         found.push("the capture has no message".into());
@@ -24,7 +34,8 @@ fn complaints(capture: &str, keys: &str) -> Result<Vec<String>, moulsniff::Error
 
 fn main() -> Result<(), moulsniff::Error> {
     let mut args = std::env::args().skip(1);
-    let (capture, keys) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
+    let capture = args.next().unwrap_or_default();
+    let keys = args.next().unwrap_or_default();
     for complaint in complaints(&capture, &keys)? {
         println!("{complaint}");
     }

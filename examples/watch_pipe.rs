@@ -1,4 +1,5 @@
-//! Prints each message as it arrives: tcpdump -i lo -U -w - | cargo run --example watch_pipe -- KEYS
+//! Prints each message as it arrives: tcpdump -i lo -U -w - | cargo run --example watch_pipe --
+//! KEYS
 
 use std::error::Error;
 use std::io::Read;
@@ -10,7 +11,12 @@ fn watch(capture: impl Read + Send + 'static, keys: &str) -> Result<u32, Box<dyn
     for record in Decoder::new().keys(keys)?.redact().read("standard input", capture)? {
         let record = record?;
         let Some(name) = record.message() else { continue };
-        println!("{}  {}  {name}  {}", record.time_text(), record.service(), record.get("info").unwrap_or_default());
+        println!(
+            "{}  {}  {name}  {}",
+            record.time_text(),
+            record.service(),
+            record.get("info").unwrap_or_default()
+        );
         messages += 1;
     }
     Ok(messages)

@@ -1,7 +1,9 @@
-//! Text that came from outside (a capture, a file name, what was typed), and the one way to show it to a person.
+//! Text that came from outside (a capture, a file name, what was typed), and the one way to show it
+//! to a person.
 //!
-//! Such text may hold escape sequences that move a terminal's cursor, line feeds that forge a record, and controls that reverse the order of
-//! what is read. [`Captured`] therefore has no `Display`: it is printed by [`Captured::escaped`], or compared and stored by [`Captured::raw`].
+//! Such text may hold escape sequences that move a terminal's cursor, line feeds that forge a
+//! record, and controls that reverse the order of what is read. [`Captured`] therefore has no
+//! `Display`: it is printed by [`Captured::escaped`], or compared and stored by [`Captured::raw`].
 //! It knows characters, no output and no protocol.
 
 use std::fmt::{self, Write};
@@ -18,7 +20,8 @@ impl<'a> Captured<'a> {
         Captured(text)
     }
 
-    /// The text as it was captured: to compare it, to store it, to write it in a format that escapes by its own rules.
+    /// The text as it was captured: to compare it, to store it, to write it in a format that
+    /// escapes by its own rules.
     pub fn raw(self) -> &'a str {
         self.0
     }
@@ -29,7 +32,8 @@ impl<'a> Captured<'a> {
     }
 }
 
-/// Shows a text from outside with every character escaped that [`is_control`] names: `\n`, `\t`, `\u001b`. A backslash stays as it is.
+/// Shows a text from outside with every character escaped that [`is_control`] names: `\n`, `\t`,
+/// `\u001b`. A backslash stays as it is.
 #[derive(Clone, Copy)]
 pub struct Escaped<'a>(pub &'a str);
 
@@ -45,8 +49,9 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Whether a character does something to a terminal or to the order of what is read: C0 and C1 controls, DEL, bidirectional controls, and
-/// the separators that some programs take for the end of a line.
+/// Whether a character does something to a terminal or to the order of what is read: C0 and C1
+/// controls, DEL, bidirectional controls, and the separators that some programs take for the end of
+/// a line.
 pub fn is_control(c: char) -> bool {
     matches!(
         c,
@@ -60,10 +65,12 @@ pub fn is_control(c: char) -> bool {
     )
 }
 
-/// The bytes with which the UTF-8 of those characters beyond ASCII begins; other characters begin with them, too.
+/// The bytes with which the UTF-8 of those characters beyond ASCII begins; other characters begin
+/// with them, too.
 pub const CONTROL_LEADS: [u8; 3] = [0xc2, 0xd8, 0xe2];
 
-/// Writes the escape of a character: `\n`, `\r`, `\t`, or `\u` with four hex digits, as JSON has it.
+/// Writes the escape of a character: `\n`, `\r`, `\t`, or `\u` with four hex digits, as JSON has
+/// it.
 pub fn write_escape(c: char, out: &mut dyn Write) -> fmt::Result {
     match c {
         '\n' => out.write_str("\\n"),
@@ -100,8 +107,9 @@ pub fn file_name(path: &Path) -> String {
 /// Characters of a text that show the place of a mistake.
 const PLACE: usize = 40;
 
-/// Writes what is wrong, and behind it how the text goes on at the place of the mistake (`(at …)`), so that one line shows the place as well as
-/// its number. A message that quotes the first word there needs no more.
+/// Writes what is wrong, and behind it how the text goes on at the place of the mistake (`(at …)`),
+/// so that one line shows the place as well as its number. A message that quotes the first word
+/// there needs no more.
 pub fn write_mistake(message: &str, from_there: &str, out: &mut dyn Write) -> fmt::Result {
     write!(out, "{}", Escaped(message))?;
     let line = from_there.lines().next().unwrap_or_default();
@@ -120,7 +128,8 @@ pub fn write_mistake(message: &str, from_there: &str, out: &mut dyn Write) -> fm
     }
 }
 
-/// The line of the byte `at` of a text and the column in it, both from 1; columns count characters. Beyond the text it is the end.
+/// The line of the byte `at` of a text and the column in it, both from 1; columns count characters.
+/// Beyond the text it is the end.
 pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let before = text.get(..at).unwrap_or_default();
@@ -135,7 +144,8 @@ mod tests {
 
     #[test]
     fn what_moves_a_cursor_or_forges_a_line_is_escaped() {
-        let text = "a\\b\n\t\r\x1b[2J\x07\x7f\u{85}\u{9b}é©—\u{61c}\u{200e}\u{2028}\u{202e}\u{2066}𝄞";
+        let text =
+            "a\\b\n\t\r\x1b[2J\x07\x7f\u{85}\u{9b}é©—\u{61c}\u{200e}\u{2028}\u{202e}\u{2066}𝄞";
         let shown = Captured::new(text).escaped().to_string();
         let right = r"a\b\n\t\r\u001b[2J\u0007\u007f\u0085\u009bé©—\u061c\u200e\u2028\u202e\u2066𝄞";
         assert_eq!(shown, right);
@@ -160,8 +170,14 @@ mod tests {
         assert_eq!(written("no name `slow`", "@slow").as_deref(), Ok("no name `slow`"));
         assert_eq!(written("expected `a`", "b {\n x").as_deref(), Ok("expected `a` (at `b {`)"));
         assert_eq!(written("too\nmuch", "\u{1b}é").as_deref(), Ok("too\\nmuch (at `\\u001bé`)"));
-        assert_eq!(written("a value is missing", " ").as_deref(), Ok("a value is missing (at the end)"));
-        assert!(written("deep", &"é".repeat(50)).is_ok_and(|text| text == format!("deep (at `{} …`)", "é".repeat(40))));
+        assert_eq!(
+            written("a value is missing", " ").as_deref(),
+            Ok("a value is missing (at the end)")
+        );
+        assert!(
+            written("deep", &"é".repeat(50))
+                .is_ok_and(|text| text == format!("deep (at `{} …`)", "é".repeat(40)))
+        );
     }
 
     #[test]

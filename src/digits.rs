@@ -1,6 +1,8 @@
-//! Bytes as hex, UUIDs, milliseconds and counts, in the one form that all outputs write. It knows no output.
+//! Bytes as hex, UUIDs, milliseconds and counts, in the one form that all outputs write. It knows
+//! no output.
 
-/// The two lower-case hex digits of a byte. They are computed and not looked up, so that the compiler does many bytes at once.
+/// The two lower-case hex digits of a byte. They are computed and not looked up, so that the
+/// compiler does many bytes at once.
 #[inline(always)]
 pub fn hex_pair(byte: u8) -> [u8; 2] {
     let digit = |n: u8| n + b'0' + if n > 9 { b'a' - b'9' - 1 } else { 0 };
@@ -45,7 +47,8 @@ pub fn hex(bytes: &[u8]) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Changes a UUID from Microsoft's order of bytes, in which its first three parts are little-endian, to the order of its text, and back.
+/// Changes a UUID from Microsoft's order of bytes, in which its first three parts are
+/// little-endian, to the order of its text, and back.
 pub fn swap_uuid([a, b, c, d, e, f, g, h, rest @ ..]: [u8; 16]) -> [u8; 16] {
     let [i, j, k, l, m, n, o, p] = rest;
     [d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p]
@@ -56,7 +59,8 @@ pub fn swap_uuid([a, b, c, d, e, f, g, h, rest @ ..]: [u8; 16]) -> [u8; 16] {
 pub fn uuid_digits(uuid: &[u8; 16]) -> [u8; 36] {
     let mut text = [b'-'; 36];
     let digits = hex_block(uuid);
-    let (mut places, mut digits) = (&mut text[..], &digits[..]);
+    let mut places = &mut text[..];
+    let mut digits = &digits[..];
     for pairs in [4, 2, 2, 2, 6] {
         let (part, later) = places.split_at_mut(pairs * 2);
         let (now, next) = digits.split_at(pairs);
@@ -67,7 +71,8 @@ pub fn uuid_digits(uuid: &[u8; 16]) -> [u8; 36] {
     text
 }
 
-/// The usual text of a UUID. `microsoft` says that its first three parts are little-endian. Bytes that are missing are zeros.
+/// The usual text of a UUID. `microsoft` says that its first three parts are little-endian. Bytes
+/// that are missing are zeros.
 pub fn uuid_text(bytes: &[u8], microsoft: bool) -> String {
     let uuid = uuid_of(bytes, microsoft);
     String::from_utf8_lossy(&uuid_digits(&uuid)).into_owned()

@@ -1,17 +1,20 @@
-//! Runs the examples that stand beside messages and structures in the tables: the bytes must give exactly the fields.
+//! Runs the examples that stand beside messages and structures in the tables: the bytes must give
+//! exactly the fields.
 
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::proto::{Message, MessageOrEvent, Side, protocol_named, read_alone};
 use crate::table::{
-    Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, Sender, ServiceFrame, TableError, Tables,
-    WholeMessage, parse_hex,
+    Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, Sender, ServiceFrame, TableError,
+    Tables, WholeMessage, parse_hex,
 };
 use crate::tree::{Severity, Sym, Tree};
 
-/// Examples that may fail before the others are not run: finding the line of each takes long where a file has tens of thousands.
+/// Examples that may fail before the others are not run: finding the line of each takes long where
+/// a file has tens of thousands.
 pub const MOST_FAILED: usize = 1000;
 
-/// Runs all examples of the tables, or as many until a thousand failed; the errors name the places of those that fail.
+/// Runs all examples of the tables, or as many until a thousand failed; the errors name the places
+/// of those that fail.
 pub fn run_examples(tables: &Tables) -> (usize, Vec<TableError>) {
     let mut evaluator = Evaluator::default();
     let mut tree = Tree::new();
@@ -27,7 +30,8 @@ pub fn run_examples(tables: &Tables) -> (usize, Vec<TableError>) {
     (tables.examples().len(), failed)
 }
 
-/// The error at an example's place. The first line of `why` is what is wrong, the others go into detail.
+/// The error at an example's place. The first line of `why` is what is wrong, the others go into
+/// detail.
 fn error_at(tables: &Tables, example: &Example, why: String) -> TableError {
     let (why, more) = why.split_once('\n').unwrap_or((&why, ""));
     let error = match tables.sources().get(example.file as usize) {
@@ -37,21 +41,32 @@ fn error_at(tables: &Tables, example: &Example, why: String) -> TableError {
     TableError { more: more.lines().map(str::to_string).collect(), ..error }
 }
 
-fn run(tables: &Tables, example: &Example, evaluator: &mut Evaluator, tree: &mut Tree) -> Result<(), String> {
+fn run(
+    tables: &Tables,
+    example: &Example,
+    evaluator: &mut Evaluator,
+    tree: &mut Tree,
+) -> Result<(), String> {
     let bytes = tables.example_bytes(example);
     let bytes = match example.text {
         true => bytes.into_bytes(),
-        false => parse_hex(&bytes).ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?,
+        false => parse_hex(&bytes)
+            .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?,
     };
     let expected: serde_json::Value = serde_json::from_str(tables.example_json(example))
         .map_err(|e| format!("the example's fields are no JSON: {e}"))?;
-    evaluator.states = tables.declared().map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
+    evaluator.states = tables
+        .declared()
+        .map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
     for (place, value) in &example.states {
         evaluator.states.get_mut(*place as usize).into_iter().for_each(|state| *state = *value);
     }
     match example.of {
         ExampleOf::Message(id)
-            if tables.message(id).and_then(|d| tables.service(d.service)).is_some_and(|s| s.positional) =>
+            if tables
+                .message(id)
+                .and_then(|d| tables.service(d.service))
+                .is_some_and(|s| s.positional) =>
         {
             let name = tables.message(id).map_or("", |d| tables.name(d.name));
             return positional(tables, name, &bytes, &expected);
@@ -62,10 +77,16 @@ fn run(tables: &Tables, example: &Example, evaluator: &mut Evaluator, tree: &mut
     compare(tables, tree, &bytes, &expected)
 }
 
-fn compare(tables: &Tables, tree: &Tree, bytes: &[u8], expected: &serde_json::Value) -> Result<(), String> {
+fn compare(
+    tables: &Tables,
+    tree: &Tree,
+    bytes: &[u8],
+    expected: &serde_json::Value,
+) -> Result<(), String> {
     let mut out = Vec::new();
     JsonWriter::new(JsonOptions::default()).fields(tables, tree, bytes, &mut out);
-    let got: serde_json::Value = serde_json::from_slice(&out).map_err(|e| format!("the output is no JSON: {e}"))?;
+    let got: serde_json::Value =
+        serde_json::from_slice(&out).map_err(|e| format!("the output is no JSON: {e}"))?;
     match difference("", expected, &got) {
         Some(text) => {
             let mut lines = Vec::new();
@@ -80,8 +101,14 @@ fn compare(tables: &Tables, tree: &Tree, bytes: &[u8], expected: &serde_json::Va
     }
 }
 
-/// An example whose message the protocol's own code reads: the bytes are its text, without the length before it.
-fn positional(tables: &Tables, name: &str, text: &[u8], expected: &serde_json::Value) -> Result<(), String> {
+/// An example whose message the protocol's own code reads: the bytes are its text, without the
+/// length before it.
+fn positional(
+    tables: &Tables,
+    name: &str,
+    text: &[u8],
+    expected: &serde_json::Value,
+) -> Result<(), String> {
     let protocol = protocol_named(tables.protocol()).ok_or("there is no such protocol")?;
     let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
     bytes.extend_from_slice(text);
@@ -89,7 +116,9 @@ fn positional(tables: &Tables, name: &str, text: &[u8], expected: &serde_json::V
     let mut take = |message: &Message<'_>, tree: &Tree| {
         result = match message.name.raw() == name && message.bytes.len() == bytes.len() {
             true => compare(tables, tree, message.bytes, expected),
-            false => Err(format!("the example's bytes give the message {}", message.name.escaped())),
+            false => {
+                Err(format!("the example's bytes give the message {}", message.name.escaped()))
+            }
         };
     };
     read_alone(protocol, tables, Side::Client, &bytes, &mut |said| {
@@ -132,8 +161,12 @@ fn read_message(
         Outcome::Message(found, end) if found == id => {
             Err(format!("the example's bytes are {n}, the message ends after {end}"))
         }
-        Outcome::Need(more) => Err(format!("the example's bytes are {n}, the message needs {more}")),
-        Outcome::Message(other, _) | Outcome::NoLayout(other, _) | Outcome::Malformed(other) if other != id => {
+        Outcome::Need(more) => {
+            Err(format!("the example's bytes are {n}, the message needs {more}"))
+        }
+        Outcome::Message(other, _) | Outcome::NoLayout(other, _) | Outcome::Malformed(other)
+            if other != id =>
+        {
             let name = tables.message(other).map_or("", |def| tables.name(def.name));
             Err(format!("the example's bytes give another message: `{name}`"))
         }
@@ -153,7 +186,8 @@ fn read_layout(
 ) -> Result<(), String> {
     let layout = tables.layout(id).ok_or("no such structure")?;
     let end = evaluator.value(tables, layout.ty, Sym::ELEMENT, bytes, 0, tree);
-    // The last byte may have bits that no field claims. Were one of them set, the comparison would find it as undecoded.
+    // The last byte may have bits that no field claims. Were one of them set, the comparison would
+    // find it as undecoded.
     if end.div_ceil(8) == bytes.len() {
         return Ok(());
     }
@@ -175,7 +209,8 @@ fn errors(tables: &Tables, tree: &Tree) -> String {
         .collect()
 }
 
-/// The first place where two JSON values differ. Numbers are compared as they read, not as they are written.
+/// The first place where two JSON values differ. Numbers are compared as they read, not as they are
+/// written.
 fn difference(path: &str, expected: &serde_json::Value, got: &serde_json::Value) -> Option<String> {
     use serde_json::Value;
     match (expected, got) {
@@ -188,7 +223,10 @@ fn difference(path: &str, expected: &serde_json::Value, got: &serde_json::Value)
                         }
                     }
                     None => {
-                        return Some(format!("expected {path}.{key} = {value}, it is absent; there is {}", short(got)));
+                        return Some(format!(
+                            "expected {path}.{key} = {value}, it is absent; there is {}",
+                            short(got)
+                        ));
                     }
                 }
             }
@@ -199,7 +237,10 @@ fn difference(path: &str, expected: &serde_json::Value, got: &serde_json::Value)
             if e.len() != g.len() {
                 return Some(format!("{path}: expected {} elements, got {}", e.len(), g.len()));
             }
-            e.iter().zip(g).enumerate().find_map(|(i, (e, g))| difference(&format!("{path}[{i}]"), e, g))
+            e.iter()
+                .zip(g)
+                .enumerate()
+                .find_map(|(i, (e, g))| difference(&format!("{path}[{i}]"), e, g))
         }
         (Value::Number(e), Value::Number(g)) if e.as_f64() == g.as_f64() => None,
         _ if expected == got => None,

@@ -1,8 +1,9 @@
-//! A fast hash for numbers that come from captures and names that come from table files. Its seed is random in every map, so that neither
-//! traffic nor tables can be made whose keys collide. Knows nothing of what it hashes.
+//! A fast hash for numbers that come from captures and names that come from table files. Its seed
+//! is random in every map, so that neither traffic nor tables can be made whose keys collide. Knows
+//! nothing of what it hashes.
 //!
-//! With the standard library's SipHash, trees of game traffic took about 800 of 36,000 instructions a message more, and a tenth of the time
-//! that tables take to compile went into it.
+//! With the standard library's SipHash, trees of game traffic took about 800 of 36,000 instructions
+//! a message more, and a tenth of the time that tables take to compile went into it.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -78,8 +79,18 @@ mod tests {
     #[test]
     fn texts_that_differ_in_one_place_or_in_length_have_other_hashes() {
         let seed = RandomSeed::default();
-        let texts =
-            ["", "a", "b", "a\0", "a\0\0", "12345678", "123456780", "12345678a", "02345678", "1234567812345678"];
+        let texts = [
+            "",
+            "a",
+            "b",
+            "a\0",
+            "a\0\0",
+            "12345678",
+            "123456780",
+            "12345678a",
+            "02345678",
+            "1234567812345678",
+        ];
         let all: HashSet<u64> = texts.iter().map(|text| seed.hash_one(text)).collect();
         assert_eq!(all.len(), texts.len());
     }

@@ -1,4 +1,5 @@
-//! Numbers in as many bytes as they need: unsigned LEB128, seven bits a byte, lowest bits first; signed ones zigzag-coded.
+//! Numbers in as many bytes as they need: unsigned LEB128, seven bits a byte, lowest bits first;
+//! signed ones zigzag-coded.
 //!
 //! It knows bytes, and nothing of what the numbers mean.
 
@@ -22,7 +23,8 @@ pub fn unzigzag(value: u64) -> i64 {
     ((value >> 1) as i64) ^ -((value & 1) as i64)
 }
 
-/// Reads numbers, and bytes between them. Every method returns `None` where the bytes end too early.
+/// Reads numbers, and bytes between them. Every method returns `None` where the bytes end too
+/// early.
 #[derive(Clone, Copy, Debug)]
 pub struct Leb128Reader<'a> {
     rest: &'a [u8],
@@ -54,7 +56,11 @@ impl<'a> Leb128Reader<'a> {
             }
             [first, second, third, rest @ ..] if *third < 0x80 => {
                 self.rest = rest;
-                Some(u64::from(*first & 0x7f) | u64::from(*second & 0x7f) << 7 | u64::from(*third) << 14)
+                Some(
+                    u64::from(*first & 0x7f)
+                        | u64::from(*second & 0x7f) << 7
+                        | u64::from(*third) << 14,
+                )
             }
             _ => self.long_number(),
         }
@@ -114,7 +120,19 @@ mod tests {
 
     #[test]
     fn numbers_come_back() {
-        for value in [0, 1, 127, 128, 300, 16_383, 16_384, 2_097_151, 2_097_152, u64::from(u32::MAX), u64::MAX] {
+        for value in [
+            0,
+            1,
+            127,
+            128,
+            300,
+            16_383,
+            16_384,
+            2_097_151,
+            2_097_152,
+            u64::from(u32::MAX),
+            u64::MAX,
+        ] {
             let mut bytes = Vec::new();
             put(&mut bytes, value);
             let mut reader = Leb128Reader::new(&bytes);
@@ -129,7 +147,10 @@ mod tests {
     fn what_is_cut_or_too_large_is_no_number() {
         assert_eq!(Leb128Reader::new(&[0x80, 0x80]).number(), None);
         assert_eq!(Leb128Reader::new(&[0xff; 11]).number(), None);
-        assert_eq!(Leb128Reader::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).number(), None);
+        assert_eq!(
+            Leb128Reader::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).number(),
+            None
+        );
         assert_eq!(Leb128Reader::new(&[5, 1, 2]).counted(), None);
     }
 }

@@ -1,7 +1,9 @@
-//! A passive dissector for the protocols of online worlds: MOUL, Second Life, Intermud-3, City of Heroes, and those that a table file declares.
+//! A passive dissector for the protocols of online worlds: MOUL, Second Life, Intermud-3, City of
+//! Heroes, and those that a table file declares.
 //!
-//! A [`Decoder`] is given keys, tables and options; [`Decoder::open`] gives the [`Records`] of a capture, an iterator over messages and events.
-//! [`Decoder::decode`] reads single messages without a capture.
+//! A [`Decoder`] is given keys, tables and options; [`Decoder::open`] gives the [`Records`] of a
+//! capture, an iterator over messages and events. [`Decoder::decode`] reads single messages without
+//! a capture.
 //!
 //! ```
 //! use moulsniff::Decoder;
@@ -18,12 +20,14 @@
 //! # Ok::<(), moulsniff::Error>(())
 //! ```
 //!
-//! Fields have the names that the program's JSON has, and paths are those of its filters: `fields.buffer.stream.message.receivers[*].object_name`, `*.trans_id`, `src`, `info`.
-//! `moulsniff tables list` and `tables show NAME` print them.
+//! Fields have the names that the program's JSON has, and paths are those of its filters:
+//! `fields.buffer.stream.message.receivers[*].object_name`, `*.trans_id`, `src`, `info`. `moulsniff
+//! tables list` and `tables show NAME` print them.
 //!
 //! # Features
 //!
-//! - `cli` (default): the program. A library needs it off: `moulsniff = { version = "…", default-features = false }` needs eleven crates.
+//! - `cli` (default): the program. A library needs it off: `moulsniff = { version = "…",
+//!   default-features = false }` needs eleven crates.
 //! - `zstd`: captures compressed with zstd. gzip is always read.
 //! - `toml`: MOULArs's `moulars.toml` as a key file. The other kinds are always read.
 //! - `regex`: `matches` in filters.
@@ -31,13 +35,15 @@
 //!
 //! # What is promised
 //!
-//! The items on this page, and the JSON (`docs/json.md`). Within 0.x, a change of the second number may change them, and the change log says how.
+//! The items on this page, and the JSON (`docs/json.md`). Within 0.x, a change of the second number
+//! may change them, and the change log says how.
 
-// The modules below are public for the program, its tests, its benchmarks and its fuzz targets. They are no part of the library's interface and change without notice.
-// Data flows one way, and each module knows only modules before it:
+// The modules below are public for the program, its tests, its benchmarks and its fuzz targets.
+// They are no part of the library's interface and change without notice. Data flows one way, and
+// each module knows only modules before it:
 //
-// capture file ─▶ frames ─▶ streams in order ─▶ session (handshake, keys, plaintext) ─▶ tables ─▶ tree ─▶ output
-//   capture/        flow/                         proto/<name>/                        table/    tree     out/
+// capture file ─▶ frames ─▶ streams in order ─▶ session (handshake, keys, plaintext) ─▶ tables ─▶
+// tree ─▶ output capture/ flow/ proto/<name>/ table/ tree out/
 
 #[doc(hidden)]
 pub mod capture;
@@ -92,8 +98,9 @@ pub mod table;
 pub mod tree;
 
 pub use library::{
-    Decoder, ErrorKind, FieldName as Name, FieldProblem as Problem, FieldSpan as Span, FieldValue as Value,
-    LibraryError as Error, OwnedRecord as Record, Records, RunCounts as Counts,
+    Decoder, ErrorKind, FieldName as Name, FieldProblem as Problem, FieldSpan as Span,
+    FieldValue as Value, LibraryError as Error, OwnedRecord as Record, Records,
+    RunCounts as Counts,
 };
 pub use session::{Side, Transport};
 pub use tree::Severity;

@@ -1,5 +1,6 @@
-//! Files that a command writes, so that no fault destroys one: each is written beside its target under a name of its own and takes the
-//! target's name when it is complete, synced and closed. Until then the file of that name stays as it was. And no output may be an input.
+//! Files that a command writes, so that no fault destroys one: each is written beside its target
+//! under a name of its own and takes the target's name when it is complete, synced and closed.
+//! Until then the file of that name stays as it was. And no output may be an input.
 //!
 //! It knows paths and bytes, and nothing of what is in them.
 
@@ -17,7 +18,8 @@ use std::sync::{Mutex, PoisonError};
 pub use folder::OutputFolder;
 pub use spool::Spool;
 
-/// Paths under which a file is being written, and folders that were made for files: a signal handler removes them before it exits.
+/// Paths under which a file is being written, and folders that were made for files: a signal
+/// handler removes them before it exits.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Numbers the unfinished files of this process.
@@ -48,10 +50,11 @@ pub enum Access {
     Owner,
 }
 
-/// A file on its way to its name. Dropped before [`commit`](OutputFile::commit), it leaves nothing behind.
+/// A file on its way to its name. Dropped before [`commit`](OutputFile::commit), it leaves nothing
+/// behind.
 ///
-/// Devices and pipes (`/dev/null`, a FIFO) cannot be replaced: they are written to as they are. A symbolic link at the target is replaced
-/// and never followed.
+/// Devices and pipes (`/dev/null`, a FIFO) cannot be replaced: they are written to as they are. A
+/// symbolic link at the target is replaced and never followed.
 #[derive(Debug)]
 pub struct OutputFile {
     target: PathBuf,
@@ -62,8 +65,8 @@ pub struct OutputFile {
 }
 
 impl Inputs {
-    /// The files at some paths. `-` is what standard input was redirected from; a folder means all files in it. What is not there is no
-    /// input.
+    /// The files at some paths. `-` is what standard input was redirected from; a folder means all
+    /// files in it. What is not there is no input.
     pub fn of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Inputs {
         let mut inputs = Inputs::default();
         for path in paths {
@@ -77,7 +80,9 @@ impl Inputs {
 
     fn add(&mut self, path: &Path) {
         // Devices may be read and written at once: a terminal is both.
-        if let Ok(found) = fs::metadata(path).and_then(|data| Ok(data.is_file().then_some(identity(path, &data)?))) {
+        if let Ok(found) =
+            fs::metadata(path).and_then(|data| Ok(data.is_file().then_some(identity(path, &data)?)))
+        {
             self.0.extend(found.map(|identity| (identity, path.to_path_buf())));
         }
     }
@@ -102,9 +107,13 @@ impl OutputFile {
         let target = target.to_path_buf();
         let old = fs::metadata(&target).ok();
         if old.as_ref().is_some_and(Metadata::is_dir) {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "this is a folder, expected the name of a file"));
+            return Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "this is a folder, expected the name of a file",
+            ));
         }
-        // `/dev/stdout` leads to a plain file where it was redirected to one, and is still no name to replace.
+        // `/dev/stdout` leads to a plain file where it was redirected to one, and is still no name
+        // to replace.
         let replaceable = old.as_ref().is_none_or(Metadata::is_file) && !target.starts_with("/dev");
         if !replaceable {
             let file = OpenOptions::new().write(true).open(&target)?;
@@ -119,7 +128,8 @@ impl OutputFile {
         Ok(OutputFile { target, beside: Some((path, identity)), file: Some(BufWriter::new(file)) })
     }
 
-    /// Closes the file until the next write, so that more files can be written at once than may be open.
+    /// Closes the file until the next write, so that more files can be written at once than may be
+    /// open.
     ///
     /// # Errors
     /// Where what was written does not fit.
@@ -136,7 +146,8 @@ impl OutputFile {
     /// Completes the file: from here on it is at its target.
     ///
     /// # Errors
-    /// Where what was written does not fit, or the target's name cannot be taken. Then the target is as it was.
+    /// Where what was written does not fit, or the target's name cannot be taken. Then the target
+    /// is as it was.
     pub fn commit(self) -> io::Result<()> {
         let target = self.target.clone();
         self.commit_among_many()?;
@@ -144,7 +155,8 @@ impl OutputFile {
         Ok(())
     }
 
-    /// The same for one of many files of a folder. Its new name lasts through a power failure once [`sync_folder`] was called with the path of one of them.
+    /// The same for one of many files of a folder. Its new name lasts through a power failure once
+    /// [`sync_folder`] was called with the path of one of them.
     ///
     /// # Errors
     /// As for [`commit`](OutputFile::commit).
@@ -158,7 +170,8 @@ impl OutputFile {
         self.commit_unsynced()
     }
 
-    /// The same without waiting for the disk: one of thousands of files, which a power failure may leave empty.
+    /// The same without waiting for the disk: one of thousands of files, which a power failure may
+    /// leave empty.
     ///
     /// # Errors
     /// As for [`commit`](OutputFile::commit).
@@ -173,11 +186,12 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Completes the file where nothing is at its target yet. Of several programs that do so at once, one succeeds.
+    /// Completes the file where nothing is at its target yet. Of several programs that do so at
+    /// once, one succeeds.
     ///
     /// # Errors
-    /// As for [`commit`](OutputFile::commit); [`AlreadyExists`](io::ErrorKind::AlreadyExists) where there is something by now, which stays as
-    /// it is.
+    /// As for [`commit`](OutputFile::commit); [`AlreadyExists`](io::ErrorKind::AlreadyExists) where
+    /// there is something by now, which stays as it is.
     pub fn commit_new(mut self) -> io::Result<()> {
         let written = self.file()?;
         written.flush()?;
@@ -206,7 +220,8 @@ impl OutputFile {
         Ok(self.file.insert(file))
     }
 
-    /// Opens a file that rested. In a folder that others may write to, something else may be at its path by now.
+    /// Opens a file that rested. In a folder that others may write to, something else may be at its
+    /// path by now.
     fn open_again(&self) -> io::Result<File> {
         let gone = || io::Error::other("its unfinished part was moved or replaced");
         let (path, expected) = self.beside.as_ref().ok_or_else(gone)?;
@@ -235,8 +250,9 @@ impl Drop for OutputFile {
     }
 }
 
-/// Removes the files that are not complete, and the folders that were made for files and have none, and ends the program. For a signal
-/// handler: a thread that wants to begin or complete a file meanwhile waits for its end.
+/// Removes the files that are not complete, and the folders that were made for files and have none,
+/// and ends the program. For a signal handler: a thread that wants to begin or complete a file
+/// meanwhile waits for its end.
 pub fn exit_without_unfinished(status: i32) -> ! {
     unfinished(|all| {
         // In reverse order, the files in a folder come before the folder.
@@ -247,12 +263,14 @@ pub fn exit_without_unfinished(status: i32) -> ! {
     })
 }
 
-/// Runs `act` while the set of unfinished files and folders is locked: everything in the set is on the disk, and nothing else is.
+/// Runs `act` while the set of unfinished files and folders is locked: everything in the set is on
+/// the disk, and nothing else is.
 fn unfinished<T>(act: impl FnOnce(&mut BTreeSet<PathBuf>) -> T) -> T {
     act(&mut UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Makes a file in the target's folder, since only there it can be renamed to it. Its name is short: the target's may be as long as names get.
+/// Makes a file in the target's folder, since only there it can be renamed to it. Its name is
+/// short: the target's may be as long as names get.
 fn create_beside(target: &Path, access: Access) -> io::Result<(PathBuf, File)> {
     let folder = target.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut options = OpenOptions::new();
@@ -269,7 +287,10 @@ fn create_beside(target: &Path, access: Access) -> io::Result<(PathBuf, File)> {
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many unfinished files (.moulsniff-*.part) are in its folder"))
+    Err(io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        "too many unfinished files (.moulsniff-*.part) are in its folder",
+    ))
 }
 
 /// Has a new file made so that only those can read it who may.
@@ -285,7 +306,8 @@ fn restrict(options: &mut OpenOptions, access: Access) {
 #[cfg(not(unix))]
 fn restrict(_: &mut OpenOptions, _: Access) {}
 
-/// Makes the new names in the folder of `target` last through a power failure, where the system can.
+/// Makes the new names in the folder of `target` last through a power failure, where the system
+/// can.
 pub fn sync_folder(target: &Path) {
     let folder = target.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
@@ -311,15 +333,18 @@ mod tests {
 
     /// An empty folder.
     fn folder(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("moulsniff-output-{}-{name}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("moulsniff-output-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         path
     }
 
     fn names(folder: &Path) -> Vec<String> {
-        let mut names: Vec<String> =
-            fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -374,7 +399,8 @@ mod tests {
         let folder = folder("swapped");
         let victim = folder.join("victim");
         fs::write(&victim, "safe").unwrap();
-        let mut file = OutputFile::create(&folder.join("out"), Access::Usual, &Inputs::default()).unwrap();
+        let mut file =
+            OutputFile::create(&folder.join("out"), Access::Usual, &Inputs::default()).unwrap();
         file.write_all(b"one").unwrap();
         file.rest().unwrap();
         let part = folder.join(names(&folder).into_iter().find(|n| n.ends_with(".part")).unwrap());
@@ -388,7 +414,9 @@ mod tests {
     #[test]
     fn an_input_is_not_written_over_by_whatever_path() {
         let folder = folder("inputs");
-        let (input, hard, soft) = (folder.join("a"), folder.join("b"), folder.join("c"));
+        let input = folder.join("a");
+        let hard = folder.join("b");
+        let soft = folder.join("c");
         fs::write(&input, "precious").unwrap();
         fs::hard_link(&input, &hard).unwrap();
         symlink(&input, &soft).unwrap();
@@ -413,7 +441,8 @@ mod tests {
             file.write_all(text).unwrap();
             file
         };
-        let (first, second) = (begin(b"first"), begin(b"second"));
+        let first = begin(b"first");
+        let second = begin(b"second");
         second.commit_new().unwrap();
         assert_eq!(first.commit_new().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&target).unwrap(), b"second");
@@ -423,7 +452,8 @@ mod tests {
     #[test]
     fn a_link_at_the_target_is_replaced_and_not_followed() {
         let folder = folder("link");
-        let (victim, target) = (folder.join("victim"), folder.join("out"));
+        let victim = folder.join("victim");
+        let target = folder.join("out");
         fs::write(&victim, "safe").unwrap();
         symlink(&victim, &target).unwrap();
         write(&target, Access::Usual, b"new").unwrap();
@@ -434,7 +464,8 @@ mod tests {
     #[test]
     fn secrets_are_the_owners_and_permissions_stay() {
         let folder = folder("modes");
-        let (secret, plain) = (folder.join("secret"), folder.join("plain"));
+        let secret = folder.join("secret");
+        let plain = folder.join("plain");
         fs::write(&secret, "old").unwrap();
         fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).unwrap();
         write(&secret, Access::Owner, b"key").unwrap();
@@ -448,7 +479,10 @@ mod tests {
     #[test]
     fn devices_are_written_to_and_folders_refused() {
         write(Path::new("/dev/null"), Access::Usual, b"nothing").unwrap();
-        assert!(fs::metadata("/dev/null").unwrap().mtime() >= 0 && !fs::metadata("/dev/null").unwrap().is_file());
+        assert!(
+            fs::metadata("/dev/null").unwrap().mtime() >= 0
+                && !fs::metadata("/dev/null").unwrap().is_file()
+        );
         assert!(write(&folder("a-folder"), Access::Usual, b"").is_err());
         assert!(write(Path::new("/nowhere/at/all"), Access::Usual, b"").is_err());
     }

@@ -28,23 +28,26 @@ pub struct Record<'a, B = Body<'a>> {
     pub protocol: &'static str,
     /// The service's name.
     pub service: &'a str,
-    /// How long the network takes to either end of the stream, as far as the capture shows it by then.
+    /// How long the network takes to either end of the stream, as far as the capture shows it by
+    /// then.
     pub round_trips: RoundTrips,
     /// A message, an event, or a direction's end.
     pub body: B,
 }
 
-/// How long packets take from the place of the capture to an end of a stream, and their acknowledgements back.
+/// How long packets take from the place of the capture to an end of a stream, and their
+/// acknowledgements back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundTrip {
     /// In nanoseconds.
     pub nanos: i64,
-    /// The opening of the connection was measured. Otherwise only acknowledgements of data were, which may have been held
-    /// back, so that it is at most as long.
+    /// The opening of the connection was measured. Otherwise only acknowledgements of data were,
+    /// which may have been held back, so that it is at most as long.
     pub opening: bool,
 }
 
-/// The way to both ends of a stream. Together they are the way from the client to the server and back.
+/// The way to both ends of a stream. Together they are the way from the client to the server and
+/// back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrips {
     /// To the client and back; `None` where the capture does not show it.
@@ -77,8 +80,8 @@ impl<B> Record<'_, B> {
         }
     }
 
-    /// Of `elapsed` nanoseconds that its sender took to reply: how many the network took, from the place of the capture to
-    /// the sender and back; `None` where the capture does not show it.
+    /// Of `elapsed` nanoseconds that its sender took to reply: how many the network took, from the
+    /// place of the capture to the sender and back; `None` where the capture does not show it.
     pub fn network(&self, elapsed: i64) -> Option<i64> {
         self.round_trips.to(self.from).map(|trip| trip.nanos.min(elapsed))
     }
@@ -117,7 +120,8 @@ pub enum Body<'a> {
         text: &'a str,
         /// Its bytes.
         counts: Counts,
-        /// The frame in which its sender closed or reset it. The record comes later where bytes were missing.
+        /// The frame in which its sender closed or reset it. The record comes later where bytes
+        /// were missing.
         closed_in: Option<u64>,
     },
 }

@@ -1,5 +1,6 @@
-//! Remarks: lines for people on standard error. Everything that the program says there beside its progress goes through [`say`], so that no name
-//! of a file and no text of a library reaches a terminal raw, and no word that may be a key reaches it at all. It knows no output and no option.
+//! Remarks: lines for people on standard error. Everything that the program says there beside its
+//! progress goes through [`say`], so that no name of a file and no text of a library reaches a
+//! terminal raw, and no word that may be a key reaches it at all. It knows no output and no option.
 
 mod key_words;
 
@@ -12,8 +13,10 @@ use std::sync::Mutex;
 
 use crate::captured::escape_lines;
 
-/// Writes a line onto standard error, behind the lines that wait ([`say_before`]). Every control in it is escaped, except line feeds; names of files come escaped
-/// ([`file_name`](crate::captured::file_name)), so they have none. A word that may be a key is replaced. A standard error that is closed or full is nothing to say anywhere.
+/// Writes a line onto standard error, behind the lines that wait ([`say_before`]). Every control in
+/// it is escaped, except line feeds; names of files come escaped
+/// ([`file_name`](crate::captured::file_name)), so they have none. A word that may be a key is
+/// replaced. A standard error that is closed or full is nothing to say anywhere.
 pub fn say(line: fmt::Arguments<'_>) {
     #[cfg(feature = "cli")]
     say_waiting();
@@ -28,7 +31,8 @@ fn write_shown(line: &str) {
     let _ = writeln!(io::stderr(), "{}", escape_lines(line));
 }
 
-/// The same, but words that look like keys are shown. For a line that has only numbers of that kind.
+/// The same, but words that look like keys are shown. For a line that has only numbers of that
+/// kind.
 #[cfg(feature = "cli")]
 pub fn say_as_it_is(line: fmt::Arguments<'_>) {
     say_waiting();
@@ -57,11 +61,13 @@ struct SaidBefore {
 }
 
 #[cfg(feature = "cli")]
-static SAID: Mutex<SaidBefore> = Mutex::new(SaidBefore { all: Vec::new(), waiting: 0, at_once: false });
+static SAID: Mutex<SaidBefore> =
+    Mutex::new(SaidBefore { all: Vec::new(), waiting: 0, at_once: false });
 
-/// Says something that is known before the captures are read to their end. An error comes as one line, so where nobody watches, this line waits until it is
-/// certain that the command does not end with an error: until the next [`say`] or [`say_waiting`]. A line that was given before is left out: a command that reads two
-/// captures reads its key files and its filter for each.
+/// Says something that is known before the captures are read to their end. An error comes as one
+/// line, so where nobody watches, this line waits until it is certain that the command does not end
+/// with an error: until the next [`say`] or [`say_waiting`]. A line that was given before is left
+/// out: a command that reads two captures reads its key files and its filter for each.
 #[cfg(feature = "cli")]
 pub fn say_before(line: String) {
     let Ok(mut said) = SAID.lock() else { return };

@@ -1,7 +1,8 @@
 //! "Did you mean …?": the known name that is most like an unknown one.
 
-/// `"; did you mean \`x\`?"` for the most similar known name, or an empty text where none differs by less than a third of its letters.
-/// Words of more than 64 letters get no suggestion: comparing them takes too long.
+/// `"; did you mean \`x\`?"` for the most similar known name, or an empty text where none differs
+/// by less than a third of its letters. Words of more than 64 letters get no suggestion: comparing
+/// them takes too long.
 pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let letters = word.chars().count();
     if letters > 64 {
@@ -9,7 +10,9 @@ pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Strin
     }
     let limit = (letters / 3).max(1);
     let lower = word.to_lowercase();
-    let best = known.map(|k| (distance(&lower, &k.to_lowercase(), limit), k)).min_by_key(|(d, k)| (*d, k.len()));
+    let best = known
+        .map(|k| (distance(&lower, &k.to_lowercase(), limit), k))
+        .min_by_key(|(d, k)| (*d, k.len()));
     match best {
         Some((d, name)) if d <= limit => format!("; did you mean `{name}`?"),
         _ => String::new(),
@@ -28,7 +31,9 @@ fn distance(a: &str, b: &str, limit: usize) -> usize {
         let mut next = vec![i + 1];
         for (j, cb) in b.iter().enumerate() {
             let at = |r: &[usize], k: usize| r.get(k).copied().unwrap_or(usize::MAX / 2);
-            let mut cost = (at(&row, j) + usize::from(ca != cb)).min(at(&row, j + 1) + 1).min(at(&next, j) + 1);
+            let mut cost = (at(&row, j) + usize::from(ca != cb))
+                .min(at(&row, j + 1) + 1)
+                .min(at(&next, j) + 1);
             let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(cb) && b.get(j - 1) == Some(ca);
             if swapped {
                 cost = cost.min(at(&before, j - 1) + 1);

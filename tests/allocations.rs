@@ -1,9 +1,10 @@
-//! Nothing is allocated for a field, nor for a message, once all has been met: the same messages again and again over one connection, with an
-//! allocator that counts.
+//! Nothing is allocated for a field, nor for a message, once all has been met: the same messages
+//! again and again over one connection, with an allocator that counts.
 //!
-//! Everything that stands in a real session is sent over a connection made for the purpose, encrypted as it was. The first rounds warm up
-//! (buffers grow to what they need, names are learned); in the rounds after them every allocation is counted and put down to the message
-//! that was read, or written, when it came.
+//! Everything that stands in a real session is sent over a connection made for the purpose,
+//! encrypted as it was. The first rounds warm up (buffers grow to what they need, names are
+//! learned); in the rounds after them every allocation is counted and put down to the message that
+//! was read, or written, when it came.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -39,12 +40,15 @@ const KEY: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
 /// A session's capture and keys.
 type Session = (&'static str, &'static [&'static str]);
 
-/// What a round of a connection's messages may allocate: read for statistics, written as JSON, written as trees; and what may be allocated
-/// between them in each round, when a file that was downloaded ends or begins.
+/// What a round of a connection's messages may allocate: read for statistics, written as JSON,
+/// written as trees; and what may be allocated between them in each round, when a file that was
+/// downloaded ends or begins.
 ///
-/// The aim is 0 for every message. What is not 0 is exactly what it takes today in a round in which no list grows. Those of the auth server are
-/// descriptor files that were downloaded: they are taken apart while the message with their last part is read. On the file server each of 16 requests has a name,
-/// which is copied for the reply; after 2,048 requests with names the oldest copy is used again.
+/// The aim is 0 for every message. What is not 0 is exactly what it takes today in a round in which
+/// no list grows. Those of the auth server are descriptor files that were downloaded: they are
+/// taken apart while the message with their last part is read. On the file server each of 16
+/// requests has a name, which is copied for the reply; after 2,048 requests with names the oldest
+/// copy is used again.
 const BOUNDS: [(Session, &str, [usize; 3], usize); 6] = [
     (DIRTSAND, "gatekeeper", [0, 0, 0], 0),
     (DIRTSAND, "auth", [954, 947, 960], 0),
@@ -54,9 +58,11 @@ const BOUNDS: [(Session, &str, [usize; 3], usize); 6] = [
     (MOSS, "game", [0, 0, 0], 0),
 ];
 
-/// What lists that grow by doubling may allocate beyond that, in all rounds that count together: the times of replies, of which statistics keep
-/// a list for each type of request, and the requests that wait for a reply. From the eighth round to the fourteenth a list doubles once or twice. The cache of
-/// values' texts may get more slots: a long text that comes into one of these first is allocated.
+/// What lists that grow by doubling may allocate beyond that, in all rounds that count together:
+/// the times of replies, of which statistics keep a list for each type of request, and the requests
+/// that wait for a reply. From the eighth round to the fourteenth a list doubles once or twice. The
+/// cache of values' texts may get more slots: a long text that comes into one of these first is
+/// allocated.
 const GROWTH: [usize; 3] = [90, 12, 12];
 
 /// Allocations so far, growing again included.
@@ -107,7 +113,8 @@ struct Found {
     messages: usize,
     /// By message: while it was read, and while it was written.
     by_message: BTreeMap<String, (usize, usize)>,
-    /// For events, and what came before them: a file that was downloaded is taken apart when it is whole.
+    /// For events, and what came before them: a file that was downloaded is taken apart when it is
+    /// whole.
     by_events: usize,
     /// For messages, round by round.
     by_round: Vec<usize>,
@@ -157,7 +164,8 @@ impl Counter {
                     *round += read + written;
                 }
                 if read + written > 0 {
-                    let (while_read, while_written) = found.by_message.entry(name.to_string()).or_default();
+                    let (while_read, while_written) =
+                        found.by_message.entry(name.to_string()).or_default();
                     *while_read += read;
                     *while_written += written;
                 }
@@ -172,17 +180,21 @@ impl Counter {
 
 /// One connection of a session: its handshake once, then all its messages in several rounds.
 fn rounds(sent: &[&Sent]) -> (Made, Vec<usize>) {
-    let is_opening = |m: &&&Sent| matches!(m.name.as_str(), "ConnectPacket" | "Cli2Srv_Connect" | "Srv2Cli_Encrypt");
+    let is_opening = |m: &&&Sent| {
+        matches!(m.name.as_str(), "ConnectPacket" | "Cli2Srv_Connect" | "Srv2Cli_Encrypt")
+    };
     let opening: Vec<_> = sent.iter().filter(is_opening).collect();
     let encrypted = opening.len() == 3;
     let mut ciphers = [Rc4::new(&KEY), Rc4::new(&KEY)];
     let mut made = Made::new();
-    let (client, server) = (end(1, 40_000), end(0, 14_617));
+    let client = end(1, 40_000);
+    let server = end(0, 14_617);
     made.open(client, server);
     let mut next = [1_u32, 1];
     let mut send = |made: &mut Made, from: Side, bytes: &[u8]| {
         for part in bytes.chunks(1400) {
-            let (here, there) = (from.index(), 1 - from.index());
+            let here = from.index();
+            let there = 1 - from.index();
             let ends = if from == Side::Client { (client, server) } else { (server, client) };
             made.tcp(ends, (next[here], next[there], ACK), part);
             next[here] += part.len() as u32;
@@ -212,12 +224,15 @@ fn count(sent: &[&Sent], way: Way) -> Found {
     let mut keys = KeyRing::default();
     let hex: String = KEY.iter().map(|byte| format!("{byte:02x}")).collect();
     keys.add(KeyFile::parse("key", format!("session any rc4={hex}\n").as_bytes()).unwrap());
-    let mut out = Counter { way, to: Vec::new(), counting: false, last: 0, found: Found::default() };
+    let mut out =
+        Counter { way, to: Vec::new(), counting: false, last: 0, found: Found::default() };
     let mut pipeline = Pipeline::new(material::setup(keys));
     let mut at = 24;
     for frame in &material::frames(made.bytes) {
         let before = allocations();
-        if let Some(round) = ends.iter().position(|end| *end == at).filter(|round| *round + 1 >= WARM) {
+        if let Some(round) =
+            ends.iter().position(|end| *end == at).filter(|round| *round + 1 >= WARM)
+        {
             out.counting = true;
             if out.found.by_round.len() < COUNTING && round + 1 < WARM + COUNTING {
                 out.found.by_round.push(0);
@@ -239,11 +254,17 @@ fn nothing_is_allocated_for_a_message_once_all_is_warm() {
     for ((capture, keys), service, bounds, between) in BOUNDS {
         let all = material::messages((capture, keys));
         let longest = |stream: &u32| all.iter().filter(|m| m.stream == *stream).count();
-        let stream = all.iter().filter(|m| m.service == service).map(|m| m.stream).max_by_key(longest).unwrap();
+        let stream = all
+            .iter()
+            .filter(|m| m.service == service)
+            .map(|m| m.stream)
+            .max_by_key(longest)
+            .unwrap();
         let sent: Vec<&Sent> = all.iter().filter(|m| m.stream == stream).collect();
         for (((name, way), bound), growth) in ways().into_iter().zip(bounds).zip(GROWTH) {
             let found = count(&sent, way);
-            let (messages, allocated) = (found.messages / COUNTING, found.by_messages());
+            let messages = found.messages / COUNTING;
+            let allocated = found.by_messages();
             let rest = found.all - found.counting - found.by_events - allocated;
             let each = &found.by_round;
             let what = format!(
@@ -255,7 +276,10 @@ fn nothing_is_allocated_for_a_message_once_all_is_warm() {
             assert!(each.len() == COUNTING && each.iter().sum::<usize>() == allocated, "{what}");
             let least = each.iter().min().copied().unwrap_or_default();
             // Between messages, too, a list may grow once.
-            if least > bound || allocated > least * COUNTING + growth || rest > between * COUNTING + 1 {
+            if least > bound
+                || allocated > least * COUNTING + growth
+                || rest > between * COUNTING + 1
+            {
                 wrong.push(format!("{what}; bound {bound} a round: {:#?}", found.by_message));
             }
         }
@@ -266,7 +290,13 @@ fn nothing_is_allocated_for_a_message_once_all_is_warm() {
 fn ways() -> [(&'static str, Way); 3] {
     [
         ("stats", Way::Stats(Box::default())),
-        ("json", Way::Json(Box::new((JsonWriter::new(JsonOptions::default()), RecordAnnotator::default())))),
+        (
+            "json",
+            Way::Json(Box::new((
+                JsonWriter::new(JsonOptions::default()),
+                RecordAnnotator::default(),
+            ))),
+        ),
         ("tree", Way::Tree(Box::default())),
     ]
 }

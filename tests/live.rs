@@ -1,4 +1,5 @@
-//! Live capture: on the loopback device, of real programs' traffic, said again by a small client and server of the tests' own.
+//! Live capture: on the loopback device, of real programs' traffic, said again by a small client
+//! and server of the tests' own.
 //!
 //! What needs a right to capture is run where there is one, and says when not.
 //!
@@ -59,7 +60,9 @@ mod with_libpcap {
     use std::time::Duration;
 
     use moulsniff::capture::{Capture, Moment};
-    use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
+    use moulsniff::flow::{
+        Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals,
+    };
     use serde_json::Value;
 
     const CAPTURE: &str = "captures/moul/kind_game.pcap";
@@ -84,8 +87,10 @@ mod with_libpcap {
     }
 
     fn conversation() -> Vec<(Dir, Vec<u8>)> {
-        let mut capture = Capture::open(format!("{}/{CAPTURE}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-        let (mut flow, mut found) = (Flow::new(FlowLimits::default()), Conversation::default());
+        let mut capture =
+            Capture::open(format!("{}/{CAPTURE}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let mut flow = Flow::new(FlowLimits::default());
+        let mut found = Conversation::default();
         while let Some(frame) = capture.next_frame().unwrap() {
             flow.frame(&frame, &mut found);
         }
@@ -98,7 +103,11 @@ mod with_libpcap {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();
         for (dir, bytes) in conversation() {
-            let (from, to) = if dir == Dir::Forward { (&mut client, &mut server) } else { (&mut server, &mut client) };
+            let (from, to) = if dir == Dir::Forward {
+                (&mut client, &mut server)
+            } else {
+                (&mut server, &mut client)
+            };
             from.write_all(&bytes).unwrap();
             to.read_exact(&mut vec![0; bytes.len()]).unwrap();
         }
@@ -108,13 +117,19 @@ mod with_libpcap {
     fn essence(records: &[Value]) -> Vec<Value> {
         let keys = ["from", "service", "message", "type", "offset", "length", "fields"];
         let messages = records.iter().filter(|r| r.get("event").is_none());
-        messages.map(|r| keys.iter().map(|k| r.get(*k).cloned().unwrap_or_default()).collect()).collect()
+        messages
+            .map(|r| keys.iter().map(|k| r.get(*k).cloned().unwrap_or_default()).collect())
+            .collect()
     }
 
     fn json(words: &[&str]) -> Vec<Value> {
         let output = run(&[words, &KEYS, &["--json", "-q"]].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .lines()
+            .map(|l| serde_json::from_str(l).unwrap())
+            .collect()
     }
 
     /// A program that captures on the loopback device; nothing where it may not.
@@ -161,7 +176,10 @@ mod with_libpcap {
         fs::create_dir_all(&dir).unwrap();
         let keep = dir.join("kept.pcapng");
         let keep = keep.to_str().unwrap();
-        let Some((mut program, records)) = capturing(listener.local_addr().unwrap().port(), keep) else { return };
+        let Some((mut program, records)) = capturing(listener.local_addr().unwrap().port(), keep)
+        else {
+            return;
+        };
         say_again(&listener);
         // All messages come while the program still captures.
         let mut got = Vec::new();
@@ -169,12 +187,21 @@ mod with_libpcap {
             got.push(records.recv_timeout(PATIENCE).expect("a message did not come"));
         }
         assert!(program.try_wait().unwrap().is_none(), "it goes on until Ctrl-C");
-        assert!(Command::new("kill").args(["-INT", &program.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &program.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
         got.extend(records.iter());
         assert_eq!(program.wait().unwrap().code(), Some(0));
         let mut said = String::new();
         program.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        assert!(said.contains("0 packets dropped by the kernel") && said.contains(" messages, "), "{said}");
+        assert!(
+            said.contains("0 packets dropped by the kernel") && said.contains(" messages, "),
+            "{said}"
+        );
         assert_eq!(essence(&got), expected);
         assert!(!got.iter().any(|r| r["event"] == "gap"));
         // What was kept says the same.

@@ -1,5 +1,6 @@
-//! What benchmarks and the test that counts allocations work with: captures of the repository, the messages that were really sent in
-//! them, and a pipeline as the program makes it. Nothing here measures.
+//! What benchmarks and the test that counts allocations work with: captures of the repository, the
+//! messages that were really sent in them, and a pipeline as the program makes it. Nothing here
+//! measures.
 
 #![allow(dead_code)] // each uses its own part
 
@@ -15,7 +16,8 @@ use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
 use moulsniff::proto::{AllSettings, LazyTables, Options, PROTOCOLS, Settings, Side};
 
 /// A session with a DIRTSAND shard, and what opens it.
-pub const DIRTSAND: (&str, &[&str]) = ("captures/moul/full_dirtsand.pcapng", &["keys/dirtsand.ini"]);
+pub const DIRTSAND: (&str, &[&str]) =
+    ("captures/moul/full_dirtsand.pcapng", &["keys/dirtsand.ini"]);
 /// A session with a MOSS shard.
 pub const MOSS: (&str, &[&str]) =
     ("captures/moul/moss_full.pcapng", &["keys/moss_auth_key.der", "keys/moss_game_key.der"]);
@@ -79,10 +81,14 @@ impl Kept {
 
 /// All frames of a capture.
 pub fn frames(bytes: Vec<u8>) -> Vec<Kept> {
-    let mut capture = Capture::new([Source::reader("frames", Box::new(std::io::Cursor::new(bytes)))]);
+    let mut capture =
+        Capture::new([Source::reader("frames", Box::new(std::io::Cursor::new(bytes)))]);
     let mut all = Vec::new();
     while let Some(frame) = capture.next_frame().unwrap() {
-        let (number, time, link, wire_len) = (frame.number, frame.time, frame.link, frame.wire_len);
+        let number = frame.number;
+        let time = frame.time;
+        let link = frame.link;
+        let wire_len = frame.wire_len;
         all.push(Kept { number, time, link, data: frame.data.to_vec(), wire_len });
     }
     all
@@ -100,7 +106,8 @@ pub struct Sent {
 
 /// All messages of a capture.
 pub fn messages((capture, keyfiles): (&str, &[&str])) -> Vec<Sent> {
-    let (mut pipeline, mut collector) = (Pipeline::new(setup(keys(keyfiles))), Collector::default());
+    let mut pipeline = Pipeline::new(setup(keys(keyfiles)));
+    let mut collector = Collector::default();
     for frame in frames(bytes(capture)) {
         pipeline.frame(&frame.frame(), &mut collector);
     }

@@ -27,7 +27,8 @@ pub fn message(tables: &Tables, tree: &Tree, bytes: &[u8]) {
     });
 }
 
-/// The tree of the same bytes, read once more, in which structures that recur are copies: it has the same nodes, problems and JSON.
+/// The tree of the same bytes, read once more, in which structures that recur are copies: it has
+/// the same nodes, problems and JSON.
 pub fn same(tables: &Tables, tree: &Tree, again: &Tree, bytes: &[u8]) {
     let shown = |tree: &Tree| {
         let telling: Option<Vec<u32>> = tree.telling().map(|fields| fields.map(|field| field.0).collect());
@@ -50,20 +51,23 @@ pub fn outline(outline: &Outline, tree: &Tree) -> bool {
         && tree.nodes().iter().all(explained)
 }
 
-/// Bytes are one line of JSON. Nothing is made of it: that would take more memory than all that is tried here.
+/// Bytes are one line of JSON. Nothing is made of it: that would take more memory than all that is
+/// tried here.
 pub fn json(line: &[u8]) {
     if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(line) {
         panic!("no JSON: {error}: {}", String::from_utf8_lossy(line));
     }
 }
 
-/// The children of a node lie one behind the other, from its first bit to its last; those of a region with content of its own count in that.
+/// The children of a node lie one behind the other, from its first bit to its last; those of a
+/// region with content of its own count in that.
 fn tiled(tree: &Tree, index: u32) {
     let Some(node) = tree.get(index) else { return };
     if node.has(mark::OWN_BUFFER) {
         return;
     }
-    let (mut at, mut children) = (node.start, 0);
+    let mut at = node.start;
+    let mut children = 0;
     for (child, inner) in tree.children(index) {
         assert_eq!(inner.start, at, "a gap or an overlap before node {child}");
         tiled(tree, child);

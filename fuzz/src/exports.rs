@@ -1,4 +1,5 @@
-//! What is made of records beside trees and JSON: packets of exported messages and what is read of them, the page, sessions, lines, pseudonyms.
+//! What is made of records beside trees and JSON: packets of exported messages and what is read of
+//! them, the page, sessions, lines, pseudonyms.
 
 use std::io::{Cursor, Read};
 use std::sync::OnceLock;
@@ -34,7 +35,8 @@ const CAPTURES: [&[u8]; 6] = [
     include_bytes!("../corpus/pipeline/ouro_tcp"),
 ];
 
-/// Packets of exported messages: some as they are written, with a few bytes changed, and some made of the input's bytes.
+/// Packets of exported messages: some as they are written, with a few bytes changed, and some made
+/// of the input's bytes.
 pub fn exported(mut data: &[u8]) {
     let mut pipeline = Pipeline::new(setup());
     let mut lines = Lines::new();
@@ -111,13 +113,15 @@ impl Output for Packets {
 
 /// A capture under pseudonyms: the same messages, and what was exported of them is read again.
 pub fn pseudonyms(data: &[u8]) {
-    let (mut plain, mut other) = (Packets::default(), Packets::default());
+    let mut plain = Packets::default();
+    let mut other = Packets::default();
     read(data, &mut Pipeline::new(setup()), &mut plain);
     let mut hidden = setup();
     hidden.pseudonyms = Some(Pseudonyms::new(&[7; 16], data.len() & 1 == 0));
     read(data, &mut Pipeline::new(hidden), &mut other);
     assert_eq!(plain.messages, other.messages, "without pseudonyms, and with them");
-    let (mut pipeline, mut again) = (Pipeline::new(setup()), Packets::default());
+    let mut pipeline = Pipeline::new(setup());
+    let mut again = Packets::default();
     for (at, packet) in (1..).zip(&other.packets) {
         pipeline.frame(&frame(at, packet), &mut again);
     }
@@ -145,7 +149,8 @@ pub fn page(data: &[u8]) {
     };
     read(data, &mut Pipeline::new(setup()), &mut out);
     out.sessions();
-    let (mut dot, mut json) = (Vec::new(), Vec::new());
+    let mut dot = Vec::new();
+    let mut json = Vec::new();
     write_graph_dot(&out.graph, &mut dot).unwrap();
     readable(&String::from_utf8(dot).unwrap());
     write_graph_json(&out.graph, &mut json).unwrap();
@@ -171,7 +176,8 @@ struct People {
 impl People {
     fn sessions(&mut self) {
         for session in self.sessions.finish() {
-            let (mut text, mut line) = (String::new(), Vec::new());
+            let mut text = String::new();
+            let mut line = Vec::new();
             session_text(&session, true, &mut text);
             readable(&text);
             session_csv(&session, &mut line);
@@ -183,7 +189,8 @@ impl People {
 
     fn message(&mut self, record: &Record<'_>, names: Annotations<'_>) {
         let Body::Message { message, tables, tree } = &record.body else { return };
-        let (json, mut value) = (&mut self.json, Vec::new());
+        let json = &mut self.json;
+        let mut value = Vec::new();
         self.graph.record(record, &mut |node| {
             value.clear();
             json.value(tables, tree, message.bytes, node, &mut value);

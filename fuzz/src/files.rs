@@ -15,7 +15,9 @@ fn source(data: &[u8]) -> Source {
 /// Number of the frames, and their bytes; whether there was an error.
 fn read(data: &[u8]) -> (u64, u64, bool) {
     let mut capture = Capture::new([source(data)]);
-    let (mut frames, mut length, mut failed) = (0, 0, false);
+    let mut frames = 0;
+    let mut length = 0;
+    let mut failed = false;
     loop {
         match capture.next_item() {
             Ok(None) => return (frames, length, failed),

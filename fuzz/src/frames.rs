@@ -37,8 +37,10 @@ fn limits() -> FlowLimits {
 /// Link type, then frames: length, time since the one before, how much was cut, bytes.
 pub fn flow(mut data: &[u8]) {
     let link = LINKS[usize::from(byte(&mut data)) % LINKS.len()];
-    let (mut flow, mut sink) = (Flow::new(limits()), Tiles::default());
-    let (mut number_of, mut nanos) = (0, 1_000_000_000_u64);
+    let mut flow = Flow::new(limits());
+    let mut sink = Tiles::default();
+    let mut number_of = 0;
+    let mut nanos = 1_000_000_000_u64;
     while !data.is_empty() {
         let length = number(&mut data);
         let how = byte(&mut data);
@@ -113,7 +115,8 @@ pub fn setup() -> Setup {
 
 /// A capture file, read as the program reads it.
 pub fn pipeline(data: &[u8]) {
-    let (mut pipeline, mut lines) = (Pipeline::new(setup()), Lines::new());
+    let mut pipeline = Pipeline::new(setup());
+    let mut lines = Lines::new();
     let mut capture = Capture::from_reader("x", Box::new(Cursor::new(data.to_vec())));
     loop {
         match capture.next_item() {

@@ -1,5 +1,5 @@
-//! What the fuzz targets do with their bytes, and what must always be true: no panic, no overflow, every byte accounted for, every line JSON.
-//! `docs/fuzzing.md` lists the targets.
+//! What the fuzz targets do with their bytes, and what must always be true: no panic, no overflow,
+//! every byte accounted for, every line JSON. `docs/fuzzing.md` lists the targets.
 
 pub mod checks;
 pub mod exports;
@@ -25,7 +25,8 @@ pub fn tables_of(name: &str) -> &'static LazyTables {
     tables().iter().find(|t| t.protocol().name() == name).unwrap()
 }
 
-/// A ring with the private keys of a shard. The file is read once: reading it tests primes, which takes longer than most inputs.
+/// A ring with the private keys of a shard. The file is read once: reading it tests primes, which
+/// takes longer than most inputs.
 pub fn shard() -> KeyRing {
     static FILE: OnceLock<KeyFile> = OnceLock::new();
     let file = FILE.get_or_init(|| KeyFile::parse("dirtsand.ini", include_bytes!("../../keys/dirtsand.ini")).unwrap());

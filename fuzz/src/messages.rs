@@ -1,5 +1,6 @@
-//! MOUL by its structure: a connection of valid messages (the examples of the tables), encrypted, then damaged. Bytes made at random hardly ever
-//! get past the key agreement; these do, and the damage is in the messages.
+//! MOUL by its structure: a connection of valid messages (the examples of the tables), encrypted,
+//! then damaged. Bytes made at random hardly ever get past the key agreement; these do, and the
+//! damage is in the messages.
 
 use std::sync::OnceLock;
 
@@ -15,7 +16,8 @@ use crate::{byte, number, tables_of};
 const KEY: &str = "01020304050607";
 const KEY_BYTES: [u8; 7] = [1, 2, 3, 4, 5, 6, 7];
 
-/// The connection types that are encrypted: service, number, bytes of the connect packet's second part.
+/// The connection types that are encrypted: service, number, bytes of the connect packet's second
+/// part.
 const SERVICES: [(&str, u8, u32); 3] = [("auth", 10, 20), ("game", 11, 36), ("gatekeeper", 22, 20)];
 
 /// The examples of a service, for each sender.
@@ -24,7 +26,8 @@ type Examples = [Vec<Vec<u8>>; 2];
 /// A byte for the service, then steps: what to do, and its numbers.
 pub fn moul_messages(mut data: &[u8]) {
     let which = usize::from(byte(&mut data)) % SERVICES.len();
-    let (settings, examples) = (settings(), &examples()[which]);
+    let settings = settings();
+    let examples = &examples()[which];
     let mut connection = Connection::new("moul", Transport::Tcp, true, None, &settings);
     for (side, bytes) in handshake(which) {
         connection.data(side, &bytes);
@@ -58,7 +61,8 @@ pub fn moul_messages(mut data: &[u8]) {
     connection.end();
 }
 
-/// Inverts bits of some bytes, at most seven; with 8, the end of the message is missing although the next one follows.
+/// Inverts bits of some bytes, at most seven; with 8, the end of the message is missing although
+/// the next one follows.
 fn damage(how: u8, bytes: &mut Vec<u8>, data: &mut &[u8]) {
     for _ in 0..how & 7 {
         let at = number(data) % bytes.len();

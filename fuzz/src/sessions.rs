@@ -1,4 +1,5 @@
-//! Connections: a script of bytes, holes and ends for a protocol's session, as the flow might bring it.
+//! Connections: a script of bytes, holes and ends for a protocol's session, as the flow might bring
+//! it.
 
 use std::net::SocketAddr;
 
@@ -13,8 +14,9 @@ use moulsniff::tree::Tree;
 
 use crate::{byte, bytes, checks, number, shard, tables_of};
 
-/// Bytes of a script for a connection that was joined late. Every place in what came is tried as the beginning of a message of every service, which takes
-/// longer than all that follows; longer scripts would try more places, and nothing else.
+/// Bytes of a script for a connection that was joined late. Every place in what came is tried as
+/// the beginning of a message of every service, which takes longer than all that follows; longer
+/// scripts would try more places, and nothing else.
 const JOINED_SCRIPT: usize = 1024;
 
 pub fn moul(mut data: &[u8]) {
@@ -86,7 +88,8 @@ impl Emit for Ear {
     }
 }
 
-/// A script: a byte that says what comes and, with the next one, how long it is; then the bytes, if it is bytes that come.
+/// A script: a byte that says what comes and, with the next one, how long it is; then the bytes, if
+/// it is bytes that come.
 fn run(protocol: &str, transport: Transport, whole: bool, service: Option<&str>, settings: &Settings, mut data: &[u8]) {
     let mut connection = Connection::new(protocol, transport, whole, service, settings);
     while !data.is_empty() {
@@ -144,7 +147,8 @@ impl<'a> Connection<'a> {
         settings: &'a Settings,
     ) -> Connection<'a> {
         let lazy = tables_of(protocol);
-        let (protocol, tables) = (lazy.protocol(), lazy.get());
+        let protocol = lazy.protocol();
+        let tables = lazy.get();
         let options = Options { max_message: 1 << 20, max_decompressed: 1 << 20, ..Options::default() };
         let mut evaluator = Evaluator::default();
         evaluator.limits.decompressed = options.max_decompressed;

@@ -1,6 +1,8 @@
-//! A reader that reads ahead on a thread of its own. Used for decompression, the only reading here that costs CPU time.
+//! A reader that reads ahead on a thread of its own. Used for decompression, the only reading here
+//! that costs CPU time.
 //!
-//! It returns exactly what the inner reader returns, chunk by chunk, with errors at their place. It knows no format.
+//! It returns exactly what the inner reader returns, chunk by chunk, with errors at their place. It
+//! knows no format.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -24,11 +26,13 @@ struct Ahead {
     over: bool,
 }
 
-/// Moves `reader` to a thread that reads ahead. Returns `reader` itself if the system cannot start a thread.
+/// Moves `reader` to a thread that reads ahead. Returns `reader` itself if the system cannot start
+/// a thread.
 pub(super) fn read_ahead(reader: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
     let (give, chunks) = sync_channel(READY);
     let (empty, emptied) = sync_channel(READY + 2);
-    // The reader is sent to the thread after it has started: a failing `spawn` drops its closure, and the reader with it.
+    // The reader is sent to the thread after it has started: a failing `spawn` drops its closure,
+    // and the reader with it.
     let (start, started) = sync_channel::<Box<dyn Read + Send>>(1);
     let work = move || {
         if let Ok(reader) = started.recv() {
@@ -39,13 +43,19 @@ pub(super) fn read_ahead(reader: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
         return reader;
     }
     match start.send(reader) {
-        Ok(()) => Box::new(Ahead { chunks, empty, chunk: (vec![0; CHUNK], 0), taken: 0, over: false }),
+        Ok(()) => {
+            Box::new(Ahead { chunks, empty, chunk: (vec![0; CHUNK], 0), taken: 0, over: false })
+        }
         Err(back) => back.0,
     }
 }
 
 /// Fills buffers until the data ends, an error occurs, or the reading end is dropped.
-fn fill(mut reader: Box<dyn Read + Send>, give: &SyncSender<io::Result<Chunk>>, emptied: &Receiver<Vec<u8>>) {
+fn fill(
+    mut reader: Box<dyn Read + Send>,
+    give: &SyncSender<io::Result<Chunk>>,
+    emptied: &Receiver<Vec<u8>>,
+) {
     loop {
         let mut buffer = emptied.try_recv().unwrap_or_else(|_| vec![0; CHUNK]);
         let chunk = match reader.read(&mut buffer) {
@@ -67,7 +77,10 @@ impl Read for Ahead {
                 return Ok(0);
             }
             self.over = true;
-            let next = self.chunks.recv().map_err(|_| io::Error::other("the thread that unpacks is gone"))??;
+            let next = self
+                .chunks
+                .recv()
+                .map_err(|_| io::Error::other("the thread that unpacks is gone"))??;
             self.over = next.1 == 0;
             self.taken = 0;
             let (emptied, _) = std::mem::replace(&mut self.chunk, next);
@@ -140,7 +153,8 @@ mod tests {
         // The thread notices at one of the next chunks and drops its reader.
         let gone = (0..100).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
-            give.try_send(1).is_err_and(|e| matches!(e, std::sync::mpsc::TrySendError::Disconnected(_)))
+            give.try_send(1)
+                .is_err_and(|e| matches!(e, std::sync::mpsc::TrySendError::Disconnected(_)))
         });
         assert!(gone);
     }

@@ -1,4 +1,5 @@
-//! Puts one pcapng block together, in either byte order (draft-ietf-opsawg-pcapng, section 3.1). It knows no block's content.
+//! Puts one pcapng block together, in either byte order (draft-ietf-opsawg-pcapng, section 3.1). It
+//! knows no block's content.
 
 use super::bytes::Endianness;
 use super::pcapng::MAX_HELD;

@@ -1,4 +1,5 @@
-//! Integers of 16, 32 and 64 bits in either byte order, as the headers of captures have them. It knows no format.
+//! Integers of 16, 32 and 64 bits in either byte order, as the headers of captures have them. It
+//! knows no format.
 
 /// The byte order a file or a section was written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,14 @@
-//! Converts a capture's clock ticks, of any resolution, to seconds and nanoseconds without rounding errors.
+//! Converts a capture's clock ticks, of any resolution, to seconds and nanoseconds without rounding
+//! errors.
 //!
-//! It knows pcapng's `if_tsresol` and `if_tsoffset` (draft-ietf-opsawg-pcapng, section 4.2) but no blocks.
-//! Fractions of a nanosecond are cut off and never rounded up, so that a frame never gets a time after its own.
+//! It knows pcapng's `if_tsresol` and `if_tsoffset` (draft-ietf-opsawg-pcapng, section 4.2) but no
+//! blocks. Fractions of a nanosecond are cut off and never rounded up, so that a frame never gets a
+//! time after its own.
 
 use super::Time;
 
-/// The first second of the year 0, and the last one of the year 9999: RFC 3339 can write no other years.
+/// The first second of the year 0, and the last one of the year 9999: RFC 3339 can write no other
+/// years.
 pub(super) const EARLIEST: i64 = -62_167_219_200;
 /// See [`EARLIEST`].
 pub(super) const LATEST: i64 = 253_402_300_799;
@@ -26,7 +29,8 @@ enum Scale {
     Coarse { ticks: u64, nanos: u32 },
     /// A tick is shorter than a nanosecond: ticks per second, and ticks per nanosecond.
     Fine { ticks: u64, per_nano: u64 },
-    /// A second has more ticks than 64 bits can count, so every count is below one second. `per_nano` is ticks per nanosecond.
+    /// A second has more ticks than 64 bits can count, so every count is below one second.
+    /// `per_nano` is ticks per nanosecond.
     Finest { per_nano: Option<u64> },
     /// A second has 2 to this power ticks; the power is at most 127.
     Binary { power: u32 },
@@ -38,10 +42,11 @@ impl TickClock {
         Self { scale: Scale::Coarse { ticks: 1_000_000, nanos: 1_000 }, digits: 6, offset: 0 };
 
     /// Nanoseconds.
-    pub(super) const NANOS: Self = Self { scale: Scale::Coarse { ticks: BILLION, nanos: 1 }, digits: 9, offset: 0 };
+    pub(super) const NANOS: Self =
+        Self { scale: Scale::Coarse { ticks: BILLION, nanos: 1 }, digits: 9, offset: 0 };
 
-    /// The clock that `if_tsresol` and `if_tsoffset` (in seconds) describe. The upper bit of `resolution` says
-    /// whether the other bits are a power of two or of ten.
+    /// The clock that `if_tsresol` and `if_tsoffset` (in seconds) describe. The upper bit of
+    /// `resolution` says whether the other bits are a power of two or of ten.
     pub(super) fn new(resolution: u8, offset: i64) -> Self {
         let power = u32::from(resolution & 0x7f);
         let (scale, digits) = if resolution & 0x80 == 0 {
@@ -57,7 +62,8 @@ impl TickClock {
         self.digits
     }
 
-    /// The time that is `ticks` after the start of 1970. A damaged clock, beyond [`EARLIEST`] and [`LATEST`], has these times.
+    /// The time that is `ticks` after the start of 1970. A damaged clock, beyond [`EARLIEST`] and
+    /// [`LATEST`], has these times.
     #[inline]
     pub(super) fn time(self, ticks: u64) -> Time {
         let (seconds, nanos) = match self.scale {
@@ -65,12 +71,14 @@ impl TickClock {
                 let (seconds, rest) = divide(ticks, unit);
                 (seconds, rest.wrapping_mul(u64::from(nanos)))
             }
-            Scale::Fine { ticks: unit, per_nano } => (ticks / unit.max(1), ticks % unit.max(1) / per_nano.max(1)),
+            Scale::Fine { ticks: unit, per_nano } => {
+                (ticks / unit.max(1), ticks % unit.max(1) / per_nano.max(1))
+            }
             Scale::Finest { per_nano } => (0, per_nano.map_or(0, |n| ticks / n.max(1))),
             Scale::Binary { power } => binary(ticks, power),
         };
-        // Every arm gives less than a second of nanoseconds. Seconds exceed 63 bits only if a tick is a second and
-        // the count is garbage; then any time will do.
+        // Every arm gives less than a second of nanoseconds. Seconds exceed 63 bits only if a tick
+        // is a second and the count is garbage; then any time will do.
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         Time {
             seconds: seconds.saturating_add(self.offset).clamp(EARLIEST, LATEST),
@@ -80,8 +88,8 @@ impl TickClock {
     }
 }
 
-/// Whole seconds and remaining ticks. The two common clocks have arms of their own because the compiler turns a
-/// division by a constant into a multiplication.
+/// Whole seconds and remaining ticks. The two common clocks have arms of their own because the
+/// compiler turns a division by a constant into a multiplication.
 #[inline]
 fn divide(ticks: u64, per_second: u64) -> (u64, u64) {
     match per_second {
@@ -96,7 +104,9 @@ fn decimal(power: u32) -> Scale {
         (Some(ticks), None | Some(0)) => {
             Scale::Coarse { ticks, nanos: u32::try_from(BILLION / ticks.max(1)).unwrap_or(1) }
         }
-        (Some(ticks), Some(more)) => Scale::Fine { ticks, per_nano: 10u64.checked_pow(more).unwrap_or(u64::MAX) },
+        (Some(ticks), Some(more)) => {
+            Scale::Fine { ticks, per_nano: 10u64.checked_pow(more).unwrap_or(u64::MAX) }
+        }
         (None, more) => Scale::Finest { per_nano: 10u64.checked_pow(more.unwrap_or(0)) },
     }
 }

@@ -1,5 +1,5 @@
-//! Captures that are cut or damaged, and files that are not captures: everything before the damage is returned, then one
-//! error, then the end. No changed byte makes the reader panic.
+//! Captures that are cut or damaged, and files that are not captures: everything before the damage
+//! is returned, then one error, then the end. No changed byte makes the reader panic.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -11,7 +11,11 @@ use std::io::Write;
 const MICROS: u32 = 0xa1b2_c3d4;
 
 fn pcap() -> Vec<u8> {
-    PcapFile::new(Little, MICROS).packet(1, 2, b"one").packet(2, 3, b"").packet(3, 4, b"three").bytes
+    PcapFile::new(Little, MICROS)
+        .packet(1, 2, b"one")
+        .packet(2, 3, b"")
+        .packet(3, 4, b"three")
+        .bytes
 }
 
 /// A capture with all kinds of blocks, in two byte orders.
@@ -94,7 +98,13 @@ fn compressed_files_cut_at_any_byte_give_what_was_unpacked() {
             assert!(all.errors.len() <= 1, "cut at {end}: {all:?}");
             if is_gzip {
                 let unpacked = read(&still_readable(&packed[..end]));
-                assert_eq!(all.frames, unpacked.frames, "cut at {end} of {}: {:?}", packed.len(), all.errors);
+                assert_eq!(
+                    all.frames,
+                    unpacked.frames,
+                    "cut at {end} of {}: {:?}",
+                    packed.len(),
+                    all.errors
+                );
             }
         }
         let all = read(&packed[..packed.len() - 1]);
@@ -200,13 +210,22 @@ fn what_is_no_capture_is_said_to_be_none() {
             b"\xd4\xc3\xb2",
             "expected a pcap or pcapng capture, got d4 c3 b2: this looks like a capture cut in its first bytes",
         ),
-        (b"\xd4\xc3\xb2\xa1\x02\0", "expected a pcap file header of 24 bytes, got 6: the file is cut"),
-        (b"\x0a\x0d\x0d\x0a\x1c\0\0\0", "expected a section header of 28 bytes, got 8: the file is cut"),
+        (
+            b"\xd4\xc3\xb2\xa1\x02\0",
+            "expected a pcap file header of 24 bytes, got 6: the file is cut",
+        ),
+        (
+            b"\x0a\x0d\x0d\x0a\x1c\0\0\0",
+            "expected a section header of 28 bytes, got 8: the file is cut",
+        ),
         (
             b"BZh91AY&SY",
             "expected a pcap or pcapng capture, got 42 5a 68 39: this looks like bzip2, which must be unpacked first",
         ),
-        (b"snoop\0\0\0", "expected a pcap or pcapng capture, got 73 6e 6f 6f: this looks like a snoop capture"),
+        (
+            b"snoop\0\0\0",
+            "expected a pcap or pcapng capture, got 73 6e 6f 6f: this looks like a snoop capture",
+        ),
         (
             b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0",
             "expected a pcap or pcapng capture, got 7f 45 4c 46: this looks like a program",
@@ -235,7 +254,10 @@ fn errors_say_what_was_expected_and_where() {
             b"\0\0\0\0\0\0\0\0\x3c\0\0\0\x3c\0\0\0abc",
             "x: at byte 24: expected a packet of 60 bytes, got 3: the file is cut",
         ),
-        (&[0xff; 16], "x: at byte 24: expected a packet of at most 262144 bytes, its length field says 4294967295"),
+        (
+            &[0xff; 16],
+            "x: at byte 24: expected a packet of at most 262144 bytes, its length field says 4294967295",
+        ),
     ];
     for (rest, expected) in cases {
         assert_eq!(only_error(&[&header, rest].concat()), expected);
@@ -251,14 +273,26 @@ fn pcapng_errors_say_what_was_expected_and_where() {
         (&[6, 0], "expected a block of at least 12 bytes, got 0"),
         (&[6, 16, 0, 16], "expected a block of at least 32 bytes, got 16"),
         (&[9, 12, 13], "expected a block whose two lengths agree, got 12 and 13"),
-        (&[6, u32::MAX, 0], "expected a block of at most 16777216 bytes, its length field says 4294967295"),
-        (&[77, u32::MAX, 0], "expected a block of at most 134217728 bytes, its length field says 4294967295"),
-        (&[6, 32, 0, 0, 0, 1, 1, 32], "expected a packet of at most 0 bytes in its block, got one of 1"),
+        (
+            &[6, u32::MAX, 0],
+            "expected a block of at most 16777216 bytes, its length field says 4294967295",
+        ),
+        (
+            &[77, u32::MAX, 0],
+            "expected a block of at most 134217728 bytes, its length field says 4294967295",
+        ),
+        (
+            &[6, 32, 0, 0, 0, 1, 1, 32],
+            "expected a packet of at most 0 bytes in its block, got one of 1",
+        ),
         (&[10, 20, 1, 1, 20], "expected secrets of at most 0 bytes in their block, got 1"),
     ];
     for (words, expected) in cases {
         let words: Vec<u8> = words.iter().flat_map(|w| w.to_be_bytes()).collect();
-        assert_eq!(only_error(&[header.as_slice(), &words].concat()), format!("x: at byte 48: {expected}"));
+        assert_eq!(
+            only_error(&[header.as_slice(), &words].concat()),
+            format!("x: at byte 48: {expected}")
+        );
     }
     let mut version = NgFile::new(Big).bytes;
     version[13] = 2;
@@ -288,11 +322,16 @@ fn interfaces_without_end_are_refused() {
     for _ in 0..65_537 {
         file.extend(&interface);
     }
-    assert!(only_error(&file).ends_with("expected at most 65536 interfaces in a section, got more"));
+    assert!(
+        only_error(&file).ends_with("expected at most 65536 interfaces in a section, got more")
+    );
 }
 
 #[test]
 fn a_name_cannot_break_the_line() {
     let all = drain(&mut Capture::new([source("a\nb\x1b[31m", b"")]));
-    assert_eq!(all.errors, ["a\u{fffd}b\u{fffd}[31m: at byte 0: expected a capture, got 0 bytes: the file is empty"]);
+    assert_eq!(
+        all.errors,
+        ["a\u{fffd}b\u{fffd}[31m: at byte 0: expected a capture, got 0 bytes: the file is empty"]
+    );
 }

@@ -1,6 +1,8 @@
-//! Errors of reading and writing captures, each on one line: the file, the position, what was expected.
+//! Errors of reading and writing captures, each on one line: the file, the position, what was
+//! expected.
 //!
-//! They concern the capture file alone. Damage in the captured traffic is never an error of this kind.
+//! They concern the capture file alone. Damage in the captured traffic is never an error of this
+//! kind.
 
 use std::fmt;
 use std::io;
@@ -86,7 +88,12 @@ pub(super) struct Fault {
 pub(super) type ReadResult<T> = Result<T, Fault>;
 
 impl CaptureError {
-    pub(super) fn new(file: &str, packing: Option<Packing>, at: u64, problem: CaptureProblem) -> Self {
+    pub(super) fn new(
+        file: &str,
+        packing: Option<Packing>,
+        at: u64,
+        problem: CaptureProblem,
+    ) -> Self {
         Self(Box::new(Inner { file: printable(file), at, packing, problem }))
     }
 
@@ -126,7 +133,9 @@ impl Fault {
 impl std::error::Error for CaptureError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0.problem {
-            CaptureProblem::Open(error) | CaptureProblem::Read(error) | CaptureProblem::Write(error) => Some(error),
+            CaptureProblem::Open(error)
+            | CaptureProblem::Read(error)
+            | CaptureProblem::Write(error) => Some(error),
             _ => None,
         }
     }
@@ -179,7 +188,10 @@ impl fmt::Display for CaptureProblem {
                 write!(f, "expected {expected} of {wanted} bytes, got {got}: the file is cut")
             }
             Self::TooLong { what, length, limit } => {
-                write!(f, "expected {what} of at most {limit} bytes, its length field says {length}")
+                write!(
+                    f,
+                    "expected {what} of at most {limit} bytes, its length field says {length}"
+                )
             }
             Self::Damaged(text) => f.write_str(text),
             Self::PackingCut => {
@@ -192,7 +204,11 @@ impl fmt::Display for CaptureProblem {
     }
 }
 
-fn not_a_capture(f: &mut fmt::Formatter<'_>, first: &[u8], looks_like: Option<&str>) -> fmt::Result {
+fn not_a_capture(
+    f: &mut fmt::Formatter<'_>,
+    first: &[u8],
+    looks_like: Option<&str>,
+) -> fmt::Result {
     write!(f, "expected a pcap or pcapng capture")?;
     for (at, byte) in first.iter().enumerate() {
         write!(f, "{} {byte:02x}", if at == 0 { ", got" } else { "" })?;
@@ -207,7 +223,8 @@ fn one_line(error: &io::Error) -> String {
     printable(&system_text(error))
 }
 
-/// `text` with its control characters replaced, so that an error stays on one line whatever the name of the file is.
+/// `text` with its control characters replaced, so that an error stays on one line whatever the
+/// name of the file is.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if is_control(c) { '\u{fffd}' } else { c }).collect()
 }

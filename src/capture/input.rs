@@ -1,7 +1,8 @@
-//! A growing buffer over a reader: the caller looks at bytes in place, and says when it has taken them.
+//! A growing buffer over a reader: the caller looks at bytes in place, and says when it has taken
+//! them.
 //!
-//! It reads only until the caller's request is met, so that it never waits on a pipe for bytes that the caller did
-//! not ask for. It knows no format.
+//! It reads only until the caller's request is met, so that it never waits on a pipe for bytes that
+//! the caller did not ask for. It knows no format.
 
 use super::error::{CaptureProblem, Fault, Packing, ReadResult};
 use std::io::{self, Read};
@@ -48,7 +49,8 @@ impl Input {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Reads until `count` bytes are in the buffer. Returns how many are: fewer than `count` only at the end of the file.
+    /// Reads until `count` bytes are in the buffer. Returns how many are: fewer than `count` only
+    /// at the end of the file.
     #[inline]
     pub(super) fn want(&mut self, count: usize) -> ReadResult<usize> {
         let have = self.end.saturating_sub(self.start);
@@ -58,8 +60,9 @@ impl Input {
         self.read_until(count)
     }
 
-    /// Fills the buffer, and returns whether the file ends in it. Only for plain files, because it would wait for the
-    /// writer of a pipe. A read error is kept and returned once the bytes before it were taken.
+    /// Fills the buffer, and returns whether the file ends in it. Only for plain files, because it
+    /// would wait for the writer of a pipe. A read error is kept and returned once the bytes before
+    /// it were taken.
     pub(super) fn fill(&mut self) -> bool {
         match self.want(BUFFER) {
             Ok(have) => have < BUFFER,
@@ -70,8 +73,8 @@ impl Input {
         }
     }
 
-    /// Takes `total` bytes, which `want` has shown to be there. Returns the range of `length` bytes that begins `from`
-    /// bytes into them.
+    /// Takes `total` bytes, which `want` has shown to be there. Returns the range of `length` bytes
+    /// that begins `from` bytes into them.
     #[inline]
     pub(super) fn take(&mut self, total: usize, from: usize, length: usize) -> BufferRange {
         let place = BufferRange { start: self.start.saturating_add(from), length };
@@ -88,9 +91,13 @@ impl Input {
         self.buffer.get(place.start..end).unwrap_or_default()
     }
 
-    /// Takes `count` bytes and gives them to `sink` piece by piece, without holding all of them. Returns how many there
-    /// were: fewer than `count` only at the end of the file.
-    pub(super) fn pass(&mut self, count: u64, mut sink: impl FnMut(&[u8]) -> ReadResult<()>) -> ReadResult<u64> {
+    /// Takes `count` bytes and gives them to `sink` piece by piece, without holding all of them.
+    /// Returns how many there were: fewer than `count` only at the end of the file.
+    pub(super) fn pass(
+        &mut self,
+        count: u64,
+        mut sink: impl FnMut(&[u8]) -> ReadResult<()>,
+    ) -> ReadResult<u64> {
         let mut left = count;
         while left > 0 {
             let have = self.want(1)?;
@@ -121,7 +128,8 @@ impl Input {
         self.start = 0;
         while self.end < count {
             if self.end == self.buffer.len() {
-                // Doubled and not grown to `count` at once: a length field must not cost memory before its bytes come.
+                // Doubled and not grown to `count` at once: a length field must not cost memory
+                // before its bytes come.
                 let larger = self.buffer.len().saturating_mul(2);
                 self.buffer.resize(larger, 0);
             }
@@ -142,7 +150,9 @@ impl Input {
             (None, _, _) | (_, Some(_), _) => CaptureProblem::Read(error),
             (Some(_), None, io::ErrorKind::UnexpectedEof) => CaptureProblem::PackingCut,
             (Some(_), None, io::ErrorKind::OutOfMemory) => CaptureProblem::Read(error),
-            (Some(packing), None, _) => CaptureProblem::PackingDamaged(format!("{packing}: {error}")),
+            (Some(packing), None, _) => {
+                CaptureProblem::PackingDamaged(format!("{packing}: {error}"))
+            }
         };
         Fault::new(at, problem)
     }

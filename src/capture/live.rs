@@ -1,5 +1,5 @@
-//! Captures frames from a network interface, through the system's libpcap. Without the feature `live`, every call
-//! returns an error that says so.
+//! Captures frames from a network interface, through the system's libpcap. Without the feature
+//! `live`, every call returns an error that says so.
 
 use std::fmt;
 
@@ -74,10 +74,11 @@ mod system {
     const SNAP_LEN: i32 = 262_144;
     /// Size of the kernel's buffer in bytes.
     const BUFFER: i32 = 16 << 20;
-    /// Milliseconds for which the kernel collects packets before it passes them on. Passing on each packet at once would
-    /// reserve a slot of the largest packet's size for each.
+    /// Milliseconds for which the kernel collects packets before it passes them on. Passing on each
+    /// packet at once would reserve a slot of the largest packet's size for each.
     const GATHER: i32 = 10;
-    /// How long to sleep if there is no packet. Waiting in libpcap instead would delay the reaction to Ctrl-C.
+    /// How long to sleep if there is no packet. Waiting in libpcap instead would delay the reaction
+    /// to Ctrl-C.
     const WAIT: std::time::Duration = std::time::Duration::from_millis(5);
 
     /// A capture on an interface.
@@ -90,7 +91,8 @@ mod system {
     }
 
     impl Live {
-        /// Begins to capture the packets that match `filter`, a filter of libpcap's; all packets if it is empty.
+        /// Begins to capture the packets that match `filter`, a filter of libpcap's; all packets if
+        /// it is empty.
         ///
         /// # Errors
         /// There is no such interface, the user has no permission, or libpcap rejects the filter.
@@ -98,7 +100,8 @@ mod system {
             let other = |e: Error| refused(name, &text(e));
             let ready = |precision| {
                 let inactive = Capture::from_device(name).map_err(other)?;
-                let ready = inactive.promisc(true).snaplen(SNAP_LEN).buffer_size(BUFFER).timeout(GATHER);
+                let ready =
+                    inactive.promisc(true).snaplen(SNAP_LEN).buffer_size(BUFFER).timeout(GATHER);
                 ready.precision(precision).open().and_then(Capture::setnonblock).map_err(other)
             };
             let (mut capture, nanos) = match ready(Precision::Nano) {
@@ -129,10 +132,15 @@ mod system {
             };
             self.frames += 1;
             let fraction = u32::try_from(packet.header.ts.tv_usec).unwrap_or(0);
-            let (nanos, digits) = if self.nanos { (fraction, 9) } else { (fraction.saturating_mul(1000), 6) };
+            let (nanos, digits) =
+                if self.nanos { (fraction, 9) } else { (fraction.saturating_mul(1000), 6) };
             Ok(Some(Frame {
                 number: self.frames,
-                time: Time { seconds: packet.header.ts.tv_sec, nanos: nanos.min(999_999_999), digits },
+                time: Time {
+                    seconds: packet.header.ts.tv_sec,
+                    nanos: nanos.min(999_999_999),
+                    digits,
+                },
                 link: self.link,
                 data: packet.data,
                 wire_len: packet.header.len,
@@ -160,15 +168,18 @@ mod system {
             .map(|device| {
                 let addresses = device.addresses.iter().map(|a| a.addr.to_string());
                 let state = if device.flags.is_up() { "up" } else { "down" };
-                let about: Vec<String> = [state.to_string()].into_iter().chain(addresses).chain(device.desc).collect();
+                let about: Vec<String> =
+                    [state.to_string()].into_iter().chain(addresses).chain(device.desc).collect();
                 Interface { name: device.name, about: about.join(", ") }
             })
             .collect())
     }
 
-    /// The error for an interface that could not be opened, by libpcap's message and by the interfaces that exist.
+    /// The error for an interface that could not be opened, by libpcap's message and by the
+    /// interfaces that exist.
     fn refused(name: &str, words: &str) -> LiveError {
-        let known: Vec<String> = interfaces().unwrap_or_default().into_iter().map(|i| i.name).collect();
+        let known: Vec<String> =
+            interfaces().unwrap_or_default().into_iter().map(|i| i.name).collect();
         let lower = words.to_lowercase();
         if lower.contains("permi") || lower.contains("cap_net_raw") {
             LiveError::NoRight(name.into())

@@ -1,10 +1,10 @@
 //! Reads capture files and pipes, and gives frames with their time and link type.
 //!
-//! This module never looks inside a frame: `flow` knows what a link type means. It does not read decryption
-//! secrets either: it passes their bytes on with the number of their kind.
+//! This module never looks inside a frame: `flow` knows what a link type means. It does not read
+//! decryption secrets either: it passes their bytes on with the number of their kind.
 //!
-//! [`Capture`] reads one or more files as one capture. `write` writes pcapng, for live captures and for
-//! injecting secrets into a capture and stripping them again.
+//! [`Capture`] reads one or more files as one capture. `write` writes pcapng, for live captures and
+//! for injecting secrets into a capture and stripping them again.
 
 mod ahead;
 mod block;
@@ -61,7 +61,8 @@ pub struct Time {
     pub seconds: i64,
     /// Nanoseconds within the second, below 1,000,000,000.
     pub nanos: u32,
-    /// Decimal digits of the second that the capture's clock counts (6: microseconds, 9: nanoseconds).
+    /// Decimal digits of the second that the capture's clock counts (6: microseconds, 9:
+    /// nanoseconds).
     pub digits: u8,
 }
 
@@ -74,7 +75,8 @@ impl Time {
 
 /// The frame at which something became known, and when that frame was captured.
 ///
-/// Ordered by the frame's number first. [`Default`] is for bytes that come from no capture: frame 0 at time 0.
+/// Ordered by the frame's number first. [`Default`] is for bytes that come from no capture: frame 0
+/// at time 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Moment {
     /// Number of the frame, from 1, as in [`Frame::number`].
@@ -83,10 +85,12 @@ pub struct Moment {
     pub time: Time,
 }
 
-/// One captured frame. Its bytes are borrowed from the reader and end with the next call for an item.
+/// One captured frame. Its bytes are borrowed from the reader and end with the next call for an
+/// item.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Number of the frame, from 1, counted across all files of the capture, as Wireshark numbers frames.
+    /// Number of the frame, from 1, counted across all files of the capture, as Wireshark numbers
+    /// frames.
     pub number: u64,
     /// When it was captured; zero if the capture does not record it (a pcapng Simple Packet Block).
     pub time: Time,

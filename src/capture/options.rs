@@ -29,11 +29,15 @@ pub(super) struct BlockOption<'a> {
     pub(super) whole: &'a [u8],
 }
 
-/// Iterates over options up to `opt_endofopt` or the end of the block. An option that is longer than the rest of the block
-/// ends the iteration.
-pub(super) fn options(order: Endianness, mut bytes: &[u8]) -> impl Iterator<Item = BlockOption<'_>> {
+/// Iterates over options up to `opt_endofopt` or the end of the block. An option that is longer
+/// than the rest of the block ends the iteration.
+pub(super) fn options(
+    order: Endianness,
+    mut bytes: &[u8],
+) -> impl Iterator<Item = BlockOption<'_>> {
     std::iter::from_fn(move || {
-        let (code, length) = (order.u16_at(bytes, 0)?, usize::from(order.u16_at(bytes, 2)?));
+        let code = order.u16_at(bytes, 0)?;
+        let length = usize::from(order.u16_at(bytes, 2)?);
         if code == OPTION_END {
             return None;
         }

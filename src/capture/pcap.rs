@@ -1,9 +1,9 @@
 //! pcap files: the file header in all its known variants, and packet records.
 //!
-//! The format is that of draft-ietf-opsawg-pcap. The variants are those that Wireshark reads: nanoseconds; two
-//! modified record headers under one magic number (Kuznetsov's patches); two under the standard one (the
-//! earliest such patch, and Nokia's); IXIA's; AIX's; and the swapped lengths of old versions. If variants share a
-//! magic number, `pcap_variant` decides by the records.
+//! The format is that of draft-ietf-opsawg-pcap. The variants are those that Wireshark reads:
+//! nanoseconds; two modified record headers under one magic number (Kuznetsov's patches); two under
+//! the standard one (the earliest such patch, and Nokia's); IXIA's; AIX's; and the swapped lengths
+//! of old versions. If variants share a magic number, `pcap_variant` decides by the records.
 
 use super::Time;
 use super::bytes::Endianness;
@@ -12,8 +12,8 @@ use super::error::{CaptureProblem, Fault, ReadResult};
 use super::input::{BufferRange, Input};
 use super::pcap_variant::{self, Variant};
 
-/// The longest record in bytes, unless the file's snap length is larger. Wireshark allows as much for Ethernet and
-/// raw IP.
+/// The longest record in bytes, unless the file's snap length is larger. Wireshark allows as much
+/// for Ethernet and raw IP.
 const USUAL_LIMIT: u32 = 262_144;
 /// The longest record in bytes, whatever the snap length says.
 pub(super) const MAX_FRAME: u32 = 16 * 1024 * 1024;
@@ -33,8 +33,8 @@ const LINKTYPE_NULL: u16 = 0;
 const LINKTYPE_ETHERNET: u16 = 1;
 const LINKTYPE_TOKEN_RING: u16 = 6;
 const LINKTYPE_FDDI: u16 = 10;
-/// AIX writes the interface types of RFC 1573 as link types: `ethernet-csmacd`, `iso88025-tokenRing`, `fddi`,
-/// `softwareLoopback`.
+/// AIX writes the interface types of RFC 1573 as link types: `ethernet-csmacd`,
+/// `iso88025-tokenRing`, `fddi`, `softwareLoopback`.
 const AIX_LINK_TYPES: [(u32, u16); 4] =
     [(6, LINKTYPE_ETHERNET), (9, LINKTYPE_TOKEN_RING), (15, LINKTYPE_FDDI), (24, LINKTYPE_NULL)];
 /// The version that AIX writes.
@@ -116,14 +116,15 @@ fn magic(first: &[u8]) -> Option<Magic> {
 }
 
 impl Pcap {
-    /// Reads the file header. `plain` means that the input is a plain file, so that reading ahead to find the variant
-    /// does not wait for a writer.
+    /// Reads the file header. `plain` means that the input is a plain file, so that reading ahead
+    /// to find the variant does not wait for a writer.
     pub(super) fn open(input: &mut Input, plain: bool) -> ReadResult<Self> {
         let have = input.want(FILE_HEADER)?;
         let Some(magic) = magic(input.bytes()) else {
             return Err(Fault::damaged(0, "expected a pcap magic number"));
         };
-        let Some([_, version, _, _, snap_len, network]) = magic.order.words::<6>(input.bytes()) else {
+        let Some([_, version, _, _, snap_len, network]) = magic.order.words::<6>(input.bytes())
+        else {
             return Err(Fault::cut(0, "a pcap file header", FILE_HEADER as u64, have as u64));
         };
         let header = FILE_HEADER + magic.extra;
@@ -133,7 +134,10 @@ impl Pcap {
         }
         let (major, minor) = version_of(magic.order, version);
         if major < 2 {
-            return Err(Fault::damaged(4, format!("expected pcap of version 2 or later, got {major}.{minor}")));
+            return Err(Fault::damaged(
+                4,
+                format!("expected pcap of version 2 or later, got {major}.{minor}"),
+            ));
         }
         input.take(header, 0, 0);
         let mut pcap = Self {
@@ -158,10 +162,11 @@ impl Pcap {
         network: u32,
     ) {
         if self.lengths != Lengths::CapturedFirst {
-            // The file is older than every variant but AIX's. AIX shares its version with others; its link types
-            // give it away.
+            // The file is older than every variant but AIX's. AIX shares its version with others;
+            // its link types give it away.
             let aix = AIX_LINK_TYPES.iter().find(|(number, _)| *number == network);
-            if let (Some((_, link)), true, pcap_variant::STANDARD) = (aix, is_aix_version, variants) {
+            if let (Some((_, link)), true, pcap_variant::STANDARD) = (aix, is_aix_version, variants)
+            {
                 self.link = *link;
                 self.clock = TickClock::NANOS;
                 if *link == LINKTYPE_FDDI {
@@ -222,7 +227,12 @@ impl Pcap {
         let total = header.saturating_add(length);
         let have = input.want(total)?;
         if have < total {
-            return Err(Fault::cut(input.position(), "a packet", length as u64, have.saturating_sub(header) as u64));
+            return Err(Fault::cut(
+                input.position(),
+                "a packet",
+                length as u64,
+                have.saturating_sub(header) as u64,
+            ));
         }
         let padding = self.variant.padding().min(length);
         Ok(Some(FoundFrame {
@@ -230,11 +240,16 @@ impl Pcap {
             time: self.time(seconds, fraction),
             link: self.link,
             wire_len: original.saturating_sub(padding as u32),
-            place: input.take(total, header.saturating_add(padding), length.saturating_sub(padding)),
+            place: input.take(
+                total,
+                header.saturating_add(padding),
+                length.saturating_sub(padding),
+            ),
         }))
     }
 
-    /// The time of a record. Some programs write fractions of a second or more; they are added to the seconds.
+    /// The time of a record. Some programs write fractions of a second or more; they are added to
+    /// the seconds.
     #[inline]
     fn time(&self, seconds: u32, fraction: u32) -> Time {
         let fraction = self.clock.time(u64::from(fraction));
@@ -255,7 +270,8 @@ impl Lengths {
 }
 
 fn version_of(order: Endianness, word: u32) -> (u16, u16) {
-    let (upper, lower) = ((word >> 16) as u16, (word & 0xffff) as u16);
+    let upper = (word >> 16) as u16;
+    let lower = (word & 0xffff) as u16;
     match order {
         Endianness::Little => (lower, upper),
         Endianness::Big => (upper, lower),

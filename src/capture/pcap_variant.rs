@@ -1,7 +1,8 @@
 //! Finds out which kind of record header a pcap has if several kinds share its magic number.
 //!
-//! The method is Wireshark's: read the first few records as each kind in turn, count implausible fields, and
-//! take the kind with the fewest. The caller passes what is in its buffer: of a pipe only what has already come.
+//! The method is Wireshark's: read the first few records as each kind in turn, count implausible
+//! fields, and take the kind with the fewest. The caller passes what is in its buffer: of a pipe
+//! only what has already come.
 
 use super::bytes::Endianness;
 
@@ -10,10 +11,11 @@ use super::bytes::Endianness;
 pub(super) enum Variant {
     /// 16 bytes of header, as in every common file.
     Plain,
-    /// 24 bytes: the standard ones, then an interface index, a protocol and a packet type (Kuznetsov's patches of
-    /// 1999-04-17 and 1999-10-29).
+    /// 24 bytes: the standard ones, then an interface index, a protocol and a packet type
+    /// (Kuznetsov's patches of 1999-04-17 and 1999-10-29).
     Modified,
-    /// 28 bytes: as [`Modified`](Self::Modified), then two more fields and padding (the patch of 1999-09-15, SuSE 6.3).
+    /// 28 bytes: as [`Modified`](Self::Modified), then two more fields and padding (the patch of
+    /// 1999-09-15, SuSE 6.3).
     ModifiedLonger,
     /// 20 bytes: the standard ones, then four whose meaning is not known (Nokia's firewalls).
     Nokia,
@@ -65,15 +67,27 @@ impl Variant {
     }
 }
 
-/// The kind that fits `records` best, the first of `variants` if several fit equally well. `whole` means that the
-/// file ends where `records` does.
-pub(super) fn choose(variants: &[Variant], order: Endianness, snap_len: u32, records: &[u8], whole: bool) -> Variant {
+/// The kind that fits `records` best, the first of `variants` if several fit equally well. `whole`
+/// means that the file ends where `records` does.
+pub(super) fn choose(
+    variants: &[Variant],
+    order: Endianness,
+    snap_len: u32,
+    records: &[u8],
+    whole: bool,
+) -> Variant {
     let score = |variant: &&Variant| misfit(**variant, order, snap_len, records, whole);
     variants.iter().min_by_key(score).copied().unwrap_or(Variant::Plain)
 }
 
 /// How many fields of the first records are implausible if they are of this kind.
-fn misfit(variant: Variant, order: Endianness, snap_len: u32, mut records: &[u8], whole: bool) -> u32 {
+fn misfit(
+    variant: Variant,
+    order: Endianness,
+    snap_len: u32,
+    mut records: &[u8],
+    whole: bool,
+) -> u32 {
     let mut misfit = 0u32;
     // A record that runs over the end of the file counts more than an implausible field.
     let overrun = if whole { 2 } else { 0 };

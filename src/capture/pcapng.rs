@@ -1,8 +1,8 @@
 //! pcapng: blocks, sections and interfaces (draft-ietf-opsawg-pcapng).
 //!
-//! Packet blocks of all three kinds become frames, Decryption Secrets Blocks are passed on, and every other
-//! block is skipped without being held in memory. Each section has its own byte order, each interface
-//! its own link type and clock.
+//! Packet blocks of all three kinds become frames, Decryption Secrets Blocks are passed on, and
+//! every other block is skipped without being held in memory. Each section has its own byte order,
+//! each interface its own link type and clock.
 
 use super::Time;
 use super::bytes::Endianness;
@@ -13,7 +13,8 @@ use super::options::{OPTION_OFFSET, OPTION_PACKET_ID, OPTION_PROGRAM, OPTION_RES
 use super::pcap::{FoundFrame, MAX_FRAME};
 use super::split_mark::{is_split, split_total};
 
-/// Section Header Block: its type is the same in both byte orders, so that it can be read before the order is known.
+/// Section Header Block: its type is the same in both byte orders, so that it can be read before
+/// the order is known.
 pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 /// Interface Description Block.
 pub(super) const INTERFACE: u32 = 1;
@@ -34,7 +35,8 @@ pub(super) const ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 pub(super) const MAX_HELD: u32 = MAX_FRAME;
 /// The longest block of any type, in bytes. Wireshark's limit is a few bytes larger.
 pub(super) const MAX_BLOCK: u32 = 128 * 1024 * 1024;
-/// The most interfaces in a section. The obsolete packet block has 16 bits for an interface's number.
+/// The most interfaces in a section. The obsolete packet block has 16 bits for an interface's
+/// number.
 const MAX_INTERFACES: usize = 65_536;
 
 // Lengths in bytes, as the format draft draws the blocks.
@@ -106,8 +108,8 @@ impl Pcapng {
         Self { order: Endianness::Little, interfaces: Vec::new(), split: false, split_total: None }
     }
 
-    /// Whether `bytes` begin with a whole packet block. For other blocks the answer is no, because `next` would read on
-    /// after them and might have to wait.
+    /// Whether `bytes` begin with a whole packet block. For other blocks the answer is no, because
+    /// `next` would read on after them and might have to wait.
     pub(super) fn is_at_hand(&self, bytes: &[u8]) -> bool {
         self.order.words::<2>(bytes).is_some_and(|[kind, total]| {
             matches!(kind, PACKET | OLD_PACKET | SIMPLE_PACKET) && bytes.len() >= total as usize
@@ -143,7 +145,8 @@ impl Pcapng {
         self.order = head.order;
         self.interfaces.clear();
         let header = head.body(input.bytes()).get(SECTION_OPTIONS..).unwrap_or_default();
-        self.split = options(head.order, header).any(|o| o.code == OPTION_PROGRAM && is_split(o.value));
+        self.split =
+            options(head.order, header).any(|o| o.code == OPTION_PROGRAM && is_split(o.value));
         if self.split {
             self.split_total = split_total(head.order, header).or(self.split_total);
         }
@@ -174,7 +177,9 @@ impl Pcapng {
     #[inline]
     fn packet(&self, input: &mut Input, head: BlockHeader) -> ReadResult<Block> {
         head.hold(input, SMALLEST_PACKET)?;
-        let Some([first, high, low, captured, original]) = head.order.words::<5>(head.body(input.bytes())) else {
+        let Some([first, high, low, captured, original]) =
+            head.order.words::<5>(head.body(input.bytes()))
+        else {
             return Err(Fault::damaged(input.position(), "expected a packet block"));
         };
         let index = if head.kind == PACKET {
@@ -194,7 +199,8 @@ impl Pcapng {
         Ok(Block::Frame(FoundFrame { number, ..found }))
     }
 
-    /// A Simple Packet Block: without a time, always of the first interface, and cut to that interface's snap length.
+    /// A Simple Packet Block: without a time, always of the first interface, and cut to that
+    /// interface's snap length.
     fn simple_packet(&self, input: &mut Input, head: BlockHeader) -> ReadResult<Block> {
         head.hold(input, SMALLEST_SIMPLE_PACKET)?;
         let interface = self.interface(input, 0)?;
@@ -215,7 +221,10 @@ impl Pcapng {
             Some(interface) => Ok(*interface),
             None => Err(Fault::damaged(
                 input.position(),
-                format!("expected one of the section's {} interfaces, got number {index}", self.interfaces.len()),
+                format!(
+                    "expected one of the section's {} interfaces, got number {index}",
+                    self.interfaces.len()
+                ),
             )),
         }
     }
@@ -246,7 +255,9 @@ fn take_packet(
     if captured as usize > most {
         return Err(Fault::damaged(
             input.position(),
-            format!("expected a packet of at most {most} bytes in its block, got one of {captured}"),
+            format!(
+                "expected a packet of at most {most} bytes in its block, got one of {captured}"
+            ),
         ));
     }
     let place = input.take(head.total as usize, before, captured as usize);
@@ -309,9 +320,12 @@ impl BlockHeader {
         });
         match own {
             Some(head) => Ok(head),
-            None if have < SMALLEST_BLOCK as usize => {
-                Err(Fault::cut(input.position(), "a section header", SMALLEST_SECTION.into(), have as u64))
-            }
+            None if have < SMALLEST_BLOCK as usize => Err(Fault::cut(
+                input.position(),
+                "a section header",
+                SMALLEST_SECTION.into(),
+                have as u64,
+            )),
             None => Err(Fault::damaged(
                 input.position().saturating_add(HEADER as u64),
                 "expected the byte-order magic 1a2b3c4d of a section, got something else",
@@ -347,7 +361,11 @@ impl BlockHeader {
     }
 
     /// Takes the block and gives it to `sink` piece by piece, without holding all of it.
-    pub(super) fn pass(&self, input: &mut Input, mut sink: impl FnMut(&[u8]) -> ReadResult<()>) -> ReadResult<()> {
+    pub(super) fn pass(
+        &self,
+        input: &mut Input,
+        mut sink: impl FnMut(&[u8]) -> ReadResult<()>,
+    ) -> ReadResult<()> {
         let at = input.position();
         if self.total > MAX_BLOCK {
             return Err(self.too_long(input, MAX_BLOCK));
@@ -400,13 +418,17 @@ impl BlockHeader {
     fn too_long(&self, input: &Input, limit: u32) -> Fault {
         Fault::new(
             input.position(),
-            CaptureProblem::TooLong { what: "a block", length: u64::from(self.total), limit: u64::from(limit) },
+            CaptureProblem::TooLong {
+                what: "a block",
+                length: u64::from(self.total),
+                limit: u64::from(limit),
+            },
         )
     }
 }
 
-/// The clock that an interface's options describe. Options of the wrong length, and those that run over the end of
-/// the block, are ignored.
+/// The clock that an interface's options describe. Options of the wrong length, and those that run
+/// over the end of the block, are ignored.
 fn clock_of(order: Endianness, bytes: &[u8]) -> TickClock {
     let mut resolution = DEFAULT_RESOLUTION;
     let mut offset = 0;

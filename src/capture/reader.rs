@@ -1,4 +1,5 @@
-//! Reads one capture file or pipe: finds out its format by its first bytes, and returns its blocks one by one.
+//! Reads one capture file or pipe: finds out its format by its first bytes, and returns its blocks
+//! one by one.
 //!
 //! It does not number frames; `run` does, across files.
 
@@ -12,7 +13,8 @@ use super::unpack::{packing_of, unpack};
 use super::unpack_room::UnpackRoom;
 use std::io::Read;
 
-/// How many bytes an error shows of a file that is not a capture: those that say its format, and no more, since it may be a key.
+/// How many bytes an error shows of a file that is not a capture: those that say its format, and no
+/// more, since it may be a key.
 const MAGIC_BYTES: usize = 4;
 
 /// How many bytes have to be text in a file that is taken for text.
@@ -45,8 +47,9 @@ pub(super) enum FileFormat {
 }
 
 impl CaptureReader {
-    /// Opens a source without reading from it. `count` wraps the opened reader, to count its bytes. With `ahead`, a
-    /// compressed file is decompressed by a thread of its own. `room` is the memory for it.
+    /// Opens a source without reading from it. `count` wraps the opened reader, to count its bytes.
+    /// With `ahead`, a compressed file is decompressed by a thread of its own. `room` is the memory
+    /// for it.
     pub(super) fn open(
         source: Source,
         ahead: bool,
@@ -54,7 +57,14 @@ impl CaptureReader {
         count: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>,
     ) -> Result<Self, CaptureError> {
         let Opened { name, reader, plain } = source.open()?;
-        Ok(Self { name, plain, ahead, room, input: Input::new(count(reader), None), format: FileFormat::Unknown })
+        Ok(Self {
+            name,
+            plain,
+            ahead,
+            room,
+            input: Input::new(count(reader), None),
+            format: FileFormat::Unknown,
+        })
     }
 
     /// The file's name in errors.
@@ -87,7 +97,8 @@ impl CaptureReader {
     /// Takes the next frame or secrets; `None` at the end of the file.
     ///
     /// # Errors
-    /// Whatever is wrong with the file. Everything before the position of the error was returned before it.
+    /// Whatever is wrong with the file. Everything before the position of the error was returned
+    /// before it.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<Block>, CaptureError> {
         self.step().map_err(|fault| self.error(fault))
@@ -97,7 +108,9 @@ impl CaptureReader {
     fn step(&mut self) -> ReadResult<Option<Block>> {
         match &mut self.format {
             FileFormat::Pcapng(pcapng) => return pcapng.next(&mut self.input),
-            FileFormat::Pcap(pcap) => return pcap.next(&mut self.input).map(|f| f.map(Block::Frame)),
+            FileFormat::Pcap(pcap) => {
+                return pcap.next(&mut self.input).map(|f| f.map(Block::Frame));
+            }
             FileFormat::Unknown => {}
         }
         self.begin()?;
@@ -163,7 +176,9 @@ impl CaptureReader {
 /// What a file that is not a capture may be, by its first bytes.
 fn looks_like(first: &[u8]) -> Option<&'static str> {
     Some(match first {
-        [0x0a, 0x0d, 0x0d] | [0xd4, 0xc3, 0xb2] | [0xa1, 0xb2, _] => "a capture cut in its first bytes",
+        [0x0a, 0x0d, 0x0d] | [0xd4, 0xc3, 0xb2] | [0xa1, 0xb2, _] => {
+            "a capture cut in its first bytes"
+        }
         [b'B', b'Z', b'h', ..] => "bzip2, which must be unpacked first",
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "xz, which must be unpacked first",
         [0x04, 0x22, 0x4d, 0x18, ..] => "lz4, which must be unpacked first",
@@ -188,6 +203,12 @@ impl FoundFrame {
     /// The frame with its number and its bytes.
     #[inline]
     pub(super) fn frame<'a>(&self, number: u64, reader: &'a CaptureReader) -> super::Frame<'a> {
-        super::Frame { number, time: self.time, link: self.link, data: reader.at(self.place), wire_len: self.wire_len }
+        super::Frame {
+            number,
+            time: self.time,
+            link: self.link,
+            data: reader.at(self.place),
+            wire_len: self.wire_len,
+        }
     }
 }

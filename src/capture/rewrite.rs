@@ -1,8 +1,9 @@
 //! Copies a capture and injects or strips secrets of one kind.
 //!
-//! Every other block of a pcapng is copied byte for byte, whether its type is known or not. Only the length that a
-//! section header states becomes "unknown", because it would be wrong. A pcap becomes pcapng, with its link type and
-//! the full precision of its times. Secrets are not interpreted.
+//! Every other block of a pcapng is copied byte for byte, whether its type is known or not. Only
+//! the length that a section header states becomes "unknown", because it would be wrong. A pcap
+//! becomes pcapng, with its link type and the full precision of its times. Secrets are not
+//! interpreted.
 
 use super::block::BlockBuilder;
 use super::bytes::Endianness;
@@ -10,8 +11,8 @@ use super::error::{CaptureError, CaptureProblem, Fault, ReadResult};
 use super::input::Input;
 use super::pcap::Pcap;
 use super::pcapng::{
-    BlockHeader, INTERFACE, MAX_HELD, OLD_PACKET, PACKET, SECRETS, SECTION, SIMPLE_PACKET, SMALLEST_SECRETS,
-    SMALLEST_SECTION,
+    BlockHeader, INTERFACE, MAX_HELD, OLD_PACKET, PACKET, SECRETS, SECTION, SIMPLE_PACKET,
+    SMALLEST_SECRETS, SMALLEST_SECTION,
 };
 use super::reader::{CaptureReader, FileFormat};
 use super::source::Source;
@@ -49,9 +50,10 @@ impl<'a> RewriteTarget<'a> {
     }
 }
 
-/// Copies a capture and adds `payload` as secrets of type `secret_type`, in place of any secrets of that type. The
-/// new block follows the first section's header and the interfaces directly after it. (The format allows it before
-/// the interfaces too, but editcap 4.0 cannot rewrite such a file.)
+/// Copies a capture and adds `payload` as secrets of type `secret_type`, in place of any secrets of
+/// that type. The new block follows the first section's header and the interfaces directly after
+/// it. (The format allows it before the interfaces too, but editcap 4.0 cannot rewrite such a
+/// file.)
 ///
 /// # Errors
 /// Writing failed, or the input is damaged before its first packet.
@@ -69,7 +71,11 @@ pub fn inject(
 ///
 /// # Errors
 /// As [`inject`].
-pub fn strip(input: Source, output: RewriteTarget<'_>, secret_types: &[u32]) -> Result<Rewritten, CaptureError> {
+pub fn strip(
+    input: Source,
+    output: RewriteTarget<'_>,
+    secret_types: &[u32],
+) -> Result<Rewritten, CaptureError> {
     rewrite(input, output, secret_types, None)
 }
 
@@ -86,7 +92,9 @@ fn rewrite(
     let flushed = copy.out.flush().map_err(write_fault);
     match copied.and(flushed) {
         Ok(()) => Ok(copy.done),
-        Err(fault) if copy.done.packets > 0 && !matches!(fault.problem, CaptureProblem::Write(_)) => {
+        Err(fault)
+            if copy.done.packets > 0 && !matches!(fault.problem, CaptureProblem::Write(_)) =>
+        {
             Ok(Rewritten { damage: Some(reader.error(fault)), ..copy.done })
         }
         Err(Fault { problem: problem @ CaptureProblem::Write(_), at }) => {
@@ -127,14 +135,16 @@ impl Copy<'_> {
                 SECRETS => self.secrets(input, head)?,
                 kind => {
                     self.block(input, head)?;
-                    self.done.packets += u64::from(matches!(kind, PACKET | SIMPLE_PACKET | OLD_PACKET));
+                    self.done.packets +=
+                        u64::from(matches!(kind, PACKET | SIMPLE_PACKET | OLD_PACKET));
                 }
             }
         }
         self.insert(section)
     }
 
-    /// Writes the new secrets, in the byte order of the section, the first time it is called within one.
+    /// Writes the new secrets, in the byte order of the section, the first time it is called within
+    /// one.
     fn insert(&mut self, section: Option<Endianness>) -> ReadResult<()> {
         if let Some(order) = section
             && let Some(secrets) = self.secrets.take()

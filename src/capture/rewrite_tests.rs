@@ -1,4 +1,5 @@
-//! Injecting and stripping secrets changes nothing else, and the reader reads what the writer writes.
+//! Injecting and stripping secrets changes nothing else, and the reader reads what the writer
+//! writes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -49,7 +50,11 @@ fn secrets_go_in_and_out_and_leave_every_other_byte() {
 
 #[test]
 fn injecting_again_replaces_wherever_the_old_ones_were() {
-    let file = NgFile::new(Big).secrets(KIND, b"old").interface(1, 0).packet(0, 5, b"abc").secrets(KIND, b"older");
+    let file = NgFile::new(Big)
+        .secrets(KIND, b"old")
+        .interface(1, 0)
+        .packet(0, 5, b"abc")
+        .secrets(KIND, b"older");
     let (with, done) = injected(&file.bytes, b"new");
     assert_eq!(done.removed, 2);
     assert_eq!(read(&with).secrets, [(KIND, b"new".to_vec())]);
@@ -111,7 +116,11 @@ fn what_comes_before_a_cut_is_written() {
             }
             Ok(done) => {
                 // No half block is at the end.
-                assert_eq!((done.packets, read(&out).errors.len()), (expected.len() as u64, 0), "cut at {end}");
+                assert_eq!(
+                    (done.packets, read(&out).errors.len()),
+                    (expected.len() as u64, 0),
+                    "cut at {end}"
+                );
                 done.damage
             }
         };
@@ -160,7 +169,13 @@ fn what_is_written_reads_back() {
 fn a_clock_of_other_digits_is_written_without_loss() {
     let mut writer = PcapngWriter::new(Vec::new()).unwrap();
     for (nanos, digits) in [(123_000_000, 3), (953, 7)] {
-        let frame = Frame { number: 1, time: Time { seconds: 5, nanos, digits }, link: 1, data: b"", wire_len: 0 };
+        let frame = Frame {
+            number: 1,
+            time: Time { seconds: 5, nanos, digits },
+            link: 1,
+            data: b"",
+            wire_len: 0,
+        };
         writer.frame(&frame).unwrap();
     }
     let times: Vec<_> = read(&writer.into_inner()).frames.iter().map(|f| f.2).collect();
@@ -170,7 +185,13 @@ fn a_clock_of_other_digits_is_written_without_loss() {
 #[test]
 fn a_time_the_format_cannot_say_is_refused() {
     for seconds in [-1, i64::MAX] {
-        let frame = Frame { number: 1, time: Time { seconds, ..Time::default() }, link: 1, data: b"", wire_len: 0 };
+        let frame = Frame {
+            number: 1,
+            time: Time { seconds, ..Time::default() },
+            link: 1,
+            data: b"",
+            wire_len: 0,
+        };
         let mut writer = PcapngWriter::new(Vec::new()).unwrap();
         assert!(writer.frame(&frame).is_err());
     }

@@ -1,4 +1,5 @@
-//! Reads several capture files as one capture, in the order given. Frame numbers continue from file to file.
+//! Reads several capture files as one capture, in the order given. Frame numbers continue from file
+//! to file.
 
 use super::error::CaptureError;
 use super::pcapng::Block;
@@ -14,12 +15,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A capture of one or more files, read one after another.
 ///
-/// Each file is opened after the one before it was read. Each frame is returned as soon as its last byte was read, so
-/// that a pipe can be followed while it is written. A frame borrows the reader's buffer; nothing is allocated or
-/// copied for it.
+/// Each file is opened after the one before it was read. Each frame is returned as soon as its last
+/// byte was read, so that a pipe can be followed while it is written. A frame borrows the reader's
+/// buffer; nothing is allocated or copied for it.
 ///
-/// An error concerns one file. Everything before the error was returned before it; the next call continues with the
-/// next file.
+/// An error concerns one file. Everything before the error was returned before it; the next call
+/// continues with the next file.
 pub struct Capture {
     waiting: VecDeque<Source>,
     current: Option<CaptureReader>,
@@ -75,7 +76,8 @@ impl Capture {
         Ok(capture)
     }
 
-    /// A capture from a reader, such as standard input; `name` is its name in errors. Nothing is read yet.
+    /// A capture from a reader, such as standard input; `name` is its name in errors. Nothing is
+    /// read yet.
     pub fn from_reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
         Self::new([Source::reader(name, reader)])
     }
@@ -100,12 +102,15 @@ impl Capture {
     /// The next frame or secrets, in capture order; `None` at the end of the last file.
     ///
     /// # Errors
-    /// A file cannot be opened, is not a capture, is cut or is damaged. The next call continues with the next file.
+    /// A file cannot be opened, is not a capture, is cut or is damaged. The next call continues
+    /// with the next file.
     #[inline]
     pub fn next_item(&mut self) -> Result<Option<CaptureItem<'_>>, CaptureError> {
         let found = self.advance(true)?;
         Ok(match (found, &self.current) {
-            (Some(Block::Frame(found)), Some(reader)) => Some(CaptureItem::Frame(found.frame(self.number, reader))),
+            (Some(Block::Frame(found)), Some(reader)) => {
+                Some(CaptureItem::Frame(found.frame(self.number, reader)))
+            }
             (Some(Block::Secrets { kind, place }), Some(reader)) => {
                 Some(CaptureItem::Secrets(EmbeddedSecrets { kind, data: reader.at(place) }))
             }
@@ -113,11 +118,14 @@ impl Capture {
         })
     }
 
-    /// Whether the next frame can be returned without waiting for a writer: it is in the buffer, or the file is plain.
+    /// Whether the next frame can be returned without waiting for a writer: it is in the buffer, or
+    /// the file is plain.
     #[must_use]
     pub fn is_at_hand(&self) -> bool {
         let reader = self.current.as_ref();
-        reader.is_some_and(|reader| reader.is_at_hand() || reader.is_plain() && self.waiting.is_empty())
+        reader.is_some_and(|reader| {
+            reader.is_at_hand() || reader.is_plain() && self.waiting.is_empty()
+        })
     }
 
     /// The next frame. Secrets are skipped.
@@ -182,8 +190,8 @@ impl Capture {
         }
     }
 
-    /// Ends a file. `total`, where it is a part of a split, is the number of frames of the capture it was split from: the next file's
-    /// frames come behind all of these.
+    /// Ends a file. `total`, where it is a part of a split, is the number of frames of the capture
+    /// it was split from: the next file's frames come behind all of these.
     fn end_file(&mut self, total: Option<u64>) {
         if let Some(total) = total {
             self.number = self.base.unwrap_or(self.number).saturating_add(total).max(self.number);
@@ -191,9 +199,10 @@ impl Capture {
         }
     }
 
-    /// The number of the next frame, which is the `stated`-th of the capture it was split from where the file says so. After a file
-    /// that stated the size of that capture, and where a file's first number goes back, captures were split one by one, and the file's
-    /// numbers continue after the last one.
+    /// The number of the next frame, which is the `stated`-th of the capture it was split from
+    /// where the file says so. After a file that stated the size of that capture, and where a
+    /// file's first number goes back, captures were split one by one, and the file's numbers
+    /// continue after the last one.
     #[inline]
     fn next_number(&mut self, stated: Option<u64>) -> u64 {
         let last = self.number;

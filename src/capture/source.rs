@@ -78,8 +78,9 @@ impl Source {
     }
 }
 
-/// Whether a file is one of those that the kernel makes while they are read, in `/proc` and `/sys`. The system calls them plain files. They say that they have no
-/// bytes, and reading one may wait forever (`/proc/kmsg`).
+/// Whether a file is one of those that the kernel makes while they are read, in `/proc` and `/sys`.
+/// The system calls them plain files. They say that they have no bytes, and reading one may wait
+/// forever (`/proc/kmsg`).
 #[must_use]
 pub fn is_of_kernel(path: &Path) -> bool {
     let in_kernel = |real: PathBuf| real.starts_with("/proc") || real.starts_with("/sys");

@@ -1,24 +1,29 @@
-//! Writes each frame of captures into one of several captures, and says on each which frame of the original it was.
+//! Writes each frame of captures into one of several captures, and says on each which frame of the
+//! original it was.
 //!
-//! The caller decides which part a frame belongs to; this file knows blocks, not addresses. Each part is a pcapng file.
-//! It repeats the section headers and the interface descriptions of the frames it holds, in the byte order they had, so
-//! times, link types, comments and the other options of a frame stay as they were. A pcap is written as one section with
-//! one interface. The number of a frame travels in its `epb_packetid` (draft-ietf-opsawg-pcapng, section 4.3); readers
-//! take it for the frame's number where the section header says that this program split a capture. A last section without
-//! frames says in its comment how many frames the original had: when rotated files are split one by one, the frame numbers
-//! of the next file begin behind it.
+//! The caller decides which part a frame belongs to; this file knows blocks, not addresses. Each
+//! part is a pcapng file. It repeats the section headers and the interface descriptions of the
+//! frames it holds, in the byte order they had, so times, link types, comments and the other
+//! options of a frame stay as they were. A pcap is written as one section with one interface. The
+//! number of a frame travels in its `epb_packetid` (draft-ietf-opsawg-pcapng, section 4.3); readers
+//! take it for the frame's number where the section header says that this program split a capture.
+//! A last section without frames says in its comment how many frames the original had: when rotated
+//! files are split one by one, the frame numbers of the next file begin behind it.
 //!
-//! Decryption secrets and name resolutions are written to every part. Interface statistics and blocks of other types
-//! describe the whole capture and are left out.
+//! Decryption secrets and name resolutions are written to every part. Interface statistics and
+//! blocks of other types describe the whole capture and are left out.
 
 use super::block::{BlockBuilder, append_option};
 use super::bytes::Endianness;
 use super::error::{CaptureError, CaptureProblem, Fault, ReadResult};
 use super::input::Input;
-use super::options::{OPTION_COMMENT, OPTION_END, OPTION_PACKET_ID, OPTION_PROGRAM, options as options_of};
+use super::options::{
+    OPTION_COMMENT, OPTION_END, OPTION_PACKET_ID, OPTION_PROGRAM, options as options_of,
+};
 use super::pcap::Pcap;
 use super::pcapng::{
-    BlockHeader, INTERFACE, NAMES, OLD_PACKET, PACKET, SECRETS, SECTION, SECTION_OPTIONS, SIMPLE_PACKET,
+    BlockHeader, INTERFACE, NAMES, OLD_PACKET, PACKET, SECRETS, SECTION, SECTION_OPTIONS,
+    SIMPLE_PACKET,
 };
 use super::reader::{CaptureReader, FileFormat};
 use super::source::Source;
@@ -27,18 +32,19 @@ use super::unpack_room::UnpackRoom;
 use super::write::{InterfaceDescription, section_block, ticks};
 use std::io::{self, Write};
 
-/// Secrets and names of one section that are kept for parts which have not begun it, in bytes. Beyond this, splitting stops
-/// with an error rather than leave a part without them.
+/// Secrets and names of one section that are kept for parts which have not begun it, in bytes.
+/// Beyond this, splitting stops with an error rather than leave a part without them.
 const MAX_SHARED: usize = 16 << 20;
 
-/// Decides which part a frame belongs to: link type, captured bytes and length on the wire; the answer is below the number
-/// of parts.
+/// Decides which part a frame belongs to: link type, captured bytes and length on the wire; the
+/// answer is below the number of parts.
 pub type ChoosePart<'a> = &'a mut dyn FnMut(u16, &[u8], u32) -> usize;
 
 /// Splits captures into the parts it was made with.
 pub struct Splitter<W: Write> {
     parts: Vec<Part<W>>,
-    /// Counts the sections of all inputs, so that a part knows whether it has begun the present one.
+    /// Counts the sections of all inputs, so that a part knows whether it has begun the present
+    /// one.
     section: u64,
     shape: SplitSection,
     frames: u64,
@@ -88,7 +94,14 @@ struct SplitPacket<'a> {
 impl<W: Write> Splitter<W> {
     /// A splitter into as many parts as there are outputs; at least one. Hand it buffered outputs.
     pub fn new(outputs: impl IntoIterator<Item = W>) -> Self {
-        let part = |out| Part { out, section: 0, shared: 0, interfaces: Vec::new(), described: 0, frames: 0 };
+        let part = |out| Part {
+            out,
+            section: 0,
+            shared: 0,
+            interfaces: Vec::new(),
+            described: 0,
+            frames: 0,
+        };
         let shape = SplitSection {
             order: Endianness::Little,
             options: Vec::new(),
@@ -111,13 +124,15 @@ impl<W: Write> Splitter<W> {
     /// Splits one more capture; frame numbers go on from the capture before it.
     ///
     /// # Errors
-    /// What reading or writing gives. Of a capture that is cut, every frame before the cut is written.
+    /// What reading or writing gives. Of a capture that is cut, every frame before the cut is
+    /// written.
     pub fn add(&mut self, input: Source, choose: ChoosePart<'_>) -> Result<(), CaptureError> {
         let mut reader = CaptureReader::open(input, true, UnpackRoom::default(), |reader| reader)?;
         self.read(&mut reader, choose).map_err(|fault| reader.error(fault))
     }
 
-    /// Ends every part with the section that states the number of frames. A part without frames has only this section. Returns the outputs with the number of frames in each.
+    /// Ends every part with the section that states the number of frames. A part without frames has
+    /// only this section. Returns the outputs with the number of frames in each.
     ///
     /// # Errors
     /// What writing gives.
@@ -126,7 +141,12 @@ impl<W: Write> Splitter<W> {
         let mut options = Vec::new();
         append_option(&mut options, Endianness::Little, OPTION_COMMENT, comment.as_bytes());
         for part in &mut self.parts {
-            part.out.write_all(section_block(&mut self.block, Endianness::Little, &options, SPLIT_PROGRAM)?)?;
+            part.out.write_all(section_block(
+                &mut self.block,
+                Endianness::Little,
+                &options,
+                SPLIT_PROGRAM,
+            )?)?;
         }
         let mut done = Vec::new();
         for mut part in self.parts {
@@ -162,8 +182,10 @@ impl<W: Write> Splitter<W> {
                     head.hold(input, 28)?;
                     head.check_version(input)?;
                     order = head.order;
-                    let header = head.body(input.bytes()).get(SECTION_OPTIONS..).unwrap_or_default();
-                    let split = options_of(order, header).any(|o| o.code == OPTION_PROGRAM && is_split(o.value));
+                    let header =
+                        head.body(input.bytes()).get(SECTION_OPTIONS..).unwrap_or_default();
+                    let split = options_of(order, header)
+                        .any(|o| o.code == OPTION_PROGRAM && is_split(o.value));
                     if split {
                         self.stated_total = split_total(order, header).or(self.stated_total);
                     }
@@ -177,8 +199,13 @@ impl<W: Write> Splitter<W> {
                 PACKET | OLD_PACKET | SIMPLE_PACKET => {
                     head.hold(input, 16)?;
                     let at = input.position();
-                    let packet = packet(&head, head.body(input.bytes()), &self.shape)
-                        .ok_or_else(|| Fault::damaged(at, "expected a packet that fits its block and its section"))?;
+                    let packet =
+                        packet(&head, head.body(input.bytes()), &self.shape).ok_or_else(|| {
+                            Fault::damaged(
+                                at,
+                                "expected a packet that fits its block and its section",
+                            )
+                        })?;
                     self.frame(&packet, choose)?;
                 }
                 SECRETS | NAMES => {
@@ -187,7 +214,8 @@ impl<W: Write> Splitter<W> {
                     if self.shape.shared.len().saturating_add(block.len()) > MAX_SHARED {
                         let what = "a section's secrets and names";
                         let length = self.shape.shared.len().saturating_add(block.len()) as u64;
-                        let problem = CaptureProblem::TooLong { what, length, limit: MAX_SHARED as u64 };
+                        let problem =
+                            CaptureProblem::TooLong { what, length, limit: MAX_SHARED as u64 };
                         return Err(Fault::new(input.position(), problem));
                     }
                     self.shape.shared.extend_from_slice(block);
@@ -206,13 +234,16 @@ impl<W: Write> Splitter<W> {
     fn pcap(&mut self, input: &mut Input, pcap: &Pcap, choose: ChoosePart<'_>) -> ReadResult<()> {
         self.begin_section(Endianness::Little, Vec::new(), false);
         let digits = if pcap.clock.digits() > 6 { 9 } else { 6 };
-        let (link, snap_len, fcs_len) = (pcap.link, pcap.snap_len, pcap.fcs_len);
+        let link = pcap.link;
+        let snap_len = pcap.snap_len;
+        let fcs_len = pcap.fcs_len;
         self.shape.interfaces.push(InterfaceDescription { link, digits, snap_len, fcs_len }.body());
         while let Some(found) = pcap.next(input)? {
             let ticks = ticks(found.time, digits).map_err(write_fault)?;
             let ticks = [(ticks >> 32) as u32, (ticks & 0xffff_ffff) as u32];
             let data = input.at(found.place);
-            let packet = SplitPacket { interface: 0, ticks, data, wire_len: found.wire_len, options: &[] };
+            let packet =
+                SplitPacket { interface: 0, ticks, data, wire_len: found.wire_len, options: &[] };
             self.frame(&packet, choose)?;
         }
         Ok(())
@@ -220,13 +251,15 @@ impl<W: Write> Splitter<W> {
 
     fn begin_section(&mut self, order: Endianness, options: Vec<u8>, split: bool) {
         self.section += 1;
-        self.shape = SplitSection { order, options, interfaces: Vec::new(), shared: Vec::new(), split };
+        self.shape =
+            SplitSection { order, options, interfaces: Vec::new(), shared: Vec::new(), split };
     }
 
     fn frame(&mut self, packet: &SplitPacket<'_>, choose: ChoosePart<'_>) -> ReadResult<()> {
         self.frames += 1;
         let order = self.shape.order;
-        let link = self.shape.interfaces.get(packet.interface).and_then(|body| order.u16_at(body, 0));
+        let link =
+            self.shape.interfaces.get(packet.interface).and_then(|body| order.u16_at(body, 0));
         let chosen = choose(link.unwrap_or_default(), packet.data, packet.wire_len);
         let Some(part) = self.parts.get_mut(chosen) else { return Ok(()) };
         part.frames += 1;
@@ -240,8 +273,11 @@ impl<W: Write> Splitter<W> {
         block.put(packet.data);
         block.pad();
         block.put(&without(packet.options, order, OPTION_PACKET_ID));
-        let stated = options_of(order, packet.options).find(|option| option.code == OPTION_PACKET_ID);
-        let stated = stated.filter(|_| self.shape.split).and_then(|option| <[u8; 8]>::try_from(option.value).ok());
+        let stated =
+            options_of(order, packet.options).find(|option| option.code == OPTION_PACKET_ID);
+        let stated = stated
+            .filter(|_| self.shape.split)
+            .and_then(|option| <[u8; 8]>::try_from(option.value).ok());
         block.option(OPTION_PACKET_ID, &stated.unwrap_or(order.bytes64(self.frames)));
         block.option(OPTION_END, &[]);
         block.end().and_then(|block| part.out.write_all(block)).map_err(write_fault)
@@ -249,10 +285,21 @@ impl<W: Write> Splitter<W> {
 }
 
 impl<W: Write> Part<W> {
-    /// Begins the input's present section where the part has not, and writes the shared blocks that it lacks.
-    fn follow(&mut self, section: u64, shape: &SplitSection, block: &mut BlockBuilder) -> io::Result<()> {
+    /// Begins the input's present section where the part has not, and writes the shared blocks that
+    /// it lacks.
+    fn follow(
+        &mut self,
+        section: u64,
+        shape: &SplitSection,
+        block: &mut BlockBuilder,
+    ) -> io::Result<()> {
         if self.section != section {
-            self.out.write_all(section_block(block, shape.order, &shape.options, SPLIT_PROGRAM)?)?;
+            self.out.write_all(section_block(
+                block,
+                shape.order,
+                &shape.options,
+                SPLIT_PROGRAM,
+            )?)?;
             self.section = section;
             self.shared = 0;
             self.interfaces.clear();
@@ -263,8 +310,14 @@ impl<W: Write> Part<W> {
         self.out.write_all(missing)
     }
 
-    /// The part's own number for an interface of the input, which it describes before the interface's first frame.
-    fn describe(&mut self, interface: usize, shape: &SplitSection, block: &mut BlockBuilder) -> io::Result<u32> {
+    /// The part's own number for an interface of the input, which it describes before the
+    /// interface's first frame.
+    fn describe(
+        &mut self,
+        interface: usize,
+        shape: &SplitSection,
+        block: &mut BlockBuilder,
+    ) -> io::Result<u32> {
         if let Some(Some(known)) = self.interfaces.get(interface) {
             return Ok(*known);
         }
@@ -283,19 +336,34 @@ impl<W: Write> Part<W> {
     }
 }
 
-/// What a packet block of any of the three kinds says; nothing where it contradicts itself or its section.
-fn packet<'a>(head: &BlockHeader, body: &'a [u8], section: &SplitSection) -> Option<SplitPacket<'a>> {
+/// What a packet block of any of the three kinds says; nothing where it contradicts itself or its
+/// section.
+fn packet<'a>(
+    head: &BlockHeader,
+    body: &'a [u8],
+    section: &SplitSection,
+) -> Option<SplitPacket<'a>> {
     let order = head.order;
     if head.kind == SIMPLE_PACKET {
-        let (data, wire_len) = (body.get(4..)?, order.u32_at(body, 0)?);
+        let data = body.get(4..)?;
+        let wire_len = order.u32_at(body, 0)?;
         let snap_len = order.u32_at(section.interfaces.first()?, 4).filter(|limit| *limit > 0);
         let captured = wire_len.min(snap_len.unwrap_or(u32::MAX)) as usize;
-        return Some(SplitPacket { interface: 0, ticks: [0; 2], data: data.get(..captured)?, wire_len, options: &[] });
+        return Some(SplitPacket {
+            interface: 0,
+            ticks: [0; 2],
+            data: data.get(..captured)?,
+            wire_len,
+            options: &[],
+        });
     }
     let [first, high, low, captured, wire_len] = order.words::<5>(body)?;
     // The obsolete block has two fields of 16 bits here: the interface, and a count of drops.
-    let interface =
-        if head.kind == PACKET { first as usize } else { usize::from(order.u16_at(body, 0).unwrap_or_default()) };
+    let interface = if head.kind == PACKET {
+        first as usize
+    } else {
+        usize::from(order.u16_at(body, 0).unwrap_or_default())
+    };
     section.interfaces.get(interface)?;
     let rest = body.get(20..)?;
     let data = rest.get(..captured as usize)?;

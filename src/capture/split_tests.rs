@@ -1,4 +1,5 @@
-//! The parts of a split capture hold every frame once, with its number, its time, its link type and its comments.
+//! The parts of a split capture hold every frame once, with its number, its time, its link type and
+//! its comments.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -46,7 +47,11 @@ fn a_part_without_frames_is_an_empty_capture() {
 
 #[test]
 fn secrets_are_in_every_part_that_has_frames() {
-    let file = NgFile::new(Little).interface(1, 0).secrets(7, b"key").packet(0, 5, &[0]).packet(0, 6, &[1]);
+    let file = NgFile::new(Little).interface(1, 0).secrets(7, b"key").packet(0, 5, &[0]).packet(
+        0,
+        6,
+        &[1],
+    );
     for part in split(&[&file.bytes], 2) {
         assert_eq!(read(&part).secrets, [(7, b"key".to_vec())]);
     }
@@ -54,8 +59,14 @@ fn secrets_are_in_every_part_that_has_frames() {
 
 #[test]
 fn options_of_a_frame_stay_and_its_number_is_added() {
-    let file =
-        NgFile::new(Big).interface(1, 0).packet(0, 5, &[9]).packet_with(6, 0, 6, 1, &[0], b"\0\x01\0\x04look\0\0\0\0");
+    let file = NgFile::new(Big).interface(1, 0).packet(0, 5, &[9]).packet_with(
+        6,
+        0,
+        6,
+        1,
+        &[0],
+        b"\0\x01\0\x04look\0\0\0\0",
+    );
     let [part] = &split(&[&file.bytes], 1)[..] else { panic!() };
     assert!(part.windows(4).any(|bytes| bytes == b"look"));
     assert_eq!(read(part).frames.iter().map(|frame| frame.0).collect::<Vec<_>>(), [1, 2]);
@@ -63,10 +74,15 @@ fn options_of_a_frame_stay_and_its_number_is_added() {
 
 #[test]
 fn numbers_go_on_over_parts_of_files_that_were_split_one_by_one() {
-    let file = NgFile::new(Little).interface(1, 0).packet(0, 5, &[0]).packet(0, 6, &[1]).packet(0, 7, &[0]);
+    let file = NgFile::new(Little).interface(1, 0).packet(0, 5, &[0]).packet(0, 6, &[1]).packet(
+        0,
+        7,
+        &[0],
+    );
     let first = split(&[&file.bytes], 2).remove(0);
     let second = first.clone();
-    let named = |name: &str, bytes: Vec<u8>| Source::reader(name, Box::new(std::io::Cursor::new(bytes)));
+    let named =
+        |name: &str, bytes: Vec<u8>| Source::reader(name, Box::new(std::io::Cursor::new(bytes)));
     let mut capture = Capture::new([named("a", first), named("b", second)]);
     let numbers: Vec<u64> = drain(&mut capture).frames.iter().map(|frame| frame.0).collect();
     assert_eq!(numbers, [1, 3, 4, 6]);
@@ -74,12 +90,22 @@ fn numbers_go_on_over_parts_of_files_that_were_split_one_by_one() {
 
 #[test]
 fn numbers_of_the_next_file_begin_behind_all_frames_of_the_file_that_was_split() {
-    let early = NgFile::new(Little).interface(1, 0).packet(0, 5, &[1]).packet(0, 6, &[0]).packet(0, 7, &[0]);
+    let early = NgFile::new(Little).interface(1, 0).packet(0, 5, &[1]).packet(0, 6, &[0]).packet(
+        0,
+        7,
+        &[0],
+    );
     let late = NgFile::new(Little).interface(1, 0).packet(0, 8, &[0]).packet(0, 9, &[1]);
     let parts = [&early, &late, &early].map(|file| split(&[&file.bytes], 3));
     let numbers = |part: usize| -> Vec<u64> {
-        let source = |files: &Vec<Vec<u8>>| Source::reader("part", Box::new(std::io::Cursor::new(files[part].clone())));
-        drain(&mut Capture::new(parts.iter().map(source))).frames.iter().map(|frame| frame.0).collect()
+        let source = |files: &Vec<Vec<u8>>| {
+            Source::reader("part", Box::new(std::io::Cursor::new(files[part].clone())))
+        };
+        drain(&mut Capture::new(parts.iter().map(source)))
+            .frames
+            .iter()
+            .map(|frame| frame.0)
+            .collect()
     };
     assert_eq!(numbers(0), [2, 3, 4, 7, 8]);
     assert_eq!(numbers(1), [1, 5, 6]);
@@ -88,7 +114,11 @@ fn numbers_of_the_next_file_begin_behind_all_frames_of_the_file_that_was_split()
 
 #[test]
 fn parts_of_a_part_keep_the_first_captures_numbers() {
-    let file = NgFile::new(Little).interface(1, 0).packet(0, 5, &[0]).packet(0, 6, &[1]).packet(0, 7, &[0]);
+    let file = NgFile::new(Little).interface(1, 0).packet(0, 5, &[0]).packet(0, 6, &[1]).packet(
+        0,
+        7,
+        &[0],
+    );
     let part = split(&[&file.bytes], 2).remove(0);
     let again = split(&[&part], 1).remove(0);
     assert_eq!(read(&again).frames.iter().map(|frame| frame.0).collect::<Vec<_>>(), [1, 3]);

@@ -1,8 +1,9 @@
 //! Follows a capture that another program is still writing, and the ring of files it may belong to.
 //!
-//! `dumpcap -b` calls the files of a ring `NAME_00001_20261120101621.pcapng`, or with the time before the number, and
-//! removes the oldest ones. A file that belongs to no ring may be truncated, removed or replaced, and is then read anew,
-//! as `tail -F` does. This module looks at names, sizes and inodes only; it knows no capture format.
+//! `dumpcap -b` calls the files of a ring `NAME_00001_20261120101621.pcapng`, or with the time
+//! before the number, and removes the oldest ones. A file that belongs to no ring may be truncated,
+//! removed or replaced, and is then read anew, as `tail -F` does. This module looks at names, sizes
+//! and inodes only; it knows no capture format.
 
 use super::source::Source;
 use std::fmt;
@@ -30,7 +31,8 @@ pub struct Tail {
     ended: Ended,
 }
 
-/// What happened to a file of no ring while it was read. What it held before was read as far as it was there.
+/// What happened to a file of no ring while it was read. What it held before was read as far as it
+/// was there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileChange {
     /// It is shorter than what was read of it.
@@ -71,8 +73,8 @@ struct Ring {
 }
 
 impl Tail {
-    /// Follows `path`: a plain file; a file of a ring and those after it; or, if `path` is the name that was given to
-    /// dumpcap, all files of its ring from the oldest on.
+    /// Follows `path`: a plain file; a file of a ring and those after it; or, if `path` is the name
+    /// that was given to dumpcap, all files of its ring from the oldest on.
     pub fn new(path: impl Into<PathBuf>, ended: Ended) -> Tail {
         let path = path.into();
         Tail { ring: Ring::of(&path), path, current: None, change: Arc::default(), ended }
@@ -90,15 +92,15 @@ impl Tail {
         self.current.is_none() && self.first().is_none()
     }
 
-    /// What ended the file that was returned last: to be asked, and said, before [`next_file`](Tail::next_file), which may
-    /// wait long.
+    /// What ended the file that was returned last: to be asked, and said, before
+    /// [`next_file`](Tail::next_file), which may wait long.
     #[must_use]
     pub fn change(&self) -> Option<FileChange> {
         *self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the first file, or for the one after the last. `None` if the caller wants to end, or if the last file
-    /// belongs to no ring and did not change.
+    /// Waits for the first file, or for the one after the last. `None` if the caller wants to end,
+    /// or if the last file belongs to no ring and did not change.
     pub fn next_file(&mut self) -> Option<Grown> {
         loop {
             let next = match self.current {
@@ -106,11 +108,15 @@ impl Tail {
                 // A file that belongs to no ring has no successor but itself.
                 Some(None) if self.change().is_none() => return None,
                 Some(None) => self.path.is_file().then(|| (None, self.path.clone())),
-                Some(Some(place)) => self.ring.after(place).map(|(place, path)| (Some(place), path)),
+                Some(Some(place)) => {
+                    self.ring.after(place).map(|(place, path)| (Some(place), path))
+                }
             };
             if let Some((place, path)) = next {
                 let missed = match (self.current.flatten(), place) {
-                    (Some((_, before)), Some((_, number))) => number.saturating_sub(before).saturating_sub(1),
+                    (Some((_, before)), Some((_, number))) => {
+                        number.saturating_sub(before).saturating_sub(1)
+                    }
                     _ => 0,
                 };
                 self.current = Some(place);
@@ -154,7 +160,11 @@ impl Ring {
             Some(at) if at > 0 => name.split_at(at),
             _ => (name.as_str(), ""),
         };
-        let dir = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_path_buf();
+        let dir = path
+            .parent()
+            .filter(|d| !d.as_os_str().is_empty())
+            .unwrap_or(Path::new("."))
+            .to_path_buf();
         let stem = split_place(stem).map_or(stem, |(before, _)| before);
         Ring { dir, stem: stem.to_string(), end: end.to_string() }
     }
@@ -168,18 +178,21 @@ impl Ring {
     /// The ring's first file after a position.
     fn after(&self, place: RingPosition) -> Option<(RingPosition, PathBuf)> {
         let files = std::fs::read_dir(&self.dir).ok()?.flatten();
-        let placed = files.filter_map(|f| Some((self.place(&f.file_name().to_string_lossy())?, f.path())));
+        let placed =
+            files.filter_map(|f| Some((self.place(&f.file_name().to_string_lossy())?, f.path())));
         placed.filter(|(p, _)| *p > place).min_by_key(|(p, _)| *p)
     }
 }
 
-/// Splits `NAME_00001_20261120101621`, or the same with the time first, into the name and the position.
+/// Splits `NAME_00001_20261120101621`, or the same with the time first, into the name and the
+/// position.
 fn split_place(stem: &str) -> Option<(&str, RingPosition)> {
     let (rest, last) = stem.rsplit_once('_')?;
     let (name, first) = rest.rsplit_once('_')?;
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     let (number, time) = if last.len() == 14 { (first, last) } else { (last, first) };
-    let good = time.len() == 14 && (5..14).contains(&number.len()) && digits(number) && digits(time);
+    let good =
+        time.len() == 14 && (5..14).contains(&number.len()) && digits(number) && digits(time);
     good.then(|| Some((name, (time.parse().ok()?, number.parse().ok()?))))?
 }
 
@@ -222,7 +235,8 @@ impl Read for Growing {
             if count > 0 || left {
                 return Ok(count);
             }
-            // Reads once more, because the file may have grown between the last read and the reason to end.
+            // Reads once more, because the file may have grown between the last read and the reason
+            // to end.
             left = (self.ended)() || self.file.as_ref().is_ok_and(|file| self.is_left(file));
             if !left {
                 sleep(POLL);
@@ -264,11 +278,20 @@ mod tests {
         let by_name = Ring::of(Path::new("/x/out.pcapng"));
         assert_eq!(by_name, Ring::of(Path::new("/x/out_00012_20261120101621.pcapng")));
         assert_eq!(by_name, Ring::of(Path::new("/x/out_20261120101621_00012.pcapng")));
-        assert_eq!(by_name.place("out_00012_20261120101621.pcapng"), Some((20_261_120_101_621, 12)));
-        assert_eq!(by_name.place("out_20261120101621_00012.pcapng"), Some((20_261_120_101_621, 12)));
-        for other in
-            ["out.pcapng", "other_00012_20261120101621.pcapng", "out_12_20261120101621.pcapng", "out_00012_x.pcapng"]
-        {
+        assert_eq!(
+            by_name.place("out_00012_20261120101621.pcapng"),
+            Some((20_261_120_101_621, 12))
+        );
+        assert_eq!(
+            by_name.place("out_20261120101621_00012.pcapng"),
+            Some((20_261_120_101_621, 12))
+        );
+        for other in [
+            "out.pcapng",
+            "other_00012_20261120101621.pcapng",
+            "out_12_20261120101621.pcapng",
+            "out_00012_x.pcapng",
+        ] {
             assert_eq!(by_name.place(other), None, "{other}");
         }
         // A name without an extension and with underscores of its own.

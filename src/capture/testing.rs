@@ -36,7 +36,13 @@ impl PcapFile {
         Self::with(order, magic, (2, 4), 65_535, 1)
     }
 
-    pub(super) fn with(order: Endianness, magic: u32, version: (u16, u16), snap_len: u32, link: u32) -> Self {
+    pub(super) fn with(
+        order: Endianness,
+        magic: u32,
+        version: (u16, u16),
+        snap_len: u32,
+        link: u32,
+    ) -> Self {
         let mut bytes = order.bytes32(magic).to_vec();
         bytes.extend(order.two(version.0));
         bytes.extend(order.two(version.1));
@@ -141,7 +147,8 @@ impl NgFile {
         let mut body = if kind == 6 {
             order.bytes32(interface).to_vec()
         } else {
-            // The obsolete block: an interface, and a count of dropped packets that is no part of the interface's number.
+            // The obsolete block: an interface, and a count of dropped packets that is no part of
+            // the interface's number.
             [order.two(interface as u16), order.two(0x0102)].concat()
         };
         body.extend(order.bytes32((ticks >> 32) as u32));
@@ -169,7 +176,8 @@ impl NgFile {
     }
 }
 
-/// A frame as tests compare it: number, seconds, nanoseconds, digits, link type, length on the wire, data.
+/// A frame as tests compare it: number, seconds, nanoseconds, digits, link type, length on the
+/// wire, data.
 pub(super) type SeenFrame = (u64, i64, u32, u8, u16, u32, Vec<u8>);
 
 /// Everything read from a capture: its frames, its secrets, and the texts of errors.

@@ -78,8 +78,11 @@ fn old_versions_have_their_lengths_the_other_way_round() {
         assert_eq!(all.frames, [(1, 7, 5_000, 6, 1, 60, b"cut".to_vec())]);
     }
     // Version 2.3 was written both ways.
-    let file =
-        PcapFile::with(Big, MICROS, (2, 3), 0, 1).record([7, 5, 60, 3], &[], b"cut").record([7, 6, 3, 60], &[], b"cut");
+    let file = PcapFile::with(Big, MICROS, (2, 3), 0, 1).record([7, 5, 60, 3], &[], b"cut").record(
+        [7, 6, 3, 60],
+        &[],
+        b"cut",
+    );
     let lengths: Vec<_> = read(&file.bytes).frames.iter().map(|f| f.5).collect();
     assert_eq!(lengths, [60, 60]);
 }
@@ -99,8 +102,12 @@ fn modified_headers_are_told_by_what_makes_sense() {
     let index_and_protocol = [0, 0, 0, 2, 8, 0, 0, 0];
     let longer = [0, 0, 0, 2, 8, 0, 0, 0, 0, 0, 0, 0];
     let nokia = [0x9f, 0xbf, 0xb6, 0x01];
-    let kinds: [(u32, &[u8]); 4] =
-        [(MICROS, &index_and_protocol), (MICROS, &nokia), (MODIFIED, &index_and_protocol), (MODIFIED, &longer)];
+    let kinds: [(u32, &[u8]); 4] = [
+        (MICROS, &index_and_protocol),
+        (MICROS, &nokia),
+        (MODIFIED, &index_and_protocol),
+        (MODIFIED, &longer),
+    ];
     for (magic, more) in kinds {
         let mut file = PcapFile::new(Big, magic);
         for second in 1..=4 {
@@ -108,7 +115,8 @@ fn modified_headers_are_told_by_what_makes_sense() {
         }
         let all = read(&file.bytes);
         assert_eq!(all.errors, [""; 0], "{magic:x} {more:?}");
-        let expected: Vec<_> = (1..=4).map(|n| frame(n, 1_000_000_000 + n as i64, 5_000, &[0x5a; 20])).collect();
+        let expected: Vec<_> =
+            (1..=4).map(|n| frame(n, 1_000_000_000 + n as i64, 5_000, &[0x5a; 20])).collect();
         assert_eq!(all.frames, expected, "{magic:x} {more:?}");
     }
 }
@@ -154,15 +162,22 @@ fn pcapng_is_read_in_sections_of_both_byte_orders() {
         .packet(0, 2_000_002, b"raw");
     let all = read(&file.bytes);
     assert_eq!(all.errors, [""; 0]);
-    assert_eq!(all.frames, [(1, 1, 1_000, 6, 113, 6, b"cooked".to_vec()), (2, 2, 2_000, 6, 101, 3, b"raw".to_vec()),]);
+    assert_eq!(
+        all.frames,
+        [(1, 1, 1_000, 6, 113, 6, b"cooked".to_vec()), (2, 2, 2_000, 6, 101, 3, b"raw".to_vec()),]
+    );
 }
 
 #[test]
 fn a_section_forgets_the_interfaces_before_it() {
-    let file = NgFile::new(Little).interface(1, 0).packet(0, 1, b"x").section(Little).packet(0, 2, b"y");
+    let file =
+        NgFile::new(Little).interface(1, 0).packet(0, 1, b"x").section(Little).packet(0, 2, b"y");
     let all = read(&file.bytes);
     assert_eq!(all.frames.len(), 1);
-    assert_eq!(all.errors, ["x: at byte 112: expected one of the section's 0 interfaces, got number 0"]);
+    assert_eq!(
+        all.errors,
+        ["x: at byte 112: expected one of the section's 0 interfaces, got number 0"]
+    );
 }
 
 #[test]
@@ -199,7 +214,10 @@ fn every_interface_has_its_own_clock() {
 #[test]
 fn simple_packets_have_no_time_and_end_at_the_snap_length() {
     let file = NgFile::new(Big).interface(1, 4).simple(60, b"four").simple(2, b"xy");
-    assert_eq!(read(&file.bytes).frames, [(1, 0, 0, 6, 1, 60, b"four".to_vec()), (2, 0, 0, 6, 1, 2, b"xy".to_vec()),]);
+    assert_eq!(
+        read(&file.bytes).frames,
+        [(1, 0, 0, 6, 1, 60, b"four".to_vec()), (2, 0, 0, 6, 1, 2, b"xy".to_vec()),]
+    );
 }
 
 #[test]
@@ -245,7 +263,10 @@ fn secrets_come_in_their_place() {
             .packet(0, 5, b"abc")
             .secrets(0x544c_534b, b"");
         let all = read(&file.bytes);
-        assert_eq!(all.secrets, [(0x4d4f_554c, b"odd length".to_vec()), (0x544c_534b, b"".to_vec())]);
+        assert_eq!(
+            all.secrets,
+            [(0x4d4f_554c, b"odd length".to_vec()), (0x544c_534b, b"".to_vec())]
+        );
         assert_eq!(all.frames.len(), 1);
         let mut frames_only = Capture::new([source("x", &file.bytes)]);
         assert_eq!(frames_only.next_frame().unwrap().unwrap().number, 1);
@@ -285,7 +306,10 @@ fn several_files_are_one_run() {
     let all = drain(&mut capture);
     let numbers: Vec<_> = all.frames.iter().map(|f| (f.0, f.6.clone())).collect();
     assert_eq!(numbers, [(1, b"a".to_vec()), (2, b"c".to_vec()), (3, b"b".to_vec())]);
-    assert_eq!(all.errors, ["b: at byte 48: expected a block of 36 bytes, got 35: the file is cut"]);
+    assert_eq!(
+        all.errors,
+        ["b: at byte 48: expected a block of 36 bytes, got 35: the file is cut"]
+    );
     assert_eq!(capture.frames(), 3);
     let total = a.len() + cut.len() + gzip(&c).len() + b.len();
     assert_eq!(capture.bytes_read(), total as u64);
@@ -299,9 +323,13 @@ fn gzip_and_zstd_are_told_by_content() {
         let expected = read(&file);
         let (one, two) = file.split_at(30);
         let skippable = [&b"\x53\x2a\x4d\x18\x02\0\0\0hi"[..], &zstd(&file)].concat();
-        for packed in
-            [gzip(&file), zstd(&file), [gzip(one), gzip(two)].concat(), [zstd(one), zstd(two)].concat(), skippable]
-        {
+        for packed in [
+            gzip(&file),
+            zstd(&file),
+            [gzip(one), gzip(two)].concat(),
+            [zstd(one), zstd(two)].concat(),
+            skippable,
+        ] {
             assert_eq!(read(&packed), expected);
             let dribble = SlowReader { bytes: Cursor::new(packed), step: 1 };
             let mut slow = Capture::from_reader("x", Box::new(dribble));
@@ -312,7 +340,8 @@ fn gzip_and_zstd_are_told_by_content() {
 
 #[test]
 fn a_dribbling_pipe_gives_what_a_file_gives() {
-    let file = NgFile::new(Big).interface(1, 0).packet(0, 5, &vec![1; 300_000]).packet(0, 6, b"small");
+    let file =
+        NgFile::new(Big).interface(1, 0).packet(0, 5, &vec![1; 300_000]).packet(0, 6, b"small");
     for step in [1, 7, 4096] {
         let dribble = SlowReader { bytes: Cursor::new(file.bytes.clone()), step };
         let mut slow = Capture::from_reader("x", Box::new(dribble));

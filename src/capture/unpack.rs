@@ -22,10 +22,14 @@ pub(super) fn packing_of(first: &[u8]) -> Option<Packing> {
     }
 }
 
-/// A reader of the decompressed data. A read returns what is decompressed so far, without waiting for more input; where
-/// it needs much memory it waits for `room`.
+/// A reader of the decompressed data. A read returns what is decompressed so far, without waiting
+/// for more input; where it needs much memory it waits for `room`.
 #[cfg_attr(not(feature = "zstd"), allow(unused_variables))]
-pub(super) fn unpack(packing: Packing, packed: Box<dyn Read + Send>, room: UnpackRoom) -> Box<dyn Read + Send> {
+pub(super) fn unpack(
+    packing: Packing,
+    packed: Box<dyn Read + Send>,
+    room: UnpackRoom,
+) -> Box<dyn Read + Send> {
     let packed = BufReader::with_capacity(BUFFER, packed);
     match packing {
         Packing::Gzip => Box::new(MultiGzDecoder::new(packed)),

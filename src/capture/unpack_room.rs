@@ -1,13 +1,15 @@
-//! Memory for unpacking that several captures share: a reader that needs much of it waits until the others have given enough back.
+//! Memory for unpacking that several captures share: a reader that needs much of it waits until the
+//! others have given enough back.
 //!
-//! A reader of zstd holds the last window of bytes of its frame, up to 128 MiB. Two captures that are read side by side would hold two of them.
-//! It knows no format.
+//! A reader of zstd holds the last window of bytes of its frame, up to 128 MiB. Two captures that
+//! are read side by side would hold two of them. It knows no format.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// Bytes of memory for unpacking, shared by all clones.
 ///
-/// Readers that share it must not wait for each other in any other way: each is read on a thread of its own, to its end.
+/// Readers that share it must not wait for each other in any other way: each is read on a thread of
+/// its own, to its end.
 #[derive(Clone, Debug, Default)]
 pub struct UnpackRoom {
     shared: Arc<UnpackAccount>,
@@ -27,12 +29,13 @@ pub(super) struct TakenRoom {
 }
 
 impl UnpackRoom {
-    /// Takes `bytes`. Waits while the sum with all other readers would exceed `most` bytes. A reader that is alone
-    /// never waits.
+    /// Takes `bytes`. Waits while the sum with all other readers would exceed `most` bytes. A
+    /// reader that is alone never waits.
     pub(super) fn take(&self, bytes: u64, most: u64) -> TakenRoom {
         let taken = self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |taken: &mut u64| *taken > 0 && taken.saturating_add(bytes) > most;
-        let mut taken = self.shared.given_back.wait_while(taken, full).unwrap_or_else(PoisonError::into_inner);
+        let mut taken =
+            self.shared.given_back.wait_while(taken, full).unwrap_or_else(PoisonError::into_inner);
         *taken = taken.saturating_add(bytes);
         TakenRoom { from: self.clone(), bytes }
     }
@@ -56,7 +59,8 @@ mod tests {
     #[test]
     fn readers_side_by_side_hold_no_more_than_the_bound_together() {
         let room = UnpackRoom::default();
-        let (held, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        let held = AtomicU64::new(0);
+        let most = AtomicU64::new(0);
         let read = |bytes: u64| {
             for _ in 0..100 {
                 let taken = room.take(bytes, 10);
@@ -66,7 +70,9 @@ mod tests {
                 drop(taken);
             }
         };
-        std::thread::scope(|scope| [3, 5, 6, 9].map(|bytes| scope.spawn(move || read(bytes))).map(drop));
+        std::thread::scope(|scope| {
+            [3, 5, 6, 9].map(|bytes| scope.spawn(move || read(bytes))).map(drop)
+        });
         assert!(most.into_inner() <= 10);
         assert_eq!(*room.shared.taken.lock().unwrap(), 0);
     }

@@ -1,6 +1,7 @@
 //! Writes pcapng: one section with its interfaces, packets and secrets (draft-ietf-opsawg-pcapng).
 //!
-//! All numbers are written in little-endian order. The writer interprets neither frames nor secrets.
+//! All numbers are written in little-endian order. The writer interprets neither frames nor
+//! secrets.
 
 use super::block::{BlockBuilder, append_option, too_long};
 use super::bytes::Endianness;
@@ -13,8 +14,8 @@ const PROGRAM: &str = concat!("moulsniff ", env!("CARGO_PKG_VERSION"));
 
 /// Writes one pcapng section.
 ///
-/// The inner writer should be buffered. Call [`flush`](Self::flush) after a frame to make it visible to another
-/// program that reads the file while it is written.
+/// The inner writer should be buffered. Call [`flush`](Self::flush) after a frame to make it
+/// visible to another program that reads the file while it is written.
 #[derive(Debug)]
 pub struct PcapngWriter<W: Write> {
     out: W,
@@ -62,11 +63,13 @@ impl<W: Write> PcapngWriter<W> {
         Ok(Self { out, interfaces: Vec::new(), block })
     }
 
-    /// Writes a frame. Its number is not written, because readers number frames by their place in the file. Before
-    /// the first frame of a link type and clock, the writer describes an interface for them.
+    /// Writes a frame. Its number is not written, because readers number frames by their place in
+    /// the file. Before the first frame of a link type and clock, the writer describes an interface
+    /// for them.
     ///
     /// # Errors
-    /// Writing failed, the time is before 1970 or too late for the format, or the frame exceeds 16 MiB.
+    /// Writing failed, the time is before 1970 or too late for the format, or the frame exceeds 16
+    /// MiB.
     pub fn frame(&mut self, frame: &Frame<'_>) -> io::Result<()> {
         let interface = InterfaceDescription {
             link: frame.link,
@@ -99,12 +102,22 @@ impl<W: Write> PcapngWriter<W> {
     }
 
     /// Writes a frame, and before it the description of its interface if that is new.
-    pub(super) fn frame_of(&mut self, interface: InterfaceDescription, frame: &Frame<'_>) -> io::Result<()> {
+    pub(super) fn frame_of(
+        &mut self,
+        interface: InterfaceDescription,
+        frame: &Frame<'_>,
+    ) -> io::Result<()> {
         let ticks = ticks(frame.time, interface.digits)?;
         let captured = u32::try_from(frame.data.len()).map_err(|_| too_long())?;
         let index = self.index_of(interface)?;
         self.block.begin(Endianness::Little, PACKET);
-        self.block.words(&[index, (ticks >> 32) as u32, (ticks & 0xffff_ffff) as u32, captured, frame.wire_len]);
+        self.block.words(&[
+            index,
+            (ticks >> 32) as u32,
+            (ticks & 0xffff_ffff) as u32,
+            captured,
+            frame.wire_len,
+        ]);
         self.block.put(frame.data);
         self.out.write_all(self.block.end()?)
     }
@@ -124,7 +137,8 @@ impl<W: Write> PcapngWriter<W> {
     }
 }
 
-/// Begins and ends a Section Header Block in `block`: with `options`, and `program` as the program that wrote the section.
+/// Begins and ends a Section Header Block in `block`: with `options`, and `program` as the program
+/// that wrote the section.
 ///
 /// # Errors
 /// The options exceed 16 MiB.

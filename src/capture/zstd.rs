@@ -1,14 +1,16 @@
-//! Decompresses Zstandard frames (RFC 8878) to one stream of bytes, each block as soon as it was read.
+//! Decompresses Zstandard frames (RFC 8878) to one stream of bytes, each block as soon as it was
+//! read.
 //!
-//! ruzstd decodes the blocks. This file walks frames and blocks, checks the checksums, and collects the bytes of each
-//! block. By itself the decoder keeps the last window of bytes until a frame's last block, because later blocks may
-//! repeat them. So this file ends the frame for the decoder before its first block, which does not change how blocks
-//! are decoded, and asks the decoder after each block to write all it holds. The writer copies the new bytes and
-//! reports that it took none, so that the decoder keeps them.
+//! ruzstd decodes the blocks. This file walks frames and blocks, checks the checksums, and collects
+//! the bytes of each block. By itself the decoder keeps the last window of bytes until a frame's
+//! last block, because later blocks may repeat them. So this file ends the frame for the decoder
+//! before its first block, which does not change how blocks are decoded, and asks the decoder after
+//! each block to write all it holds. The writer copies the new bytes and reports that it took none,
+//! so that the decoder keeps them.
 //!
-//! Memory: a window of up to [`PROMPT_WINDOW`] costs up to four times its size, a larger one its size (allocated at
-//! once, so that the buffer never grows by copying) and a few blocks. Readers that share an [`UnpackRoom`] hold larger windows
-//! of at most [`MAX_WINDOW`] bytes together.
+//! Memory: a window of up to [`PROMPT_WINDOW`] costs up to four times its size, a larger one its
+//! size (allocated at once, so that the buffer never grows by copying) and a few blocks. Readers
+//! that share an [`UnpackRoom`] hold larger windows of at most [`MAX_WINDOW`] bytes together.
 
 use super::unpack_room::{TakenRoom, UnpackRoom};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -23,8 +25,9 @@ const EMPTY_LAST_BLOCK: &[u8] = &[1, 0, 0];
 const MAX_BLOCK: usize = 128 * 1024;
 /// The largest window that is accepted, as by `zstd` without options.
 const MAX_WINDOW: u64 = 128 * 1024 * 1024;
-/// Up to this window size the bytes of a block come out at once. Above it, to save memory, the decoder keeps the last
-/// window of bytes until the frame ends. `zstd` writes such frames only with `--long` and `--ultra`.
+/// Up to this window size the bytes of a block come out at once. Above it, to save memory, the
+/// decoder keeps the last window of bytes until the frame ends. `zstd` writes such frames only with
+/// `--long` and `--ultra`.
 const PROMPT_WINDOW: u64 = 8 * 1024 * 1024;
 
 // Bits of the frame header descriptor (RFC 8878, section 3.1.1.1.1).
@@ -62,7 +65,8 @@ struct ZstdFrame {
     checksum: Option<XxHash64>,
     /// How many of the bytes that the decoder holds were copied to `ready`.
     seen: usize,
-    /// Set after the last block or a damaged one: the result of the frame, for when the decoder holds no more bytes.
+    /// Set after the last block or a damaged one: the result of the frame, for when the decoder
+    /// holds no more bytes.
     result: Option<io::Result<()>>,
     /// Memory for a window that is not `prompt`. It is given back when the decoder is gone.
     _room: Option<TakenRoom>,
@@ -97,8 +101,8 @@ impl<R: Read> Zstd<R> {
             check_memory(if prompt { window.saturating_mul(4) } else { window })?;
             // The decoder uses the window only to decide how many bytes it keeps.
             let stated = if prompt { window.min(MAX_BLOCK as u64) } else { window };
-            // A new decoder allocates nothing in advance, one that is reset allocates a window. Growing step by step
-            // would need one and a half windows.
+            // A new decoder allocates nothing in advance, one that is reset allocates a window.
+            // Growing step by step would need one and a half windows.
             self.reset(0)?;
             self.reset(stated)?;
             if prompt {
@@ -106,13 +110,16 @@ impl<R: Read> Zstd<R> {
             }
             let window = usize::try_from(window).unwrap_or(usize::MAX);
             let checksum = checksum.then(|| XxHash64::with_seed(0));
-            self.frame = Some(ZstdFrame { window, prompt, checksum, seen: 0, result: None, _room: room });
+            self.frame =
+                Some(ZstdFrame { window, prompt, checksum, seen: 0, result: None, _room: room });
             return Ok(true);
         }
     }
 
     fn reset(&mut self, window: u64) -> io::Result<()> {
-        self.decoder.reset(plain_header(window).as_slice()).map_err(|error| damaged(&error.to_string()))
+        self.decoder
+            .reset(plain_header(window).as_slice())
+            .map_err(|error| damaged(&error.to_string()))
     }
 
     fn skip(&mut self) -> io::Result<()> {
@@ -123,8 +130,8 @@ impl<R: Read> Zstd<R> {
         if skipped < length { Err(cut()) } else { Ok(()) }
     }
 
-    /// Reads the rest of a frame's header (RFC 8878, section 3.1.1.1). Returns the window size in bytes, and whether
-    /// the frame ends in a checksum.
+    /// Reads the rest of a frame's header (RFC 8878, section 3.1.1.1). Returns the window size in
+    /// bytes, and whether the frame ends in a checksum.
     fn header(&mut self) -> io::Result<(u64, bool)> {
         let mut flags = [0];
         self.source.read_exact(&mut flags)?;
@@ -170,8 +177,9 @@ impl<R: Read> Zstd<R> {
         if (got as u64) < length { Err(cut()) } else { Ok(u64::from_le_bytes(bytes)) }
     }
 
-    /// Decodes the frame's next block and makes its bytes ready, also those of a damaged block before the damage. After
-    /// the last block it makes the bytes ready that the decoder still holds, and then ends the frame.
+    /// Decodes the frame's next block and makes its bytes ready, also those of a damaged block
+    /// before the damage. After the last block it makes the bytes ready that the decoder still
+    /// holds, and then ends the frame.
     fn step(&mut self) -> io::Result<()> {
         let over = self.frame.as_ref().is_some_and(|frame| frame.result.is_some());
         if !over {
@@ -223,14 +231,15 @@ impl<R: Read> Zstd<R> {
             return Err(damaged("expected a block of at most 131072 bytes"));
         }
         self.block.clear();
-        // The decoder gets every block without the mark of the last one; `EMPTY_LAST_BLOCK` ends the frame for it.
+        // The decoder gets every block without the mark of the last one; `EMPTY_LAST_BLOCK` ends
+        // the frame for it.
         self.block.extend_from_slice(&[a & !1, b, c]);
         let got = (&mut self.source).take(length as u64).read_to_end(&mut self.block)?;
         if got < length { Err(cut()) } else { Ok(a & 1 == 1) }
     }
 
-    /// Makes bytes ready that the decoder holds and that were not returned: all of them, or of a large window at most
-    /// [`MAX_BLOCK`] a call, so that `ready` stays small.
+    /// Makes bytes ready that the decoder holds and that were not returned: all of them, or of a
+    /// large window at most [`MAX_BLOCK`] a call, so that `ready` stays small.
     fn collect(&mut self) -> io::Result<()> {
         let Some(frame) = &mut self.frame else { return Ok(()) };
         let before = self.ready.len();
@@ -253,8 +262,8 @@ impl<R: Read> Zstd<R> {
         Ok(())
     }
 
-    /// Takes everything out of the decoder and puts the last window back as raw blocks. This keeps the decoder's buffer
-    /// small and contiguous.
+    /// Takes everything out of the decoder and puts the last window back as raw blocks. This keeps
+    /// the decoder's buffer small and contiguous.
     fn tidy(&mut self) -> io::Result<()> {
         let Some(frame) = &mut self.frame else { return Ok(()) };
         let held = self.decoder.collect().unwrap_or_default();
@@ -264,16 +273,21 @@ impl<R: Read> Zstd<R> {
         for piece in kept.chunks(size) {
             let [a, b, c, _] = u32::try_from(piece.len() << 3).unwrap_or(0).to_le_bytes();
             let header = [a, b, c];
-            let decoded =
-                self.decoder.decode_blocks(header.as_slice().chain(piece), BlockDecodingStrategy::UptoBlocks(1));
+            let decoded = self.decoder.decode_blocks(
+                header.as_slice().chain(piece),
+                BlockDecodingStrategy::UptoBlocks(1),
+            );
             decoded.map_err(|error| damaged(&error.to_string()))?;
         }
         Ok(())
     }
 
-    /// Ends the frame: returns the error that ended it, if any, and checks the checksum after its last block.
+    /// Ends the frame: returns the error that ended it, if any, and checks the checksum after its
+    /// last block.
     fn end(&mut self) -> io::Result<()> {
-        let Some(ZstdFrame { prompt, checksum, result, _room, .. }) = self.frame.take() else { return Ok(()) };
+        let Some(ZstdFrame { prompt, checksum, result, _room, .. }) = self.frame.take() else {
+            return Ok(());
+        };
         if !prompt {
             self.decoder = FrameDecoder::new();
         }
@@ -327,7 +341,8 @@ impl<R: Read> Read for Zstd<R> {
     }
 }
 
-/// A writer that copies all bytes after the first `skip`, and reports that it took none, so that the decoder keeps them.
+/// A writer that copies all bytes after the first `skip`, and reports that it took none, so that
+/// the decoder keeps them.
 struct Peek<'a> {
     skip: usize,
     ready: &'a mut Vec<u8>,
@@ -365,7 +380,10 @@ fn check_memory(window: u64) -> io::Result<()> {
     let bytes = usize::try_from(window).unwrap_or(usize::MAX).saturating_add(8 * MAX_BLOCK);
     let mut probe: Vec<u8> = Vec::new();
     probe.try_reserve_exact(bytes).map_err(|_| {
-        let text = format!("there is no memory for the {} MiB that unpacking it takes", bytes.div_ceil(1 << 20));
+        let text = format!(
+            "there is no memory for the {} MiB that unpacking it takes",
+            bytes.div_ceil(1 << 20)
+        );
         io::Error::new(io::ErrorKind::OutOfMemory, text)
     })
 }

@@ -13,8 +13,8 @@ use super::size;
 
 /// A passive dissector for the protocols of online worlds.
 ///
-/// Reads captures, reassembles TCP streams, recovers session keys from a shard's private keys, and prints every message as an
-/// annotated tree or as JSON.
+/// Reads captures, reassembles TCP streams, recovers session keys from a shard's private keys, and
+/// prints every message as an annotated tree or as JSON.
 #[derive(Parser, Debug)]
 #[command(
     name = "moulsniff",
@@ -65,11 +65,13 @@ pub enum Command {
     Keys(KeysCommand),
     /// Print the JSON Schema of the JSON output
     Schema(SchemaArgs),
-    /// Show the settings, and whether they come from the configuration file, the environment or the command line
+    /// Show the settings, and whether they come from the configuration file, the environment or the
+    /// command line
     ///
-    /// The file is $XDG_CONFIG_HOME/moulsniff/config.toml, else ~/.config/moulsniff/config.toml; on Windows
-    /// %APPDATA%\moulsniff\config.toml. It may have: `keys`, `sdl` and `tables` (paths), `time` (as -t), and tables `[filters]` and
-    /// `[columns]` of names, which -Y and --columns use as @NAME. Key files are named and never shown.
+    /// The file is $XDG_CONFIG_HOME/moulsniff/config.toml, else ~/.config/moulsniff/config.toml; on
+    /// Windows %APPDATA%\moulsniff\config.toml. It may have: `keys`, `sdl` and `tables` (paths),
+    /// `time` (as -t), and tables `[filters]` and `[columns]` of names, which -Y and --columns use
+    /// as @NAME. Key files are named and never shown.
     Config(ConfigArgs),
     /// Print the manual page, or that of a command
     Man {
@@ -110,7 +112,8 @@ pub enum TablesCommand {
     },
     /// Check table files and run their examples
     Check {
-        /// Check these table files, or folders with files that end in .table; all of them are added to the embedded tables
+        /// Check these table files, or folders with files that end in .table; all of them are added
+        /// to the embedded tables
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
@@ -128,7 +131,8 @@ pub enum TransportWord {
 /// What to print of the shape of the JSON.
 #[derive(Args, Debug)]
 pub struct SchemaArgs {
-    /// Print the definition of a database table that takes the lines of --json with the same types for every capture
+    /// Print the definition of a database table that takes the lines of --json with the same types
+    /// for every capture
     #[arg(long, value_name = "ENGINE")]
     pub sql: Option<SqlName>,
 }
@@ -156,10 +160,12 @@ pub enum SqlName {
 /// Bytes from a log or a debugger.
 #[derive(Args, Debug)]
 pub struct DecodeArgs {
-    /// Decode as PROTOCOL.SERVICE.DIRECTION, such as moul.auth.client (not with --type); without a direction the client's, without a service the protocol's first one, such as secondlife
+    /// Decode as PROTOCOL.SERVICE.DIRECTION, such as moul.auth.client (not with --type); without a
+    /// direction the client's, without a service the protocol's first one, such as secondlife
     #[arg(value_parser = OfferedText::SENDERS, hide_possible_values = true)]
     pub name: Option<String>,
-    /// Decode these bytes in hex; blanks and colons are ignored. Without any, bytes are read from standard input as they are
+    /// Decode these bytes in hex; blanks and colons are ignored. Without any, bytes are read from
+    /// standard input as they are
     pub hex: Vec<String>,
     /// Decode as a type of the tables, such as plUoid or 'packint(1)'
     #[arg(long = "type", value_name = "TYPE")]
@@ -190,7 +196,8 @@ pub struct FollowArgs {
     /// Write all streams, one file for each direction
     #[arg(long)]
     pub all: bool,
-    /// Write the files into this folder (with --all); files of an earlier run are replaced, and those of other streams stay
+    /// Write the files into this folder (with --all); files of an earlier run are replaced, and
+    /// those of other streams stay
     #[arg(short, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// The stream (unless --all), the captures, and how to read them.
@@ -253,8 +260,8 @@ pub struct SessionsArgs {
 #[derive(Args, Debug)]
 #[command(override_usage = "moulsniff diff [OPTIONS] A B")]
 pub struct DiffArgs {
-    /// Do not compare PATH, such as 'fields.buffer.time_sent' or '*.time_sent', or MESSAGE, a name in which * stands for
-    /// any characters; may be given several times
+    /// Do not compare PATH, such as 'fields.buffer.time_sent' or '*.time_sent', or MESSAGE, a name
+    /// in which * stands for any characters; may be given several times
     #[arg(long, value_name = "PATH|MESSAGE")]
     pub ignore: Vec<String>,
     /// Read --ignore entries from a file, one a line; # begins a comment
@@ -263,7 +270,8 @@ pub struct DiffArgs {
     /// Report replies that take this many times as long in B, and at least 5 ms longer
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pub latency: Option<f64>,
-    /// Use at most this much memory for both captures, roughly. Messages beyond it are counted and not compared; differences beyond it are counted and not printed
+    /// Use at most this much memory for both captures, roughly. Messages beyond it are counted and
+    /// not compared; differences beyond it are counted and not printed
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size::parse)]
     pub max_memory: usize,
     /// The two captures, and how to read them.
@@ -287,16 +295,19 @@ fn parts(text: &str) -> Result<u16, String> {
 /// Dividing captures.
 #[derive(Args, Debug)]
 pub struct SplitArgs {
-    /// Divide these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is standard input
+    /// Divide these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is
+    /// standard input
     #[arg(value_name = "CAPTURE", required = true)]
     pub captures: Vec<PathBuf>,
     /// Write this many parts, at most 256
     #[arg(long, value_name = "N", value_parser = parts)]
     pub into: u16,
-    /// Write part-00.pcapng, part-01.pcapng and so on into this folder. It is created if necessary; existing parts are replaced, and a folder with further parts is refused
+    /// Write part-00.pcapng, part-01.pcapng and so on into this folder. It is created if necessary;
+    /// existing parts are replaced, and a folder with further parts is refused
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Take these addresses or networks, separated by commas, for servers: a client's traffic with all of them stays in one part
+    /// Take these addresses or networks, separated by commas, for servers: a client's traffic with
+    /// all of them stays in one part
     #[arg(long, value_name = "NET,...", value_delimiter = ',')]
     pub servers: Vec<String>,
     /// Print no summary on standard error

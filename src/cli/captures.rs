@@ -19,7 +19,8 @@ struct TypedCapture {
 /// What clap has of them: each kind apart.
 #[derive(Args)]
 struct CapturesByKind {
-    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is standard input
+    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is
+    /// standard input
     #[arg(value_name = "CAPTURE", required_unless_present_any = ["interface", "list_interfaces", "tail", "read_file"])]
     captures: Vec<PathBuf>,
     /// Read a capture, as CAPTURE does; for users of tshark and tcpdump

@@ -1,4 +1,5 @@
-//! Finds options that have no effect with the command they were typed with. They are reported as mistakes before anything is read.
+//! Finds options that have no effect with the command they were typed with. They are reported as
+//! mistakes before anything is read.
 
 use crate::captured::file_name;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ const COMMANDS: [&str; 14] = [
     "completions",
 ];
 
-/// Finds an option that has no meaning where it was typed, and a command that was typed as a capture.
+/// Finds an option that has no meaning where it was typed, and a command that was typed as a
+/// capture.
 pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
     let read = cli.reading();
     let other_time = read.time.is_some_and(|time| time != TimeWord::Absolute);
@@ -46,7 +48,8 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
         ("count", read.count.is_some()),
     ];
     let typed = typed.into_iter().filter_map(|(option, typed)| typed.then_some(option));
-    if let Some(option) = read.typed_everywhere().chain(typed).find(|option| !has_use(name, option)) {
+    if let Some(option) = read.typed_everywhere().chain(typed).find(|option| !has_use(name, option))
+    {
         let option = if option == "count" { "-c".into() } else { format!("--{option}") };
         return Err(CliError::Typed(format!("{option} does nothing with `{name}`")));
     }
@@ -55,7 +58,9 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
     }
     let columns = read.columns.is_some() || read.csv;
     if read.json && columns {
-        return Err(CliError::Typed("--json and --columns or --csv are different outputs: one of them".into()));
+        return Err(CliError::Typed(
+            "--json and --columns or --csv are different outputs: one of them".into(),
+        ));
     }
     if read.bytes && (read.json || columns) {
         return Err(CliError::Typed(
@@ -70,7 +75,8 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
     }
     if read.oneline && (read.json || columns || read.bytes) {
         return Err(CliError::Typed(
-            "--oneline and --json, --columns, --csv or -x are different outputs: one of them".into(),
+            "--oneline and --json, --columns, --csv or -x are different outputs: one of them"
+                .into(),
         ));
     }
     if let (Some(key), Some(output)) = (&read.pseudonyms, cli.output()) {
@@ -84,36 +90,51 @@ pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
 
 /// Finds an option that was typed in a place or as often as it must not be. Returns what is wrong.
 pub(super) fn mistyped(known: &clap::Command, matches: &ArgMatches) -> Option<String> {
-    let (mut names, mut command, mut own) = (Vec::new(), known, matches);
+    let mut names = Vec::new();
+    let mut command = known;
+    let mut own = matches;
     while let Some((name, within)) = own.subcommand() {
         names.push(name);
         (command, own) = (command.find_subcommand(name)?, within);
     }
-    let early = (!names.is_empty()).then(|| typed_too_early(known, matches, &names.join(" "), command)).flatten();
+    let early = (!names.is_empty())
+        .then(|| typed_too_early(known, matches, &names.join(" "), command))
+        .flatten();
     early.or_else(|| typed_twice(own))
 }
 
-/// Finds an option that was typed before the command `name`, which reads only what comes after its name. Options of all commands may come before or after it.
-fn typed_too_early(known: &clap::Command, matches: &ArgMatches, name: &str, command: &clap::Command) -> Option<String> {
-    let typed = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+/// Finds an option that was typed before the command `name`, which reads only what comes after its
+/// name. Options of all commands may come before or after it.
+fn typed_too_early(
+    known: &clap::Command,
+    matches: &ArgMatches,
+    name: &str,
+    command: &clap::Command,
+) -> Option<String> {
+    let typed =
+        |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let early = known.get_arguments().filter(|arg| !arg.is_global_set()).find(typed)?;
     let option = match (early.get_long(), early.get_short()) {
         (Some(long), _) => format!("--{long}"),
         (None, Some(short)) => format!("-{short}"),
-        (None, None) => return Some(format!("`{name}` is a command and comes first: moulsniff {name} ...")),
+        (None, None) => {
+            return Some(format!("`{name}` is a command and comes first: moulsniff {name} ..."));
+        }
     };
-    let taken =
-        command.get_arguments().any(|arg| arg.get_id() == early.get_id()) && has_use(name, early.get_id().as_str());
+    let taken = command.get_arguments().any(|arg| arg.get_id() == early.get_id())
+        && has_use(name, early.get_id().as_str());
     Some(match taken {
         true => format!("{option} has to come after the command: moulsniff {name} {option} ..."),
         false => format!("{option} does nothing with `{name}`"),
     })
 }
 
-/// Finds a second filter. Of any other option that has one value, the last one typed counts, but the first of two conditions would be lost.
+/// Finds a second filter. Of any other option that has one value, the last one typed counts, but
+/// the first of two conditions would be lost.
 fn typed_twice(own: &ArgMatches) -> Option<String> {
     let filters = own.try_get_many::<String>("filter").ok().flatten()?;
-    let text = "--filter (-Y) may be given once; `and` joins conditions: -Y 'service == auth and refused'";
+    let text =
+        "--filter (-Y) may be given once; `and` joins conditions: -Y 'service == auth and refused'";
     (filters.len() > 1).then(|| text.to_owned())
 }
 
@@ -138,7 +159,9 @@ impl Cli {
             Some(Command::Report(LateArgs(report))) => Some(&report.output),
             Some(Command::Split(split)) => Some(&split.output),
             Some(Command::Export(export)) => export.output(),
-            Some(Command::Keys(KeysCommand::Inject { output, .. } | KeysCommand::Strip { output, .. })) => Some(output),
+            Some(Command::Keys(
+                KeysCommand::Inject { output, .. } | KeysCommand::Strip { output, .. },
+            )) => Some(output),
             _ => None,
         };
         output.or(self.reading().write.as_ref()).map(PathBuf::as_path)
@@ -159,9 +182,11 @@ impl Cli {
 }
 
 /// Options of all commands that read captures which do something with some of these alone.
-pub(super) const OF_SOME: [&str; 8] = ["columns", "csv", "bytes", "oneline", "time", "filter", "count", "tail"];
+pub(super) const OF_SOME: [&str; 8] =
+    ["columns", "csv", "bytes", "oneline", "time", "filter", "count", "tail"];
 
-/// The help of words and options that mean something else with a command: its name, the option, and the help.
+/// The help of words and options that mean something else with a command: its name, the option, and
+/// the help.
 pub(super) const OTHER_HELP: [(&str, &str, &str); 6] = [
     (
         "sessions",
@@ -174,13 +199,22 @@ pub(super) const OTHER_HELP: [(&str, &str, &str); 6] = [
         "captures",
         "Print this stream (tcp:3, udp:0, or 3 for tcp:3; not with --all) of these captures, which are read as one, in the order given; `-` is standard input",
     ),
-    ("diff", "captures", "Compare these two captures (pcap, pcapng; plain, gzip or zstd), which have to be files"),
-    ("diff", "filter", "Print only differences in messages that match an expression, such as 'service == auth'"),
+    (
+        "diff",
+        "captures",
+        "Compare these two captures (pcap, pcapng; plain, gzip or zstd), which have to be files",
+    ),
+    (
+        "diff",
+        "filter",
+        "Print only differences in messages that match an expression, such as 'service == auth'",
+    ),
     ("diff", "oneline", "Print one line for each difference"),
 ];
 
-/// Whether one of [`OF_SOME`], or an option that can be typed with every command, does anything with the one of this name (of several words, such as `keys check`).
-/// `option` is without its hyphens at the beginning.
+/// Whether one of [`OF_SOME`], or an option that can be typed with every command, does anything
+/// with the one of this name (of several words, such as `keys check`). `option` is without its
+/// hyphens at the beginning.
 pub(super) fn has_use(command: &str, option: &str) -> bool {
     match option {
         "json" => matches!(
@@ -224,7 +258,8 @@ const OWN_WORDS_ALONE: [&str; 7] =
     ["split", "keys check", "keys strip", "tables new", "tables check", "man", "completions"];
 
 /// Further commands that print no message.
-const NO_MESSAGES: [&str; 6] = ["keys inject", "tables list", "tables show", "tables lua", "schema", "config"];
+const NO_MESSAGES: [&str; 6] =
+    ["keys inject", "tables list", "tables show", "tables lua", "schema", "config"];
 
 fn command_name(command: Option<&Command>) -> &'static str {
     match command {
@@ -252,14 +287,21 @@ fn command_name(command: Option<&Command>) -> &'static str {
     }
 }
 
-/// A command comes before the captures. One that is typed behind them, or misspelt, would be read as a file.
+/// A command comes before the captures. One that is typed behind them, or misspelt, would be read
+/// as a file.
 fn no_command_among(captures: &CaptureArgs) -> Result<(), CliError> {
     for path in captures.words().filter(|path| !exists(path)) {
         let word = path.to_string_lossy();
         if COMMANDS.contains(&word.as_ref()) {
-            let rest: Vec<String> =
-                captures.words().filter(|other| *other != path).map(|other| file_name(other)).collect();
-            let text = format!("`{word}` is a command and comes first: moulsniff {word} {}", rest.join(" "));
+            let rest: Vec<String> = captures
+                .words()
+                .filter(|other| *other != path)
+                .map(|other| file_name(other))
+                .collect();
+            let text = format!(
+                "`{word}` is a command and comes first: moulsniff {word} {}",
+                rest.join(" ")
+            );
             return Err(CliError::Typed(text));
         }
         let near = suggestion(&word, COMMANDS.into_iter());

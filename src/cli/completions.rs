@@ -1,6 +1,7 @@
 //! `moulsniff completions`: scripts with which shells complete what is typed.
 //!
-//! clap writes them. For fish, Elvish and PowerShell it leaves out the words that may stand where a command takes any text; these are added.
+//! clap writes them. For fish, Elvish and PowerShell it leaves out the words that may stand where a
+//! command takes any text; these are added.
 
 use clap_complete::Shell;
 
@@ -67,10 +68,19 @@ mod tests {
     fn every_shell_knows_options_commands_and_services() {
         for shell in Shell::value_variants() {
             let script = script(*shell, crate::cli::command());
-            for option in crate::cli::command().get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)) {
+            for option in crate::cli::command()
+                .get_arguments()
+                .filter_map(|arg| arg.get_long().map(str::to_owned))
+            {
                 assert!(script.contains(&option), "{shell}: {option}");
             }
-            for word in ["no-config", "config", "moul.auth.client", "secondlife.circuit", "intermud3.router.server"] {
+            for word in [
+                "no-config",
+                "config",
+                "moul.auth.client",
+                "secondlife.circuit",
+                "intermud3.router.server",
+            ] {
                 assert!(script.contains(word), "{shell}: {word}");
             }
             for word in OfferedText::SENDERS.words().iter().chain(&OfferedText::SERVICES.words()) {

@@ -17,7 +17,8 @@ use crate::proto::{LazyTables, Message, NamedService, decode_named, protocol_nam
 use crate::table::{Evaluator, TableError, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
 
-/// The most bytes that are read from standard input: as many as the largest message may have by default.
+/// The most bytes that are read from standard input: as many as the largest message may have by
+/// default.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// How many bytes of text are kept before they are written.
@@ -27,7 +28,8 @@ pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliErr
     let all = tables_of(args)?;
     match &decode.type_ {
         Some(ty) => {
-            let words: Vec<&str> = decode.name.iter().chain(&decode.hex).map(String::as_str).collect();
+            let words: Vec<&str> =
+                decode.name.iter().chain(&decode.hex).map(String::as_str).collect();
             let bytes = bytes(&words)?;
             let mut out = Vec::new();
             value(all, ty, decode.bit, &bytes, args, &mut out)?;
@@ -63,7 +65,8 @@ fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
     })
 }
 
-/// Messages of a service and direction, one after the other. Those before bytes that cannot be read are printed, too.
+/// Messages of a service and direction, one after the other. Those before bytes that cannot be read
+/// are printed, too.
 fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs) -> Result<(), CliError> {
     let settings = settings(args, true)?;
     let service = NamedService::find(all, name).map_err(|error| match is_hex(name) {
@@ -88,10 +91,13 @@ fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs) -> Re
     Ok(decoded?)
 }
 
-/// The error where a name is missing. It quotes nothing, since what was typed in its place may be a key.
+/// The error where a name is missing. It quotes nothing, since what was typed in its place may be a
+/// key.
 fn without_name() -> CliError {
     let protocol = example_protocol();
-    CliError::Typed(format!("decode what? A name such as {protocol}.SERVICE.client before the bytes, or --type TYPE"))
+    CliError::Typed(format!(
+        "decode what? A name such as {protocol}.SERVICE.client before the bytes, or --type TYPE"
+    ))
 }
 
 fn is_hex(word: &str) -> bool {
@@ -120,10 +126,17 @@ fn value(
     let mut failed = None;
     for lazy in all {
         let further = lazy.further().to_vec();
-        let found = crate::proto::load_tables(lazy.protocol(), &further).and_then(|t| t.with_type(&root(ty)));
+        let found = crate::proto::load_tables(lazy.protocol(), &further)
+            .and_then(|t| t.with_type(&root(ty)));
         match found {
             Ok((tables, type_ref)) => {
-                return print_value(&tables, AskedValue { name: ty, ty: type_ref, bit }, bytes, args, out);
+                return print_value(
+                    &tables,
+                    AskedValue { name: ty, ty: type_ref, bit },
+                    bytes,
+                    args,
+                    out,
+                );
             }
             Err(error) => failed = failed.or(Some(error)),
         }
@@ -159,9 +172,11 @@ fn print_value(
     let name = tables.sym("value").unwrap_or(Sym::ELEMENT);
     let end = evaluator.value(tables, ty, name, bytes, bit, &mut tree);
     let mut printer = DecodePrinter::new(args);
-    let rest = tree.nodes().iter().position(|n| n.kind == Kind::Undecoded && n.start as usize >= end);
+    let rest =
+        tree.nodes().iter().position(|n| n.kind == Kind::Undecoded && n.start as usize >= end);
     let padding = bytes.len() * 8 - end.min(bytes.len() * 8) < 8 && last_bits_zero(bytes, end);
-    // Where a type could not be read at all, the tree is a structure that holds only the undecoded rest.
+    // Where a type could not be read at all, the tree is a structure that holds only the undecoded
+    // rest.
     let empty = tree.nodes().first().is_some_and(|n| n.kind == Kind::Struct);
     let nothing = match rest {
         Some(at) => at == 0 || at == 1 && empty,
@@ -213,7 +228,8 @@ impl DecodePrinter {
             let terminal = std::io::stdout().is_terminal();
             Paint::new(coloured(args.color, terminal), marks(terminal))
         };
-        let style = TreeOptions { paint, redact: args.redact, bytes: args.bytes, ..TreeOptions::default() };
+        let style =
+            TreeOptions { paint, redact: args.redact, bytes: args.bytes, ..TreeOptions::default() };
         DecodePrinter {
             json: JsonWriter::new(JsonOptions { spans: args.spans, redact: args.redact }),
             tree: (!args.json).then(|| TreeWriter::new(style)),

@@ -1,6 +1,7 @@
 //! `moulsniff diff`: two captures side by side.
 //!
-//! Both are read at the same time, on a thread each; the messages that differ are read a second time, for their fields.
+//! Both are read at the same time, on a thread each; the messages that differ are read a second
+//! time, for their fields.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -16,9 +17,9 @@ use super::plan::{Plan, coloured, marks};
 use crate::capture::UnpackRoom;
 use crate::captured::file_name;
 use crate::diff::{
-    CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffBounds, DiffStyle, DifferenceSum,
-    Digester, IgnoreList, Section, StreamRoom, difference_json, difference_line, differences, section_text, sum_json,
-    summary_text,
+    CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffBounds, DiffStyle,
+    DifferenceSum, Digester, IgnoreList, Section, StreamRoom, difference_json, difference_line,
+    differences, section_text, sum_json, summary_text,
 };
 use crate::out::Paint;
 use crate::pipeline::Output;
@@ -89,11 +90,16 @@ fn status(ending: Ending, differ: bool, sides: [&DiffSide; 2]) -> Result<Status,
 fn captures(args: &DiffArgs) -> Result<[PathBuf; 2], CliError> {
     let read = &args.read;
     if read.interface.is_some() || read.tail.is_some() {
-        return Err(CliError::Typed("diff compares two capture files: -i and --tail do nothing with it".into()));
+        return Err(CliError::Typed(
+            "diff compares two capture files: -i and --tail do nothing with it".into(),
+        ));
     }
     let all: Vec<&PathBuf> = read.captures.paths().collect();
     let [a, b] = all.as_slice() else {
-        return Err(CliError::Typed(format!("diff compares two captures, and here are {}", all.len())));
+        return Err(CliError::Typed(format!(
+            "diff compares two captures, and here are {}",
+            all.len()
+        )));
     };
     for path in [a, b] {
         let pipe = path.metadata().is_ok_and(|about| !about.is_file() && !about.is_dir());
@@ -109,7 +115,12 @@ fn captures(args: &DiffArgs) -> Result<[PathBuf; 2], CliError> {
 }
 
 /// How one of the captures is read. Both unpack within `room`.
-fn plan(args: &DiffArgs, files: &[PathBuf; 2], side: usize, room: &UnpackRoom) -> Result<Plan, CliError> {
+fn plan(
+    args: &DiffArgs,
+    files: &[PathBuf; 2],
+    side: usize,
+    room: &UnpackRoom,
+) -> Result<Plan, CliError> {
     let captures = files.get(side).cloned().map(CaptureArgs::from).unwrap_or_default();
     // Remarks on the filter are made once.
     let quiet = args.read.quiet || side > 0;
@@ -128,10 +139,12 @@ fn ignore_list(args: &DiffArgs, plan: &Plan) -> Result<IgnoreList, CliError> {
         list.add(entry, tables).map_err(|error| CliError::Typed(format!("--ignore: {error}")))?;
     }
     for path in &args.ignore_files {
-        let (name, text) = (files::name(path), ignore_text(path)?);
+        let name = files::name(path);
+        let text = ignore_text(path)?;
         for (number, line) in text.lines().enumerate() {
-            list.add_line(line, tables)
-                .map_err(|error| CliError::Typed(format!("{name}, line {}, {}", number + 1, error.unquoted())))?;
+            list.add_line(line, tables).map_err(|error| {
+                CliError::Typed(format!("{name}, line {}, {}", number + 1, error.unquoted()))
+            })?;
         }
     }
     Ok(list)
@@ -140,7 +153,10 @@ fn ignore_list(args: &DiffArgs, plan: &Plan) -> Result<IgnoreList, CliError> {
 fn ignore_text(path: &Path) -> Result<String, CliError> {
     let bytes = files::read(path, "a list of what is ignored", MAX_IGNORE_FILE)?;
     String::from_utf8(bytes).map_err(|_| {
-        let error = io::Error::new(io::ErrorKind::InvalidData, "no list of what is ignored: it is no text in UTF-8");
+        let error = io::Error::new(
+            io::ErrorKind::InvalidData,
+            "no list of what is ignored: it is no text in UTF-8",
+        );
         CliError::File(files::name(path), error)
     })
 }
@@ -154,7 +170,9 @@ fn both<T: Send>(
     let work = Mutex::new(Some(second));
     let take = || work.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (mine, theirs) = thread::scope(|scope| {
-        let other = Builder::new().name("second".into()).spawn_scoped(scope, || take().map(|second| second()));
+        let other = Builder::new()
+            .name("second".into())
+            .spawn_scoped(scope, || take().map(|second| second()));
         let mine = first();
         (mine, other.map(ScopedJoinHandle::join))
     });
@@ -193,12 +211,14 @@ fn compare(
     ignore: &IgnoreList,
 ) -> Result<bool, CliError> {
     let [a, b] = sides;
-    let comparison = Comparison::new(&a.digest, &b.digest, CompareOptions { latency: args.latency });
+    let comparison =
+        Comparison::new(&a.digest, &b.digest, CompareOptions { latency: args.latency });
     let bounds = DiffBounds::of(args.max_memory);
     let [in_a, in_b] = comparison.wanted();
     let room = UnpackRoom::default();
     let collect = |side: usize, wanted: Vec<u64>| -> Result<DetailStore, CliError> {
-        let mut collector = DetailCollector::new(wanted, ignore, args.read.strict, args.read.redact, bounds);
+        let mut collector =
+            DetailCollector::new(wanted, ignore, args.read.strict, args.read.redact, bounds);
         if collector.wants_more(false) {
             let Plan { reading, setup, .. } = plan(args, files, side, &room)?;
             CaptureRun::new(&reading, setup)?.into_output(&mut collector);

@@ -1,4 +1,5 @@
-//! Files of an earlier run in a folder that a command writes to. It does not know who wrote them, so it removes none.
+//! Files of an earlier run in a folder that a command writes to. It does not know who wrote them,
+//! so it removes none.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,10 @@ impl EarlierFiles {
     pub(super) fn within(folder: &Path, is_own: impl Fn(&str) -> bool) -> EarlierFiles {
         let there = std::fs::read_dir(folder).into_iter().flatten().flatten();
         EarlierFiles(
-            there.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| is_own(name)).collect(),
+            there
+                .filter_map(|entry| entry.file_name().into_string().ok())
+                .filter(|name| is_own(name))
+                .collect(),
         )
     }
 
@@ -29,7 +33,8 @@ impl EarlierFiles {
         }
     }
 
-    /// The first of them and how many more there are, with the verb behind them; `None` where there are none.
+    /// The first of them and how many more there are, with the verb behind them; `None` where there
+    /// are none.
     pub(super) fn told(&self) -> Option<(String, &'static str)> {
         let first = escape(self.0.first()?);
         Some(match self.0.len() - 1 {

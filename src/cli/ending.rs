@@ -24,7 +24,11 @@ pub(super) struct Ending {
 
 impl Ending {
     /// Says the summary and returns the exit status. An error comes alone, without a summary.
-    pub(super) fn close(self, outcome: &RunOutcome, filter: Option<&Filter>) -> Result<Status, CliError> {
+    pub(super) fn close(
+        self,
+        outcome: &RunOutcome,
+        filter: Option<&Filter>,
+    ) -> Result<Status, CliError> {
         let status = self.status(outcome, filter)?;
         self.say_summary(outcome);
         Ok(status)
@@ -54,12 +58,20 @@ impl Ending {
             return;
         }
         if !self.quiet && summary.streams == 0 && summary.flow.frames > 0 {
-            remark::say(format_args!("{}", nothing::explain(&summary, outcome.pipeline.passed_over())));
+            remark::say(format_args!(
+                "{}",
+                nothing::explain(&summary, outcome.pipeline.passed_over())
+            ));
         }
     }
 
-    /// The exit status of a run that could be read. A name in `filter` that was doubtful, and never met, was a mistake.
-    pub(super) fn status(self, outcome: &RunOutcome, filter: Option<&Filter>) -> Result<Status, CliError> {
+    /// The exit status of a run that could be read. A name in `filter` that was doubtful, and never
+    /// met, was a mistake.
+    pub(super) fn status(
+        self,
+        outcome: &RunOutcome,
+        filter: Option<&Filter>,
+    ) -> Result<Status, CliError> {
         let summary = outcome.pipeline.summary();
         if outcome.interrupted {
             return Ok(Status::Interrupted);
@@ -73,12 +85,16 @@ impl Ending {
     }
 }
 
-/// Refuses, before the file at `target` is replaced, what the run was read for in vain: captures of which nothing could be read, or not all
-/// because of a signal, or a filter that was a mistake.
+/// Refuses, before the file at `target` is replaced, what the run was read for in vain: captures of
+/// which nothing could be read, or not all because of a signal, or a filter that was a mistake.
 ///
 /// # Errors
 /// What is wrong with them.
-pub(super) fn before_commit(outcome: &mut RunOutcome, filter: Option<&Filter>, target: &Path) -> Result<(), CliError> {
+pub(super) fn before_commit(
+    outcome: &mut RunOutcome,
+    filter: Option<&Filter>,
+    target: &Path,
+) -> Result<(), CliError> {
     if let Some(error) = outcome.take_error_of_nothing_read() {
         return Err(error.into());
     }
@@ -88,11 +104,15 @@ pub(super) fn before_commit(outcome: &mut RunOutcome, filter: Option<&Filter>, t
     if outcome.error.is_some() { Ok(()) } else { refuse_mistake(filter) }
 }
 
-/// Ends a run that a signal ended before its captures were read to their end. `written` says what there is of its output.
+/// Ends a run that a signal ended before its captures were read to their end. `written` says what
+/// there is of its output.
 ///
 /// # Errors
 /// The run was ended so.
-pub(super) fn refuse_interrupted(outcome: &mut RunOutcome, written: impl FnOnce() -> String) -> Result<(), CliError> {
+pub(super) fn refuse_interrupted(
+    outcome: &mut RunOutcome,
+    written: impl FnOnce() -> String,
+) -> Result<(), CliError> {
     match outcome.interrupted {
         true => {
             let before = outcome.error.take().map(|error| format!("; {error}")).unwrap_or_default();
@@ -102,7 +122,8 @@ pub(super) fn refuse_interrupted(outcome: &mut RunOutcome, written: impl FnOnce(
     }
 }
 
-/// Refuses a filter with a doubtful name that no record had: the name was a mistake. To be asked before a file is replaced.
+/// Refuses a filter with a doubtful name that no record had: the name was a mistake. To be asked
+/// before a file is replaced.
 ///
 /// # Errors
 /// The first such name.
@@ -125,13 +146,18 @@ fn summary_line(summary: &Summary) -> String {
         b.explained,
         b.opaque
     );
-    for (word, n) in [("undecoded", b.undecoded), ("not opened by any key", b.closed), ("lost", b.lost)] {
+    for (word, n) in
+        [("undecoded", b.undecoded), ("not opened by any key", b.closed), ("lost", b.lost)]
+    {
         if n > 0 {
             text.push_str(&format!(", {n} {word}"));
         }
     }
     if let Some(why) = summary.left_out_why {
-        text.push_str(&format!("; {} left out: of the first one {why}", counted(summary.left_out, "exported message")));
+        text.push_str(&format!(
+            "; {} left out: of the first one {why}",
+            counted(summary.left_out, "exported message")
+        ));
     }
     if summary.flow.wrong_sums > 0 {
         text.push_str(&format!("; {}", counted(summary.flow.wrong_sums, "wrong checksum")));

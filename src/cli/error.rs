@@ -79,13 +79,16 @@ impl CliError {
         CliError::Unreadable(texts.join("; "))
     }
 
-    /// Whether the reader of what is written closed it: of standard output, or of a pipe that was named as a file.
+    /// Whether the reader of what is written closed it: of standard output, or of a pipe that was
+    /// named as a file.
     pub(super) fn is_closed_pipe(&self) -> bool {
         let closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         match self {
             CliError::BrokenPipe => true,
             CliError::File(_, error) => closed(error),
-            CliError::Capture(error) => matches!(error.problem(), CaptureProblem::Write(error) if closed(error)),
+            CliError::Capture(error) => {
+                matches!(error.problem(), CaptureProblem::Write(error) if closed(error))
+            }
             _ => false,
         }
     }
@@ -102,7 +105,9 @@ impl CliError {
     pub fn status(&self) -> Status {
         match self {
             CliError::BrokenPipe => Status::Good,
-            CliError::Capture(_) | CliError::File(..) | CliError::Unreadable(_) => Status::Unreadable,
+            CliError::Capture(_) | CliError::File(..) | CliError::Unreadable(_) => {
+                Status::Unreadable
+            }
             CliError::Table(_) | CliError::Typed(_) | CliError::TypedNumber(_) => Status::Typed,
             CliError::Interrupted(_) => Status::Interrupted,
         }
@@ -137,7 +142,9 @@ impl From<LiveError> for CliError {
         let text = error.to_string();
         match error {
             LiveError::NotBuilt | LiveError::Filter(..) => CliError::Typed(text),
-            LiveError::NoInterface(..) | LiveError::NoRight(_) | LiveError::Other(..) => CliError::Unreadable(text),
+            LiveError::NoInterface(..) | LiveError::NoRight(_) | LiveError::Other(..) => {
+                CliError::Unreadable(text)
+            }
         }
     }
 }

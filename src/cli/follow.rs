@@ -35,7 +35,8 @@ pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
     let form = match (read.json, args.text, args.raw) {
         (true, _, true) => {
             return Err(CliError::Typed(
-                "--raw writes the bytes alone: with --json they are hex, or with --text text".into(),
+                "--raw writes the bytes alone: with --json they are hex, or with --text text"
+                    .into(),
             ));
         }
         (true, true, _) => FollowFormat::JsonText,
@@ -55,14 +56,19 @@ pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
         return all(&read, form, side, dir);
     }
     if args.output.is_some() {
-        return Err(CliError::Typed("-o DIR belongs to --all; a single stream goes to standard output".into()));
+        return Err(CliError::Typed(
+            "-o DIR belongs to --all; a single stream goes to standard output".into(),
+        ));
     }
     let Some(word) = read.captures.take_first_word() else {
         return Err(CliError::Typed("follow which stream? tcp:N, udp:N, or --all -o DIR".into()));
     };
     let key = stream(&word.to_string_lossy())?;
     if read.captures.is_empty() && read.tail.is_none() && read.interface.is_none() {
-        return Err(CliError::Typed(format!("no capture: moulsniff follow {} CAPTURE", file_name(&word))));
+        return Err(CliError::Typed(format!(
+            "no capture: moulsniff follow {} CAPTURE",
+            file_name(&word)
+        )));
     }
     one(&read, form, side, key)
 }
@@ -80,18 +86,26 @@ fn stream(text: &str) -> Result<StreamKey, CliError> {
 }
 
 fn no_stream(text: &str) -> CliError {
-    let text = format!("`{text}` is no stream: expected a number, tcp:N or udp:N, and then captures (or --all -o DIR)");
+    let text = format!(
+        "`{text}` is no stream: expected a number, tcp:N or udp:N, and then captures (or --all -o DIR)"
+    );
     CliError::Typed(text)
 }
 
-fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) -> Result<Status, CliError> {
+fn one(
+    args: &ReadArgs,
+    form: FollowFormat,
+    side: Option<Side>,
+    key: StreamKey,
+) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
     let run = CaptureRun::new(&reading, setup)?;
     let follow = Follow::new(form, side, filter.is_some())
         .redacted(redact)
         .marked(marks(io::IsTerminal::is_terminal(&io::stdout())));
     let queue = run.format_queue(follow.writer(), run.stdout());
-    let (pieces, filter) = (FollowPieces::default(), RecordFilter::new(filter));
+    let pieces = FollowPieces::default();
+    let filter = RecordFilter::new(filter);
     let mut one = One { queue, key, follow, filter, side, pieces, found: None, over: false };
     let mut outcome = run.into_output(&mut one);
     one.follow.finish(&mut one.pieces);
@@ -105,7 +119,9 @@ fn one(args: &ReadArgs, form: FollowFormat, side: Option<Side>, key: StreamKey) 
     let name = format!("{}:{}", key.transport.word(), key.number);
     let Some(closed) = one.found else {
         refuse_interrupted(&mut outcome, || format!("stream {name} had not begun"))?;
-        let text = format!("there is no stream {name} of a known protocol; moulsniff stats lists those there are");
+        let text = format!(
+            "there is no stream {name} of a known protocol; moulsniff stats lists those there are"
+        );
         return Err(CliError::Typed(text));
     };
     let status = ending.status(&outcome, one.filter.filter())?;
@@ -123,7 +139,11 @@ fn say_left_out(name: &str, lost: u64, closed: u64) {
     ];
     for (n, one, more) in parts {
         if n > 0 {
-            remark::say(format_args!("{name}{} {} left out", counted(n, "byte"), plural(n, one, more)));
+            remark::say(format_args!(
+                "{name}{} {} left out",
+                counted(n, "byte"),
+                plural(n, one, more)
+            ));
         }
     }
 }
@@ -220,7 +240,12 @@ impl Output for One {
     }
 }
 
-fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> Result<Status, CliError> {
+fn all(
+    args: &ReadArgs,
+    form: FollowFormat,
+    side: Option<Side>,
+    dir: &Path,
+) -> Result<Status, CliError> {
     let earlier = EarlierFiles::within(dir, |name| may_be_written(name, form, side));
     refuse_inputs_among_streams(args, form, side, dir, &earlier)?;
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
@@ -252,11 +277,17 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
     }
     outcome.interrupted |= stopped;
     refuse_interrupted(&mut outcome, || {
-        format!("{} in {}; the others were not written", counted(all.files, "complete file"), file_name(dir))
+        format!(
+            "{} in {}; the others were not written",
+            counted(all.files, "complete file"),
+            file_name(dir)
+        )
     })?;
     if let Some((names, verb)) = all.earlier.told().filter(|_| all.files > 0) {
         let folder = file_name(dir);
-        remark::say_before(format!("{folder}: {names} {verb} there before; no stream of this run has such a name"));
+        remark::say_before(format!(
+            "{folder}: {names} {verb} there before; no stream of this run has such a name"
+        ));
     }
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
@@ -271,8 +302,8 @@ fn all(args: &ReadArgs, form: FollowFormat, side: Option<Side>, dir: &Path) -> R
     Ok(status)
 }
 
-/// Refuses a folder where the file of a stream would have the place of an input, before anything is written. Which streams there are is not
-/// known yet, so any number counts.
+/// Refuses a folder where the file of a stream would have the place of an input, before anything is
+/// written. Which streams there are is not known yet, so any number counts.
 fn refuse_inputs_among_streams(
     args: &ReadArgs,
     form: FollowFormat,
@@ -282,7 +313,8 @@ fn refuse_inputs_among_streams(
 ) -> Result<(), CliError> {
     let inputs = args.inputs();
     earlier.paths(dir).try_for_each(|path| files::refuse_input(&path, &inputs))?;
-    let Some((key, name)) = args.pseudonyms.as_ref().and_then(|key| Some((key, key.file_name()?))) else {
+    let Some((key, name)) = args.pseudonyms.as_ref().and_then(|key| Some((key, key.file_name()?)))
+    else {
         return Ok(());
     };
     if may_be_written(&name.to_string_lossy(), form, side) {
@@ -295,11 +327,19 @@ fn refuse_inputs_among_streams(
 /// Whether the file of some stream has this name.
 fn may_be_written(name: &str, form: FollowFormat, side: Option<Side>) -> bool {
     let end = file_extension(form);
-    let mut parts = name.strip_suffix(end).and_then(|name| name.strip_suffix('.')).unwrap_or_default().split('-');
-    let (transport, number, of) = (parts.next(), parts.next(), parts.next());
+    let mut parts = name
+        .strip_suffix(end)
+        .and_then(|name| name.strip_suffix('.'))
+        .unwrap_or_default()
+        .split('-');
+    let transport = parts.next();
+    let number = parts.next();
+    let of = parts.next();
     matches!(transport, Some("tcp" | "udp"))
         && number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-        && [Side::Client, Side::Server].iter().any(|s| side.is_none_or(|side| side == *s) && of == Some(s.word()))
+        && [Side::Client, Side::Server]
+            .iter()
+            .any(|s| side.is_none_or(|side| side == *s) && of == Some(s.word()))
 }
 
 /// A direction on its way into its file.
@@ -339,11 +379,18 @@ struct All {
 }
 
 impl All {
-    fn with(&mut self, key: StreamKey, side: Side, act: impl FnOnce(&mut Follow, &mut FollowPieces)) {
+    fn with(
+        &mut self,
+        key: StreamKey,
+        side: Side,
+        act: impl FnOnce(&mut Follow, &mut FollowPieces),
+    ) {
         if self.side.is_some_and(|s| s != side) || self.error.is_some() {
             return;
         }
-        let (form, filtered, redact) = (self.form, self.filter.is_some(), self.redact);
+        let form = self.form;
+        let filtered = self.filter.is_some();
+        let redact = self.redact;
         let direction = self.open.entry((key, side)).or_insert_with(|| FollowedDirection {
             follow: Follow::new(form, Some(side), filtered)
                 .redacted(redact)
@@ -370,14 +417,21 @@ impl All {
 
     fn write(&mut self, key: StreamKey, side: Side) {
         let path = self.path(key, side);
-        let Some(direction) = self.open.get_mut(&(key, side)).filter(|d| !d.buffer.is_empty()) else { return };
+        let Some(direction) = self.open.get_mut(&(key, side)).filter(|d| !d.buffer.is_empty())
+        else {
+            return;
+        };
         if self.error.is_some() {
             return;
         }
         let file = match direction.file.take() {
             Some(file) => Ok(file),
             // Plaintext holds passwords and tokens, which are hidden with --redact.
-            None => files::create(&path, if self.redact { Access::Usual } else { Access::Owner }, &self.inputs),
+            None => files::create(
+                &path,
+                if self.redact { Access::Usual } else { Access::Owner },
+                &self.inputs,
+            ),
         };
         let written = file.and_then(|mut file| {
             let done = file.write_all(&direction.buffer).and_then(|()| file.rest());
@@ -391,7 +445,8 @@ impl All {
         }
     }
 
-    /// Gives the files of streams that are over their names, and drops them where something could not be written.
+    /// Gives the files of streams that are over their names, and drops them where something could
+    /// not be written.
     fn commit(&mut self) {
         let mut last = None;
         for (path, file) in self.done.drain(..) {
@@ -412,7 +467,8 @@ impl All {
         }
     }
 
-    /// The same at the end, when there may be very many files. Returns whether a signal ended it: the rest of them is dropped.
+    /// The same at the end, when there may be very many files. Returns whether a signal ended it:
+    /// the rest of them is dropped.
     fn commit_rest(&mut self) -> bool {
         // Where a signal is the normal end of reading, it is there already.
         let ended = run::end_is_requested();

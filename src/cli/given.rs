@@ -65,13 +65,18 @@ impl FromArgMatches for ProtocolArgs {
 impl ProtocolArgs {
     /// Every file and folder that was named, for checks that no output is an input.
     pub(super) fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        let files = self.options.iter().filter(|typed| matches!(typed.spec.kind, OptionKind::Files(_)));
+        let files =
+            self.options.iter().filter(|typed| matches!(typed.spec.kind, OptionKind::Files(_)));
         files.flat_map(|typed| typed.values.iter().map(PathBuf::from))
     }
 
-    /// Sets the files of an option for which nothing was given; `place` is the line of the configuration file that names them.
+    /// Sets the files of an option for which nothing was given; `place` is the line of the
+    /// configuration file that names them.
     pub(super) fn fill(&mut self, option: &str, paths: &[PathBuf], place: &str) {
-        let mut empty = self.options.iter_mut().filter(|typed| typed.spec.name == option && typed.values.is_empty());
+        let mut empty = self
+            .options
+            .iter_mut()
+            .filter(|typed| typed.spec.name == option && typed.values.is_empty());
         if let Some(typed) = empty.next() {
             typed.values = paths.iter().map(|path| path.clone().into_os_string()).collect();
             typed.source = ValueSource::ConfigFile(place.to_owned());
@@ -80,7 +85,8 @@ impl ProtocolArgs {
 
     /// The options that name files, each with those that were given for it, if any were.
     pub(super) fn in_force(&self) -> impl Iterator<Item = (&'static str, Option<FilesInForce>)> {
-        let files = self.options.iter().filter(|typed| matches!(typed.spec.kind, OptionKind::Files(_)));
+        let files =
+            self.options.iter().filter(|typed| matches!(typed.spec.kind, OptionKind::Files(_)));
         files.map(|typed| {
             let source = match &typed.source {
                 ValueSource::CommandLine => "command line".to_owned(),
@@ -94,8 +100,10 @@ impl ProtocolArgs {
 
     /// The options that name files and were typed, without their hyphens.
     pub(super) fn typed_files(&self) -> impl Iterator<Item = &'static str> {
-        let typed = self.options.iter().filter(|typed| matches!(typed.spec.kind, OptionKind::Files(_)));
-        let typed = typed.filter(|typed| !typed.values.is_empty() && typed.source == ValueSource::CommandLine);
+        let typed =
+            self.options.iter().filter(|typed| matches!(typed.spec.kind, OptionKind::Files(_)));
+        let typed = typed
+            .filter(|typed| !typed.values.is_empty() && typed.source == ValueSource::CommandLine);
         typed.map(|typed| typed.spec.name)
     }
 
@@ -110,12 +118,15 @@ impl ProtocolArgs {
     /// A file that cannot be read.
     pub(super) fn read(&self, no_capture: bool) -> Result<Given, CliError> {
         // Only what was given for this one command has to be of use to it.
-        let own = self.options.iter().all(|typed| !matches!(typed.source, ValueSource::ConfigFile(_)));
+        let own =
+            self.options.iter().all(|typed| !matches!(typed.source, ValueSource::ConfigFile(_)));
         let mut given = Given::new(no_capture && own);
         for TypedOption { spec, values, source } in &self.options {
             for value in values {
                 match spec.kind {
-                    OptionKind::Word(_) => given.set_word(spec.name, value.to_string_lossy().into_owned()),
+                    OptionKind::Word(_) => {
+                        given.set_word(spec.name, value.to_string_lossy().into_owned())
+                    }
                     OptionKind::Files(rule) => {
                         let added = add_files(&mut given, spec, rule, PathBuf::from(value));
                         added.map_err(|error| match source {
@@ -130,8 +141,14 @@ impl ProtocolArgs {
     }
 }
 
-/// Reads a file, or those of a folder. A file of a folder that is too long is left out: it is of another kind.
-fn add_files(given: &mut Given, spec: &OptionSpec, rule: FileRule, path: PathBuf) -> Result<(), CliError> {
+/// Reads a file, or those of a folder. A file of a folder that is too long is left out: it is of
+/// another kind.
+fn add_files(
+    given: &mut Given,
+    spec: &OptionSpec,
+    rule: FileRule,
+    path: PathBuf,
+) -> Result<(), CliError> {
     let folder = path.is_dir().then(|| file_name(&path));
     for file in files::within(&path, rule.what, rule.extension)? {
         let size = file.metadata().map_or(0, |facts| facts.len());
@@ -142,7 +159,11 @@ fn add_files(given: &mut Given, spec: &OptionSpec, rule: FileRule, path: PathBuf
         let before: usize = given.files(spec.name).map(|file| file.bytes.len()).sum();
         if (before + bytes.len()) as u64 > rule.most_in_all {
             let most = rule.most_in_all >> 20;
-            let text = format!("{}: the files of --{} have more than {most} MiB in all", file_name(&path), spec.name);
+            let text = format!(
+                "{}: the files of --{} have more than {most} MiB in all",
+                file_name(&path),
+                spec.name
+            );
             return Err(CliError::Unreadable(text));
         }
         let name = files::name(&file);
@@ -174,14 +195,19 @@ fn argument(spec: &OptionSpec) -> Arg {
         Some(variable) => format!("{} [env: {variable}]", spec.help),
         None => spec.help.to_owned(),
     };
-    let arg = Arg::new(spec.name).long(spec.name).value_name(spec.value_name).help(help).global(spec.everywhere);
+    let arg = Arg::new(spec.name)
+        .long(spec.name)
+        .value_name(spec.value_name)
+        .help(help)
+        .global(spec.everywhere);
     match spec.kind {
-        OptionKind::Files(_) => {
-            arg.action(ArgAction::Append).value_parser(clap::value_parser!(OsString)).value_hint(ValueHint::AnyPath)
-        }
-        OptionKind::Word(words) => {
-            arg.default_value(words.first().copied().unwrap_or("")).value_parser(PossibleValuesParser::new(words))
-        }
+        OptionKind::Files(_) => arg
+            .action(ArgAction::Append)
+            .value_parser(clap::value_parser!(OsString))
+            .value_hint(ValueHint::AnyPath),
+        OptionKind::Word(words) => arg
+            .default_value(words.first().copied().unwrap_or(""))
+            .value_parser(PossibleValuesParser::new(words)),
     }
 }
 

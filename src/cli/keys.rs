@@ -1,4 +1,5 @@
-//! `moulsniff keys`: what key files hold, and keys within captures. It calls the protocols for everything about keys themselves.
+//! `moulsniff keys`: what key files hold, and keys within captures. It calls the protocols for
+//! everything about keys themselves.
 
 use crate::captured::file_name;
 use crate::digits::counted;
@@ -19,7 +20,9 @@ use crate::out::json::one_line;
 use crate::out::{Body, Record};
 use crate::output_file::{Access, Inputs};
 use crate::pipeline::Output;
-use crate::proto::{EventKind, FactValue, PROTOCOLS, Protocol, Secret, Secrets, SecretsEntry, SecretsReport};
+use crate::proto::{
+    EventKind, FactValue, PROTOCOLS, Protocol, Secret, Secrets, SecretsEntry, SecretsReport,
+};
 use crate::run::{self, CaptureRun};
 
 /// No key file is longer, in bytes.
@@ -79,14 +82,23 @@ impl KeyCheck {
             any = true;
         }
         if !any {
-            self.wrong.push(format!("{}: none of the files in this folder is a key file", file_name(path)));
+            self.wrong.push(format!(
+                "{}: none of the files in this folder is a key file",
+                file_name(path)
+            ));
         }
         Ok(())
     }
 
     fn print(&mut self, file: &Path, report: SecretsReport) -> Result<(), CliError> {
-        self.wrong.extend(report.problem.as_deref().map(|problem| format!("{}: {problem}", files::name(file))));
-        let text = if self.json { format!("{}\n", one_line(&report_json(file, &report))) } else { report.text };
+        self.wrong.extend(
+            report.problem.as_deref().map(|problem| format!("{}: {problem}", files::name(file))),
+        );
+        let text = if self.json {
+            format!("{}\n", one_line(&report_json(file, &report)))
+        } else {
+            report.text
+        };
         std::io::stdout().write_all(text.as_bytes()).map_err(CliError::writing)
     }
 }
@@ -95,7 +107,9 @@ impl KeyCheck {
 fn report_json(file: &Path, report: &SecretsReport) -> Value {
     let entry = |entry: &SecretsEntry| {
         let facts = entry.facts.iter().map(|fact| (fact.name.to_string(), fact_json(&fact.value)));
-        Value::Object(std::iter::once(("kind".to_string(), entry.kind.into())).chain(facts).collect())
+        Value::Object(
+            std::iter::once(("kind".to_string(), entry.kind.into())).chain(facts).collect(),
+        )
     };
     let entries: Vec<Value> = report.entries.iter().map(entry).collect();
     let mut members = vec![
@@ -106,7 +120,8 @@ fn report_json(file: &Path, report: &SecretsReport) -> Value {
     if !report.notes.is_empty() {
         members.push(("notes".to_string(), report.notes.clone().into()));
     }
-    members.extend(report.problem.as_deref().map(|problem| ("problem".to_string(), problem.into())));
+    members
+        .extend(report.problem.as_deref().map(|problem| ("problem".to_string(), problem.into())));
     Value::Object(members.into_iter().collect())
 }
 
@@ -132,7 +147,8 @@ impl From<CliError> for CheckError {
     }
 }
 
-/// Adds the reports on a file: one of a key file; of a capture, one for each block of keys in it, up to where it is damaged.
+/// Adds the reports on a file: one of a key file; of a capture, one for each block of keys in it,
+/// up to where it is damaged.
 fn reports(path: &Path, found: &mut Vec<SecretsReport>) -> Result<(), CheckError> {
     if is_capture(path) {
         return reports_on_capture(path, found);
@@ -142,10 +158,13 @@ fn reports(path: &Path, found: &mut Vec<SecretsReport>) -> Result<(), CheckError
     Ok(())
 }
 
-/// The report of the protocol that can read some bytes; with `block_type`, of the one whose secrets blocks have this type.
+/// The report of the protocol that can read some bytes; with `block_type`, of the one whose secrets
+/// blocks have this type.
 fn report(name: &str, bytes: &[u8], block_type: Option<u32>) -> Result<SecretsReport, CheckError> {
     let mut refused = CheckError::AnotherKind(format!("{name}: no protocol has such keys"));
-    for (_, secrets) in with_secrets().filter(|(_, s)| block_type.is_none_or(|wanted| s.block_type() == wanted)) {
+    for (_, secrets) in
+        with_secrets().filter(|(_, s)| block_type.is_none_or(|wanted| s.block_type() == wanted))
+    {
         match secrets.report(name, bytes) {
             Ok(report) => return Ok(report),
             Err(refusal) if refusal.another_kind => refused = CheckError::AnotherKind(refusal.text),
@@ -169,7 +188,11 @@ fn reports_on_capture(path: &Path, found: &mut Vec<SecretsReport>) -> Result<(),
     while let Some(item) = capture.next_item().map_err(CliError::from)? {
         let CaptureItem::Secrets(block) = item else { continue };
         if with_secrets().any(|(_, secrets)| secrets.block_type() == block.kind) {
-            found.push(report(&format!("{name}: keys in the capture"), block.data, Some(block.kind))?);
+            found.push(report(
+                &format!("{name}: keys in the capture"),
+                block.data,
+                Some(block.kind),
+            )?);
         }
     }
     if found.is_empty() {
@@ -178,7 +201,8 @@ fn reports_on_capture(path: &Path, found: &mut Vec<SecretsReport>) -> Result<(),
     Ok(())
 }
 
-/// The secrets of the connections that a capture holds, as a run over it proves them, with the protocols' names.
+/// The secrets of the connections that a capture holds, as a run over it proves them, with the
+/// protocols' names.
 #[derive(Default)]
 struct Proved(Vec<(&'static str, Secret)>);
 
@@ -211,7 +235,8 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
     let Proved(proved) = proved;
     let mut blocks = Vec::new();
     for (protocol, secrets) in with_secrets() {
-        let own: Vec<Secret> = proved.iter().filter(|p| p.0 == protocol.name()).map(|p| p.1.clone()).collect();
+        let own: Vec<Secret> =
+            proved.iter().filter(|p| p.0 == protocol.name()).map(|p| p.1.clone()).collect();
         let long_term = private.then(|| outcome.pipeline.settings().named(protocol.name()));
         let block = secrets.block(&own, long_term);
         if block.long_term > 0 || !own.is_empty() {
@@ -274,7 +299,9 @@ fn strip(input: &Path, output: &Path, args: &ReadArgs) -> Result<Status, CliErro
 /// A capture whose keys are found is read once more to be copied, which standard input cannot be.
 fn readable_twice(input: &Path) -> Result<(), CliError> {
     match input.as_os_str() == "-" {
-        true => Err(CliError::Typed("the capture is read twice, so it has to be a file, not standard input".into())),
+        true => Err(CliError::Typed(
+            "the capture is read twice, so it has to be a file, not standard input".into(),
+        )),
         false => Ok(()),
     }
 }

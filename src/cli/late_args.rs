@@ -1,4 +1,5 @@
-//! The options of a command, which clap learns only if the command's name was typed: to learn those of all commands takes a seventh of the instructions of a start.
+//! The options of a command, which clap learns only if the command's name was typed: to learn those
+//! of all commands takes a seventh of the instructions of a start.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -14,7 +15,8 @@ thread_local! {
 #[derive(Debug)]
 pub struct LateArgs<T>(pub T);
 
-/// What `make` makes, where the options of a command are left out unless its name is among the words typed.
+/// What `make` makes, where the options of a command are left out unless its name is among the
+/// words typed.
 pub(super) fn only_typed<R>(typed: &[OsString], make: impl FnOnce() -> R) -> R {
     TYPED.set(Some(typed.to_vec()));
     let made = make();
@@ -25,7 +27,11 @@ pub(super) fn only_typed<R>(typed: &[OsString], make: impl FnOnce() -> R) -> R {
 impl<T: Args> Args for LateArgs<T> {
     fn augment_args(command: Command) -> Command {
         let is_typed = |typed: &Vec<OsString>| typed.iter().any(|word| word == command.get_name());
-        if TYPED.with_borrow(|typed| typed.as_ref().is_none_or(is_typed)) { T::augment_args(command) } else { command }
+        if TYPED.with_borrow(|typed| typed.as_ref().is_none_or(is_typed)) {
+            T::augment_args(command)
+        } else {
+            command
+        }
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -10,11 +10,13 @@ use super::files;
 use crate::proto::{AllSettings, LazyTables, all_tables};
 use crate::table::{MAX_TABLE_BYTES, TableError, TableSource};
 
-/// The tables of all protocols, with those that were given on top, and behind them the protocols that given files declare.
+/// The tables of all protocols, with those that were given on top, and behind them the protocols
+/// that given files declare.
 pub(super) fn tables(files: &[PathBuf]) -> Result<Vec<LazyTables>, CliError> {
     let mut further = Vec::new();
     for path in &table_files(files)? {
-        let (name, text) = (files::name(path), table_text(path)?);
+        let name = files::name(path);
+        let text = table_text(path)?;
         further.push(TableSource { name, text: text.into() });
     }
     Ok(all_tables(further)?)
@@ -29,7 +31,8 @@ pub(super) fn tables_of(args: &ReadArgs) -> Result<Vec<LazyTables>, CliError> {
     tables(&args.tables).map_err(named)
 }
 
-/// The files that were given, in order; of a folder, those in it whose names end in `.table`, by name, without hidden ones.
+/// The files that were given, in order; of a folder, those in it whose names end in `.table`, by
+/// name, without hidden ones.
 fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let mut files = Vec::new();
     for path in given {
@@ -40,7 +43,10 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
         let is_table = |file: &Path| file.extension().is_some_and(|e| e == "table");
         let within = files::of_folder(path, MOST_FILES, " end in .table", is_table)?;
         if within.is_empty() {
-            return Err(CliError::Typed(format!("{}: no file in this folder ends in .table", file_name(path))));
+            return Err(CliError::Typed(format!(
+                "{}: no file in this folder ends in .table",
+                file_name(path)
+            )));
         }
         files.extend(within);
     }

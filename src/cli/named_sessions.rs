@@ -28,7 +28,11 @@ impl NamedSessions {
 
     /// A stream is over.
     pub(super) fn stream_over(&mut self, over: &StreamOver<'_>) {
-        self.sessions.stream_over((over.key.transport, over.key.number), over.counts, &over.learned);
+        self.sessions.stream_over(
+            (over.key.transport, over.key.number),
+            over.counts,
+            &over.learned,
+        );
     }
 
     /// The captures are over: every session is.

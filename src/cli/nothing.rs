@@ -1,4 +1,5 @@
-//! Explains why nothing was recognised: what the capture contains instead, and what the user can try.
+//! Explains why nothing was recognised: what the capture contains instead, and what the user can
+//! try.
 
 use crate::digits::{counted, plural};
 use crate::pipeline::{PassedOver, PassedOverPort, Summary};
@@ -34,11 +35,17 @@ pub(super) fn explain(summary: &Summary, passed_over: &PassedOver) -> String {
     }
     let gre = summary.flow.gre;
     if gre > 0 {
-        let (packets, are) = (counted(gre, "packet"), plural(gre, "is", "are"));
-        lines.push(format!("  {packets} {are} GRE, a tunnel that is not read: capture where it ends"));
+        let packets = counted(gre, "packet");
+        let are = plural(gre, "is", "are");
+        lines.push(format!(
+            "  {packets} {are} GRE, a tunnel that is not read: capture where it ends"
+        ));
     }
     let reasons = [
-        (passed_over.joined_late, "began before the capture: start capturing before the client connects"),
+        (
+            passed_over.joined_late,
+            "began before the capture: start capturing before the client connects",
+        ),
         (passed_over.one_sided, "heard in one direction only: capture where both directions pass"),
     ];
     for (n, reason) in reasons.into_iter().filter(|(n, _)| *n > 0) {
@@ -49,16 +56,21 @@ pub(super) fn explain(summary: &Summary, passed_over: &PassedOver) -> String {
 }
 
 fn first_line(summary: &Summary, passed_over: &PassedOver) -> String {
-    let (tcp, udp) = (passed_over.tcp, passed_over.udp);
+    let tcp = passed_over.tcp;
+    let udp = passed_over.udp;
     if tcp + udp == 0 {
-        return format!("nothing was recognised: no TCP or UDP payload in {}", counted(summary.flow.frames, "frame"));
+        return format!(
+            "nothing was recognised: no TCP or UDP payload in {}",
+            counted(summary.flow.frames, "frame")
+        );
     }
     format!("nothing was recognised; {tcp} TCP and {udp} UDP conversations were passed over:")
 }
 
 /// The option that decodes a port as the protocol whose servers are usually there.
 fn suggestion(at: &PassedOverPort) -> Option<String> {
-    let (transport, port) = (at.transport.word(), at.port);
+    let transport = at.transport.word();
+    let port = at.port;
     let usual = |p: &&&dyn crate::proto::Protocol| p.usual_ports().contains(&(at.transport, port));
     let protocol = PROTOCOLS.iter().find(usual)?.name();
     Some(format!("  if port {port} is {protocol}: --decode-as {transport}:{port}={protocol}"))

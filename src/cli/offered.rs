@@ -31,7 +31,12 @@ impl OfferedText {
 impl TypedValueParser for OfferedText {
     type Value = String;
 
-    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
         StringValueParser::new().parse_ref(command, arg, value)
     }
 
@@ -45,7 +50,8 @@ fn services() -> Vec<String> {
     let mut names = Vec::new();
     for lazy in all_tables(Vec::new()).unwrap_or_default() {
         let protocol = lazy.protocol().name().to_owned();
-        let own: Vec<String> = services_of(&lazy).map(|service| format!("{protocol}.{service}")).collect();
+        let own: Vec<String> =
+            services_of(&lazy).map(|service| format!("{protocol}.{service}")).collect();
         names.push(protocol);
         names.extend(own);
     }
@@ -56,7 +62,8 @@ fn senders() -> Vec<String> {
     let mut names = Vec::new();
     for lazy in all_tables(Vec::new()).unwrap_or_default() {
         let protocol = lazy.protocol().name();
-        let sides = |service: &str| ["client", "server"].map(|side| format!("{protocol}.{service}.{side}"));
+        let sides =
+            |service: &str| ["client", "server"].map(|side| format!("{protocol}.{service}.{side}"));
         names.extend(services_of(&lazy).flat_map(sides));
     }
     names
@@ -68,9 +75,11 @@ fn services_of(lazy: &LazyTables) -> impl Iterator<Item = &str> {
 
 fn ports() -> Vec<String> {
     let of = |transport| if transport == Transport::Udp { "udp" } else { "tcp" };
-    let all =
-        PROTOCOLS.iter().flat_map(|protocol| protocol.usual_ports().iter().map(move |port| (protocol.name(), port)));
-    all.map(|(protocol, (transport, port))| format!("{}:{port}={protocol}", of(*transport))).collect()
+    let all = PROTOCOLS.iter().flat_map(|protocol| {
+        protocol.usual_ports().iter().map(move |port| (protocol.name(), port))
+    });
+    all.map(|(protocol, (transport, port))| format!("{}:{port}={protocol}", of(*transport)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -83,7 +92,9 @@ mod tests {
         let all = all_tables(Vec::new()).unwrap();
         assert!(senders().iter().all(|name| crate::proto::NamedService::find(&all, name).is_ok()));
         assert!(senders().len() >= 10 && services().len() > senders().len() / 2);
-        assert!(ports().iter().all(|port| crate::pipeline::DecodeAs::parse(port, PROTOCOLS).is_ok()));
+        assert!(
+            ports().iter().all(|port| crate::pipeline::DecodeAs::parse(port, PROTOCOLS).is_ok())
+        );
         assert!(ports().len() >= PROTOCOLS.len());
     }
 }

@@ -1,7 +1,9 @@
-//! Resolves the command line once into a [`Plan`]: every default, every conflict and every file is decided here.
+//! Resolves the command line once into a [`Plan`]: every default, every conflict and every file is
+//! decided here.
 //!
-//! `args` has what was typed; a [`Plan`] has its meaning. A command that reads captures makes a plan, runs it with its own output, and closes it.
-//! Nothing outside this file interprets [`ReadArgs`].
+//! `args` has what was typed; a [`Plan`] has its meaning. A command that reads captures makes a
+//! plan, runs it with its own output, and closes it. Nothing outside this file interprets
+//! [`ReadArgs`].
 
 use crate::remark;
 use std::num::NonZeroUsize;
@@ -26,7 +28,8 @@ use crate::proto::{LazyTables, Options, Protocol};
 use crate::run::{Columns, FrameInput, Reading, RecordWriter};
 
 /// The columns of `--csv` alone.
-const DEFAULT_COLUMNS: &str = "record,time,frame,transport,stream,src,dst,from,protocol,service,message,event";
+const DEFAULT_COLUMNS: &str =
+    "record,time,frame,transport,stream,src,dst,from,protocol,service,message,event";
 
 /// What a command that reads captures has to do.
 pub(super) struct Plan {
@@ -52,16 +55,22 @@ impl Plan {
         Plan::within(args, UnpackRoom::default())
     }
 
-    /// The same for one of several plans that are carried out at the same time, and unpack within `room` together.
+    /// The same for one of several plans that are carried out at the same time, and unpack within
+    /// `room` together.
     pub(super) fn within(args: &ReadArgs, room: UnpackRoom) -> Result<Plan, CliError> {
-        let (mut setup, mut reading) = (setup(args)?, reading(args, room)?);
+        let mut setup = setup(args)?;
+        let mut reading = reading(args, room)?;
         let mut filter = filter(args, &setup)?;
         let mut columns = columns(args, &setup)?;
-        // Last, since this may make a file, and nothing is to be left behind by a mistake in what was typed.
+        // Last, since this may make a file, and nothing is to be left behind by a mistake in what
+        // was typed.
         setup.pseudonyms = pseudonyms::load(args)?;
         reading.inputs = args.inputs();
         let mut setup = pseudonyms::meet(&reading, setup)?;
-        let asked = [filter.as_ref().map(Filter::wants_session), columns.as_ref().map(Paths::wants_session)];
+        let asked = [
+            filter.as_ref().map(Filter::wants_session),
+            columns.as_ref().map(Paths::wants_session),
+        ];
         if asked.contains(&Some(true)) {
             let (ready, map) = session_map(&reading, setup, args.session)?;
             setup = ready;
@@ -76,15 +85,29 @@ impl Plan {
             columns,
             limit: args.count.unwrap_or(u64::MAX),
             redact: args.redact,
-            ending: Ending { quiet: args.quiet, strict: args.strict, nothing_asked: args.count == Some(0) },
+            ending: Ending {
+                quiet: args.quiet,
+                strict: args.strict,
+                nothing_asked: args.count == Some(0),
+            },
         })
     }
 
-    /// What writes the records, for `args` that ask for them on a standard output that is a terminal or not. What belongs at the output's
-    /// beginning is appended to `out`.
-    pub(super) fn writer(&self, args: &ReadArgs, terminal: bool, out: &mut Vec<u8>) -> Result<RecordWriter, CliError> {
+    /// What writes the records, for `args` that ask for them on a standard output that is a
+    /// terminal or not. What belongs at the output's beginning is appended to `out`.
+    pub(super) fn writer(
+        &self,
+        args: &ReadArgs,
+        terminal: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<RecordWriter, CliError> {
         if let Some(paths) = &self.columns {
-            return Ok(RecordWriter::Columns(Box::new(Columns::new(paths.clone(), args.csv, args.redact, out))));
+            return Ok(RecordWriter::Columns(Box::new(Columns::new(
+                paths.clone(),
+                args.csv,
+                args.redact,
+                out,
+            ))));
         }
         if args.json {
             let options = JsonOptions { spans: args.spans, redact: args.redact };
@@ -123,11 +146,18 @@ fn reading(args: &ReadArgs, unpack_room: UnpackRoom) -> Result<Reading, CliError
     }
     let inputs = args.inputs();
     files::refuse_standard_output(&inputs)?;
-    Ok(Reading { input, inputs, keep: args.write.clone(), threads: threads(args), quiet: args.quiet, unpack_room })
+    Ok(Reading {
+        input,
+        inputs,
+        keep: args.write.clone(),
+        threads: threads(args),
+        quiet: args.quiet,
+        unpack_room,
+    })
 }
 
-/// The number of threads that was asked for, or one for each core. To stop after some records, the order of the work has to be that of the
-/// records, so one thread does it.
+/// The number of threads that was asked for, or one for each core. To stop after some records, the
+/// order of the work has to be that of the records, so one thread does it.
 fn threads(args: &ReadArgs) -> usize {
     match (args.count, args.threads) {
         (Some(_), _) => 1,
@@ -166,7 +196,8 @@ fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
         Filter::compile_with(text, &setup.tables, &args.config.named, args.redact)
             .map_err(|error| CliError::Typed(format!("filter: {error}")))
     };
-    let session = args.session.map(|number| compile(&format!("session == {number}"))).transpose()?;
+    let session =
+        args.session.map(|number| compile(&format!("session == {number}"))).transpose()?;
     let Some(text) = &args.filter else { return Ok(session) };
     let filter = compile(text)?;
     if !args.quiet {
@@ -201,7 +232,9 @@ fn decode_as(args: &ReadArgs, tables: &[LazyTables]) -> Result<Vec<DecodeAs>, Cl
     let one = |text: &String| {
         DecodeAs::parse(text, &protocols).map_err(|why| {
             let protocol = example_protocol();
-            CliError::Typed(format!("--decode-as {text}: {why}; expected something like tcp:14000={protocol}"))
+            CliError::Typed(format!(
+                "--decode-as {text}: {why}; expected something like tcp:14000={protocol}"
+            ))
         })
     };
     let all = args.decode_as.iter().map(one).collect::<Result<Vec<_>, _>>()?;
@@ -230,7 +263,8 @@ fn width() -> usize {
 
 /// The marks for a standard output that is a terminal or not, as the locale allows.
 pub(super) fn marks(terminal: bool) -> Marks {
-    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let set =
+        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
     let locale = set.into_iter().find(|value| !value.is_empty());
     Marks::of_locale(locale.as_deref(), terminal)
 }

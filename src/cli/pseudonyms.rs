@@ -14,8 +14,8 @@ use crate::pseudonyms::Pseudonyms;
 use crate::run::{CaptureRun, FrameInput, Reading};
 use crate::table::parse_hex;
 
-/// Reads the captures once to collect the persons in them before anything is written: a name may occur in an unmarked field before it occurs in a
-/// marked one. Only files can be read twice.
+/// Reads the captures once to collect the persons in them before anything is written: a name may
+/// occur in an unmarked field before it occurs in a marked one. Only files can be read twice.
 pub(super) fn meet(reading: &Reading, setup: Setup) -> Result<Setup, CliError> {
     let FrameInput::Files(files) = &reading.input else { return Ok(setup) };
     let plain = files.iter().all(|path| std::fs::metadata(path).is_ok_and(|facts| facts.is_file()));
@@ -57,18 +57,23 @@ fn read(path: &Path) -> Result<[u8; 16], CliError> {
     let bytes = files::read(path, "a file for --pseudonyms", 4096)?;
     let text = String::from_utf8_lossy(&bytes);
     let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    let key = lines.next().filter(|line| *line == FIRST_LINE).and_then(|_| parse_hex(lines.next()?));
+    let key =
+        lines.next().filter(|line| *line == FIRST_LINE).and_then(|_| parse_hex(lines.next()?));
     key.and_then(|key| <[u8; 16]>::try_from(key).ok()).ok_or_else(|| {
-        let text = format!("no file of --pseudonyms: expected a line `{FIRST_LINE}` and below it 32 hex digits");
+        let text = format!(
+            "no file of --pseudonyms: expected a line `{FIRST_LINE}` and below it 32 hex digits"
+        );
         CliError::File(file_name(path), io::Error::new(ErrorKind::InvalidData, text))
     })
 }
 
-/// Makes a key, and a file of it that its owner alone may read. Returns none if another program made the file meanwhile.
+/// Makes a key, and a file of it that its owner alone may read. Returns none if another program
+/// made the file meanwhile.
 fn make(path: &Path) -> Result<Option<[u8; 16]>, CliError> {
     let fail = |error| CliError::File(file_name(path), error);
     let key = random().map_err(fail)?;
-    // It replaces nothing, so it is no matter what the inputs are: another program's key is one of them as soon as it is there.
+    // It replaces nothing, so it is no matter what the inputs are: another program's key is one of
+    // them as soon as it is there.
     let mut file = files::create(path, Access::Owner, &Inputs::default())?;
     let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     match write!(file, "{ABOUT}{FIRST_LINE}\n{hex}\n").and_then(|()| file.commit_new()) {

@@ -13,7 +13,8 @@ use crate::out::tree::TimeForm;
 use crate::output_file::Inputs;
 
 /// The help of `-t`.
-pub(super) const TIME_HELP: &str = "Print this time before each record, in trees and lines [default: absolute]";
+pub(super) const TIME_HELP: &str =
+    "Print this time before each record, in trees and lines [default: absolute]";
 
 /// Reading captures.
 #[derive(Args, Debug, Clone, Default)]
@@ -25,11 +26,13 @@ pub struct ReadArgs {
     #[arg(short, long, value_name = "IFACE")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub interface: Option<String>,
-    /// Capture only packets that match a capture filter (with -i), such as 'tcp port 14617' (man pcap-filter)
+    /// Capture only packets that match a capture filter (with -i), such as 'tcp port 14617' (man
+    /// pcap-filter)
     #[arg(short = 'f', long, value_name = "FILTER", requires = "interface")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub capture_filter: Option<String>,
-    /// Also write the captured frames to a pcapng file (with -i); an existing file is replaced when the capture ends
+    /// Also write the captured frames to a pcapng file (with -i); an existing file is replaced when
+    /// the capture ends
     #[arg(short, long, value_name = "FILE", requires = "interface")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub write: Option<PathBuf>,
@@ -37,7 +40,8 @@ pub struct ReadArgs {
     #[arg(short = 'D', long)]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub list_interfaces: bool,
-    /// Decode a capture that another program still writes, across its ring of files (dumpcap -b), until Ctrl-C
+    /// Decode a capture that another program still writes, across its ring of files (dumpcap -b),
+    /// until Ctrl-C
     #[arg(long, value_name = "FILE")]
     pub tail: Option<PathBuf>,
     /// The protocols' own options.
@@ -52,7 +56,8 @@ pub struct ReadArgs {
     /// Print the bytes below each message, coloured as their fields
     #[arg(short = 'x', long = "bytes")]
     pub bytes: bool,
-    /// Print one aligned line for each record: number, time, stream, service, direction, message, and what it is about
+    /// Print one aligned line for each record: number, time, stream, service, direction, message,
+    /// and what it is about
     #[arg(long)]
     pub oneline: bool,
     #[arg(short = 't', long = "time", value_name = "FORM", help = TIME_HELP)]
@@ -60,7 +65,8 @@ pub struct ReadArgs {
     /// Hide passwords, login hashes, tokens and session keys in the output
     #[arg(long, global = true)]
     pub redact: bool,
-    /// Replace names, numbers and addresses of persons by pseudonyms, the same ones whenever FILE is given; FILE is created if necessary
+    /// Replace names, numbers and addresses of persons by pseudonyms, the same ones whenever FILE
+    /// is given; FILE is created if necessary
     #[arg(long, value_name = "FILE", conflicts_with = "write")]
     pub pseudonyms: Option<PathBuf>,
     /// Move all times back, by the same amount whenever FILE is given (with --pseudonyms)
@@ -72,22 +78,27 @@ pub struct ReadArgs {
     /// Decode a port's connections as a protocol, such as tcp:14000=moul
     #[arg(long, value_name = "PORT=PROTOCOL", value_parser = OfferedText::PORTS, hide_possible_values = true)]
     pub decode_as: Vec<String>,
-    /// Print only the records that match an expression, such as 'message == "Auth2Cli_AcctLoginReply" and fields.result != kNetSuccess'
+    /// Print only the records that match an expression, such as 'message ==
+    /// "Auth2Cli_AcctLoginReply" and fields.result != kNetSuccess'
     #[arg(short = 'Y', long, value_name = "EXPR", action = ArgAction::Append)]
     pub filter: Option<String>,
-    /// Print only the records of this session, by its number in `moulsniff sessions`; the captures are read twice
+    /// Print only the records of this session, by its number in `moulsniff sessions`; the captures
+    /// are read twice
     #[arg(long, value_name = "N", value_parser = size::number::<u64>)]
     pub session: Option<u64>,
-    /// Print one line for each record with these values, tab-separated below a header. A value is a record key or a field path
+    /// Print one line for each record with these values, tab-separated below a header. A value is a
+    /// record key or a field path
     #[arg(long, value_name = "A,B,C")]
     pub columns: Option<String>,
-    /// Print comma-separated values for spreadsheets: those of --columns, or the keys that every record has
+    /// Print comma-separated values for spreadsheets: those of --columns, or the keys that every
+    /// record has
     #[arg(long)]
     pub csv: bool,
     /// Stop after N records
     #[arg(short = 'c', value_name = "N", value_parser = size::number::<u64>)]
     pub count: Option<u64>,
-    /// Use N threads, at most 8 [default: one for each core]. The output is the same with any number
+    /// Use N threads, at most 8 [default: one for each core]. The output is the same with any
+    /// number
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<u16>,
     /// Read no configuration file (`moulsniff config` tells which one is read)
@@ -99,22 +110,27 @@ pub struct ReadArgs {
     /// Choose when to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     pub color: When,
-    /// Exit with 3 when something was undecoded, lost, cut or not opened by any key, or when nothing was recognised
+    /// Exit with 3 when something was undecoded, lost, cut or not opened by any key, or when
+    /// nothing was recognised
     #[arg(long)]
     pub strict: bool,
     /// Print no progress and no summary on standard error
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Report packets with a wrong IPv4, TCP or UDP checksum; they are normal in a capture taken on the sending machine
+    /// Report packets with a wrong IPv4, TCP or UDP checksum; they are normal in a capture taken on
+    /// the sending machine
     #[arg(long)]
     pub checksums: bool,
-    /// Assemble no message larger than this: a number of bytes, or with a suffix such as 64K, 16M, 1G
+    /// Assemble no message larger than this: a number of bytes, or with a suffix such as 64K, 16M,
+    /// 1G
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size::parse)]
     pub max_message: usize,
-    /// Keep at most this much of one direction while bytes before it are missing; beyond that, the missing bytes count as lost
+    /// Keep at most this much of one direction while bytes before it are missing; beyond that, the
+    /// missing bytes count as lost
     #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size::parse)]
     pub max_stream: usize,
-    /// Keep at most this much of all streams together, and as much again of incomplete messages and remembered requests
+    /// Keep at most this much of all streams together, and as much again of incomplete messages and
+    /// remembered requests
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = size::parse)]
     pub max_total: usize,
     /// Decompress the compressed parts of one message to at most this much, together
@@ -123,7 +139,8 @@ pub struct ReadArgs {
     /// Show at most this much of each run of bytes that belong to no message (--json and -x)
     #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = size::parse)]
     pub max_undecoded: usize,
-    /// Print messages that make much text without their fields, once this much was printed beyond 256 bytes for each byte of a message. `none`: no bound
+    /// Print messages that make much text without their fields, once this much was printed beyond
+    /// 256 bytes for each byte of a message. `none`: no bound
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size::parse_or_none)]
     pub max_output: Bound,
 }
@@ -187,10 +204,15 @@ pub enum When {
 }
 
 impl ReadArgs {
-    /// The options among those of every command that were typed and may do nothing there, without hyphens.
+    /// The options among those of every command that were typed and may do nothing there, without
+    /// hyphens.
     pub(super) fn typed_everywhere(&self) -> impl Iterator<Item = &'static str> {
-        let own =
-            [("json", self.json), ("spans", self.spans), ("redact", self.redact), ("tables", !self.tables.is_empty())];
+        let own = [
+            ("json", self.json),
+            ("spans", self.spans),
+            ("redact", self.redact),
+            ("tables", !self.tables.is_empty()),
+        ];
         let own = own.into_iter().filter(|(_, typed)| *typed).map(|(name, _)| name);
         own.chain(self.protocols.typed_files())
     }

@@ -1,4 +1,5 @@
-//! `moulsniff report`: one HTML page that shows a capture to readers who have neither the keys nor this program.
+//! `moulsniff report`: one HTML page that shows a capture to readers who have neither the keys nor
+//! this program.
 
 use crate::captured::file_name;
 use crate::digits::counted;
@@ -11,10 +12,14 @@ use super::ending::before_commit;
 use super::error::{CliError, Status};
 use super::files;
 use super::plan::Plan;
-use crate::facts::{ClientSession, Graph, InfoSource, LastReplies, Sessions, definition, refused, write_info};
+use crate::facts::{
+    ClientSession, Graph, InfoSource, LastReplies, Sessions, definition, refused, write_info,
+};
 use crate::filter::Filter;
 use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::report::{About, MAX_SESSIONS, ReportOptions, ReportSession, ReportWriter, RowFacts, SessionRow};
+use crate::out::report::{
+    About, MAX_SESSIONS, ReportOptions, ReportSession, ReportWriter, RowFacts, SessionRow,
+};
 use crate::out::tree::{AnnotationStore, Annotator};
 use crate::out::{Body, Record};
 use crate::output_file::{Access, OutputFile};
@@ -33,13 +38,18 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     }
     let Plan { reading, setup, filter, limit, redact, ending, .. } = Plan::new(&args.read)?;
     let captures = args.read.captures.paths();
-    let name = |path: &PathBuf| path.file_name().map_or("capture".into(), |name| name.to_string_lossy().into_owned());
+    let name = |path: &PathBuf| {
+        path.file_name().map_or("capture".into(), |name| name.to_string_lossy().into_owned())
+    };
     let mut limits = Vec::new();
     if let Some(number) = args.read.session {
         limits.push(format!("Only session {number}."));
     }
     if let (Some(filter), Some(used)) = (&args.read.filter, filter.as_ref().map(Filter::used)) {
-        limits.push(format!("Only the records that this filter keeps: {}", written_out(filter, used)));
+        limits.push(format!(
+            "Only the records that this filter keeps: {}",
+            written_out(filter, used)
+        ));
     }
     if let Some(count) = args.read.count {
         limits.push(format!("At most the first {}.", counted(count, "record")));
@@ -48,9 +58,17 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         limits.push("Secrets are hidden: what tables mark as one is not in this file.".into());
     }
     if setup.pseudonyms.is_some() {
-        limits.push("Names, numbers and addresses of persons are pseudonyms; what they wrote is filler.".into());
+        limits.push(
+            "Names, numbers and addresses of persons are pseudonyms; what they wrote is filler."
+                .into(),
+        );
     }
-    let options = ReportOptions { captures: captures.map(name).collect(), limits, max_rows: args.max_messages, redact };
+    let options = ReportOptions {
+        captures: captures.map(name).collect(),
+        limits,
+        max_rows: args.max_messages,
+        redact,
+    };
     let fail = |e| CliError::File(file_name(&args.output), e);
     let file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let page = ReportWriter::new(BufWriter::new(file), options).map_err(fail)?;
@@ -74,10 +92,18 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut collector);
     let summary = outcome.pipeline.summary();
     collector.sessions.finish().for_each(|session| collector.over.add(&session));
-    let (sessions, sessions_left_out) = (std::mem::take(&mut collector.over.rows), collector.over.left_out);
+    let sessions = std::mem::take(&mut collector.over.rows);
+    let sessions_left_out = collector.over.left_out;
     let keys = std::mem::take(&mut collector.keys).into_iter().collect();
     let graph = std::mem::take(&mut collector.graph);
-    let about = About { frames: summary.flow.frames, bytes: summary.bytes, keys, sessions, sessions_left_out, graph };
+    let about = About {
+        frames: summary.flow.frames,
+        bytes: summary.bytes,
+        keys,
+        sessions,
+        sessions_left_out,
+        graph,
+    };
     if let Some(error) = collector.error.take() {
         return Err(fail(error));
     }
@@ -90,9 +116,12 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     ending.close(&outcome, collector.filter.as_ref())
 }
 
-/// A filter for readers who do not have the configuration file: behind it, what the names in it stand for.
+/// A filter for readers who do not have the configuration file: behind it, what the names in it
+/// stand for.
 fn written_out(filter: &str, used: &BTreeMap<String, String>) -> String {
-    used.iter().fold(filter.to_owned(), |text, (name, stands_for)| format!("{text}; {name} is {stands_for}"))
+    used.iter().fold(filter.to_owned(), |text, (name, stands_for)| {
+        format!("{text}; {name} is {stands_for}")
+    })
 }
 
 /// A session as the page shows it.
@@ -104,9 +133,14 @@ fn described(session: &ClientSession) -> ReportSession {
     let inferred = named.is_some();
     let title = named.unwrap_or_else(|| session.client.to_string());
     let detail = rest.into_iter().filter(|name| *name != title).collect::<Vec<_>>().join(", ");
-    let places = session.places.iter().filter_map(|place| Some((place.record, place.name.clone()?))).collect();
+    let places = session
+        .places
+        .iter()
+        .filter_map(|place| Some((place.record, place.name.clone()?)))
+        .collect();
     let streams = session.streams.iter().map(|s| s.id).collect();
-    let (to_server, to_client) = (session.to_server.percentile(50), session.to_client.percentile(50));
+    let to_server = session.to_server.percentile(50);
+    let to_client = session.to_client.percentile(50);
     let requests = session.requests.clone();
     ReportSession { title, inferred, detail, streams, places, requests, to_server, to_client }
 }
@@ -162,25 +196,31 @@ impl Output for ReportOutput {
         let called = |node: u32| names.name_of(node).map(|(name, _)| name);
         self.sessions.record(record, &called);
         self.sessions.take_finished().iter().for_each(|session| self.over.add(session));
-        if self.error.is_some() || self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, names)) {
+        if self.error.is_some()
+            || self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, names))
+        {
             return;
         }
         self.left -= 1;
         let info = &mut self.info;
         info.clear();
         let mut refusal = None;
-        let mut facts = RowFacts { last_reply: self.last_replies.record(record), ..RowFacts::default() };
+        let mut facts =
+            RowFacts { last_reply: self.last_replies.record(record), ..RowFacts::default() };
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let (json, value) = (&mut self.json, &mut self.value);
+                let json = &mut self.json;
+                let value = &mut self.value;
                 self.graph.record(record, &mut |node| {
                     value.clear();
                     json.value(tables, tree, message.bytes, node, value);
-                    serde_json::from_slice(value).unwrap_or_else(|_| String::from_utf8_lossy(value).into())
+                    serde_json::from_slice(value)
+                        .unwrap_or_else(|_| String::from_utf8_lossy(value).into())
                 });
                 let def = definition(message.name, tables, tree);
                 let layout = def.and_then(|def| def.layout);
-                let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
+                let source =
+                    InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
                 write_info(source, &called, info);
                 facts.expects_reply = def.is_some_and(|def| message.expects_reply(def));
                 let refused = def.and_then(|def| refused(def, tables, tree));
@@ -191,7 +231,9 @@ impl Output for ReportOutput {
                 match &event.kind {
                     EventKind::Unanswered { request, .. } => facts.unanswered = Some(*request),
                     EventKind::Key { key_file, .. } => {
-                        let name = Path::new(key_file).file_name().map(|name| name.to_string_lossy().into_owned());
+                        let name = Path::new(key_file)
+                            .file_name()
+                            .map(|name| name.to_string_lossy().into_owned());
                         self.keys.extend(name);
                     }
                     _ => {}
@@ -206,7 +248,11 @@ impl Output for ReportOutput {
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
-        self.sessions.stream_over((over.key.transport, over.key.number), over.counts, &over.learned);
+        self.sessions.stream_over(
+            (over.key.transport, over.key.number),
+            over.counts,
+            &over.learned,
+        );
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {

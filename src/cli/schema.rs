@@ -34,7 +34,8 @@ fn engine(name: SqlName) -> SqlEngine {
     }
 }
 
-/// One definition a line, one message a line within a protocol, and one line a protocol: a change of a table shows as the lines it concerns.
+/// One definition a line, one message a line within a protocol, and one line a protocol: a change
+/// of a table shows as the lines it concerns.
 fn write(schema: &Value, out: &mut Vec<u8>) {
     let empty = serde_json::Map::new();
     let top = schema.as_object().unwrap_or(&empty);
@@ -46,12 +47,15 @@ fn write(schema: &Value, out: &mut Vec<u8>) {
     let defs = top.get("$defs").and_then(|d| d.as_object()).unwrap_or(&empty);
     for (i, (name, def)) in defs.iter().enumerate() {
         let comma = if i + 1 < defs.len() { "," } else { "" };
-        out.extend_from_slice(format!("{}: {}{comma}\n", Value::from(name.as_str()), definition(def)).as_bytes());
+        out.extend_from_slice(
+            format!("{}: {}{comma}\n", Value::from(name.as_str()), definition(def)).as_bytes(),
+        );
     }
     out.extend_from_slice(b"}\n}\n");
 }
 
-/// A definition's text, with each part of its `allOf` on a line: the messages of a protocol, the protocols of a message.
+/// A definition's text, with each part of its `allOf` on a line: the messages of a protocol, the
+/// protocols of a message.
 fn definition(def: &Value) -> String {
     let Some(object) = def.as_object() else { return def.to_string() };
     let keys: Vec<String> = object

@@ -1,4 +1,5 @@
-//! `moulsniff sessions`: the clients in captures, what each did, and which of its requests were answered.
+//! `moulsniff sessions`: the clients in captures, what each did, and which of its requests were
+//! answered.
 
 use std::io::{self, Write};
 
@@ -19,8 +20,16 @@ const PRINTED_AT_ONCE: usize = 1 << 16;
 pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
     let (only, read) = args.resolved();
     let Plan { reading, setup, limit, ending, .. } = Plan::new(&read)?;
-    let printing = Printing { form: args.form(&read), story: args.story, only, count: 0, out: Vec::new(), error: None };
-    let mut collector = SessionsOutput { printing, sessions: NamedSessions::default(), left: limit };
+    let printing = Printing {
+        form: args.form(&read),
+        story: args.story,
+        only,
+        count: 0,
+        out: Vec::new(),
+        error: None,
+    };
+    let mut collector =
+        SessionsOutput { printing, sessions: NamedSessions::default(), left: limit };
     if matches!(collector.printing.form, SessionsForm::Csv) {
         collector.printing.out.extend_from_slice(format!("{SESSION_COLUMNS}\n").as_bytes());
     }
@@ -47,16 +56,18 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
 }
 
 impl SessionsArgs {
-    /// The session that is asked for, and what is read. A number before the captures is a session, unless there is a file of
-    /// that name.
+    /// The session that is asked for, and what is read. A number before the captures is a session,
+    /// unless there is a file of that name.
     fn resolved(&self) -> (Option<u64>, ReadArgs) {
         let mut read = self.read.clone();
-        let first = read.captures.words().next().filter(|path| read.captures.len() > 1 && !path.exists());
+        let first =
+            read.captures.words().next().filter(|path| read.captures.len() > 1 && !path.exists());
         let number = first.and_then(|path| path.to_str()?.parse().ok());
         if number.is_some() {
             read.captures.take_first_word();
         }
-        // Every session is collected here, so that nothing is read twice for the one that is wanted.
+        // Every session is collected here, so that nothing is read twice for the one that is
+        // wanted.
         (read.session.take().or(number), read)
     }
 
@@ -124,7 +135,9 @@ struct Printing {
 impl Printing {
     fn sessions(&mut self, sessions: &[ClientSession]) {
         self.count = sessions.iter().map(|session| session.number).fold(self.count, u64::max);
-        for session in sessions.iter().filter(|session| self.only.is_none_or(|only| session.number == only)) {
+        for session in
+            sessions.iter().filter(|session| self.only.is_none_or(|only| session.number == only))
+        {
             match self.form {
                 SessionsForm::Json => {
                     session_json(session, self.story, &mut self.out);

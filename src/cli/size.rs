@@ -1,4 +1,5 @@
-//! Sizes in bytes as people type them: `500000`, `64K`, `16M`, `1G`; and plain numbers. It knows numbers and suffixes, no option.
+//! Sizes in bytes as people type them: `500000`, `64K`, `16M`, `1G`; and plain numbers. It knows
+//! numbers and suffixes, no option.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -10,12 +11,14 @@ pub(super) fn number<T: FromStr>(text: &str) -> Result<T, String> {
 
 /// Reads a number that is in `range`.
 pub(super) fn number_within(text: &str, range: RangeInclusive<u16>) -> Result<u16, String> {
-    let (least, most) = (range.start(), range.end());
+    let least = range.start();
+    let most = range.end();
     let wrong = || format!("expected a number from {least} to {most}");
     text.parse().ok().filter(|number| range.contains(number)).ok_or_else(wrong)
 }
 
-/// Reads a size. Suffixes are powers of 1024, in either case, with or without `B` or `iB` behind them.
+/// Reads a size. Suffixes are powers of 1024, in either case, with or without `B` or `iB` behind
+/// them.
 pub(super) fn parse(text: &str) -> Result<usize, String> {
     let wrong = || "expected a number of bytes such as 500000, 64K, 16M or 1G".to_string();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -43,7 +46,9 @@ pub struct Bound(pub Option<u64>);
 pub(super) fn parse_or_none(text: &str) -> Result<Bound, String> {
     match text {
         "none" | "0" => Ok(Bound(None)),
-        _ => parse(text).map(|bytes| Bound(Some(bytes as u64))).map_err(|error| format!("{error}, or none")),
+        _ => parse(text)
+            .map(|bytes| Bound(Some(bytes as u64)))
+            .map_err(|error| format!("{error}, or none")),
     }
 }
 
@@ -70,9 +75,20 @@ mod tests {
 
     #[test]
     fn what_is_no_size_is_refused() {
-        for text in
-            ["", "K", "-1", "1.5M", "16 M", "16T", "1KK", "0", "0G", "99999999999999999999", "99999999999999999G", "é"]
-        {
+        for text in [
+            "",
+            "K",
+            "-1",
+            "1.5M",
+            "16 M",
+            "16T",
+            "1KK",
+            "0",
+            "0G",
+            "99999999999999999999",
+            "99999999999999999G",
+            "é",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

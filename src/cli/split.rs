@@ -1,4 +1,5 @@
-//! `moulsniff split`: divides captures into several, so that what passed between two hosts stays in one of them.
+//! `moulsniff split`: divides captures into several, so that what passed between two hosts stays in
+//! one of them.
 
 use crate::captured::file_name;
 use crate::digits::{counted, plural};
@@ -26,13 +27,16 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
     let inputs = Inputs::of(args.captures.iter().chain(&read.config.path).map(PathBuf::as_path));
     refuse_other_parts(args)?;
     let folder = files::create_folder(&args.output)?;
-    let parts: Vec<PartFile> =
-        (0..args.into).map(|number| PartFile::create(args, number, &inputs)).collect::<Result<_, _>>()?;
+    let parts: Vec<PartFile> = (0..args.into)
+        .map(|number| PartFile::create(args, number, &inputs))
+        .collect::<Result<_, _>>()?;
     let names: Vec<PathBuf> = parts.iter().map(|part| part.path.clone()).collect();
-    let mut splitter = Splitter::new(parts.into_iter().map(|part| BufWriter::with_capacity(BUFFER, part.file)));
+    let mut splitter =
+        Splitter::new(parts.into_iter().map(|part| BufWriter::with_capacity(BUFFER, part.file)));
     let count = u64::from(args.into);
     let mut choose = |link, data: &[u8], wire_len| {
-        let part = hosts(link, data, wire_len).map_or(0, |(from, to)| place(from, to, &servers) % count);
+        let part =
+            hosts(link, data, wire_len).map_or(0, |(from, to)| place(from, to, &servers) % count);
         usize::try_from(part).unwrap_or(0)
     };
     let mut unreadable: Vec<String> = Vec::new();
@@ -46,7 +50,8 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
             unreadable.push(error.to_string());
         }
     }
-    let (frames, left_out) = (splitter.frames(), splitter.left_out());
+    let frames = splitter.frames();
+    let left_out = splitter.left_out();
     if frames == 0 && !unreadable.is_empty() {
         // Nothing was read that older files are to be replaced with.
         return Err(CliError::several(unreadable));
@@ -104,7 +109,10 @@ fn part_name(args: &SplitArgs, number: u16) -> String {
 /// Refuses a folder that has further parts: all parts together would then have some frames twice.
 fn refuse_other_parts(args: &SplitArgs) -> Result<(), CliError> {
     let is_part = |name: &str| {
-        let number = name.strip_prefix("part-").and_then(|name| name.strip_suffix(".pcapng")).unwrap_or_default();
+        let number = name
+            .strip_prefix("part-")
+            .and_then(|name| name.strip_suffix(".pcapng"))
+            .unwrap_or_default();
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     };
     let mut earlier = EarlierFiles::within(&args.output, is_part);
@@ -135,8 +143,8 @@ fn networks(texts: &[String]) -> Result<Vec<HostPattern>, CliError> {
     texts.iter().map(read).collect()
 }
 
-/// A number for two hosts, the same in both directions and on every machine. Where exactly one of them is a server, the other
-/// one alone counts.
+/// A number for two hosts, the same in both directions and on every machine. Where exactly one of
+/// them is a server, the other one alone counts.
 fn place(a: IpAddr, b: IpAddr, servers: &[HostPattern]) -> u64 {
     let serves = |address: IpAddr| servers.iter().any(|network| network.contains(address));
     match (serves(a), serves(b)) {
@@ -146,8 +154,8 @@ fn place(a: IpAddr, b: IpAddr, servers: &[HostPattern]) -> u64 {
     }
 }
 
-/// FNV-1a of 64 bits over the addresses, an IPv4 one as the IPv6 address it is mapped to, with a last mix so that the lowest
-/// bits depend on all others.
+/// FNV-1a of 64 bits over the addresses, an IPv4 one as the IPv6 address it is mapped to, with a
+/// last mix so that the lowest bits depend on all others.
 fn hash(addresses: &[IpAddr]) -> u64 {
     let mut state = 0xcbf2_9ce4_8422_2325_u64;
     for address in addresses {
@@ -174,7 +182,8 @@ mod tests {
 
     #[test]
     fn both_directions_have_one_place() {
-        let (a, b) = (ip("10.0.0.1"), ip("192.168.7.9"));
+        let a = ip("10.0.0.1");
+        let b = ip("192.168.7.9");
         assert_eq!(place(a, b, &[]), place(b, a, &[]));
         assert_ne!(place(a, b, &[]), place(a, ip("192.168.7.10"), &[]));
     }
@@ -183,7 +192,10 @@ mod tests {
     fn a_client_of_several_servers_has_one_place_where_servers_are_known() {
         let servers = networks(&["10.0.0.0/8".into()]).unwrap();
         let client = ip("192.168.7.9");
-        assert_eq!(place(ip("10.0.0.1"), client, &servers), place(client, ip("10.9.9.9"), &servers));
+        assert_eq!(
+            place(ip("10.0.0.1"), client, &servers),
+            place(client, ip("10.9.9.9"), &servers)
+        );
     }
 
     #[test]

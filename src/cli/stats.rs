@@ -17,7 +17,8 @@ use crate::run::CaptureRun;
 /// Counts records.
 struct StatsCounter {
     stats: Stats,
-    /// With a filter, streams are those with a record that it keeps, and their bytes are those of these records. What it kept of the open streams.
+    /// With a filter, streams are those with a record that it keeps, and their bytes are those of
+    /// these records. What it kept of the open streams.
     kept: Option<StreamMap<Counts>>,
 }
 
@@ -55,7 +56,16 @@ impl Replay for StatsCounter {
         let Ends { client, server, .. } = ends;
         let (transport, stream) = stream;
         let protocol = protocol.to_string();
-        let summary = StreamSummary { transport, stream, client, server, protocol, service, bytes, round_trips };
+        let summary = StreamSummary {
+            transport,
+            stream,
+            client,
+            server,
+            protocol,
+            service,
+            bytes,
+            round_trips,
+        };
         self.stats.stream(summary, learned);
     }
 }
@@ -108,8 +118,10 @@ impl Output for StatsOutput<'_> {
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(args)?;
     let filter = filter.map(Arc::new);
-    let mut counter = StatsCounter { stats: Stats::default(), kept: filter.is_some().then(StreamMap::default) };
-    let in_order = setup.pseudonyms.is_some() || filter.as_ref().is_some_and(|filter| filter.wants_names());
+    let mut counter =
+        StatsCounter { stats: Stats::default(), kept: filter.is_some().then(StreamMap::default) };
+    let in_order =
+        setup.pseudonyms.is_some() || filter.as_ref().is_some_and(|filter| filter.wants_names());
     let run = CaptureRun::new(&reading, setup)?;
     let mut outcome = if reading.threads == 1 || in_order {
         let filter = RecordFilter::new(filter.clone());

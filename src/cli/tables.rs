@@ -18,7 +18,9 @@ pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, Cl
     let mut out = String::new();
     let mut failed = 0;
     let status = match command {
-        TablesCommand::List { word } => list(&tables_of(args)?, word.as_deref(), args.json, &mut out),
+        TablesCommand::List { word } => {
+            list(&tables_of(args)?, word.as_deref(), args.json, &mut out)
+        }
         TablesCommand::Show { name } => show(&tables_of(args)?, name, &mut out)?,
         TablesCommand::Lua => {
             out = lua_script(tables_of(args)?.iter().map(LazyTables::get));
@@ -42,8 +44,9 @@ pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, Cl
 fn skeleton(name: &str, transport: TransportWord, out: &mut String) -> Result<Status, CliError> {
     let letters = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     if !letters || !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.len() > 64 {
-        let text =
-            format!("`{name}` is no name for a protocol: those have lower-case letters and digits, such as `chat2`");
+        let text = format!(
+            "`{name}` is no name for a protocol: those have lower-case letters and digits, such as `chat2`"
+        );
         return Err(CliError::Typed(text));
     }
     if protocol_named(name).is_some() {
@@ -55,7 +58,9 @@ fn skeleton(name: &str, transport: TransportWord, out: &mut String) -> Result<St
         TransportWord::Tcp => "tcp",
         TransportWord::Udp => "udp",
     };
-    out.push_str(&include_str!("skeleton.table").replace("NAME", name).replace("TRANSPORT", transport));
+    out.push_str(
+        &include_str!("skeleton.table").replace("NAME", name).replace("TRANSPORT", transport),
+    );
     Ok(Status::Good)
 }
 
@@ -74,7 +79,8 @@ fn list(all: &[LazyTables], word: Option<&str>, json: bool, out: &mut String) ->
             for def in messages(tables).filter(|m| m.service.0 as usize == id) {
                 let from = sender(def.direction);
                 let (name, service, number) = (tables.name(def.name), &service.name, def.number);
-                let (shown, unknown) = (number.map_or("-".into(), |n| n.to_string()), def.layout.is_none());
+                let shown = number.map_or("-".into(), |n| n.to_string());
+                let unknown = def.layout.is_none();
                 let remark = if unknown { "  (layout unknown)" } else { "" };
                 let mut object = serde_json::json!({
                     "protocol": protocol, "service": service, "from": from, "message": name, "layout_known": !unknown,
@@ -86,18 +92,21 @@ fn list(all: &[LazyTables], word: Option<&str>, json: bool, out: &mut String) ->
             }
         }
         let mut listed = HashSet::new();
-        for d in tables.declarations().iter().filter(|d| d.kind != "message" && d.kind != "service") {
+        for d in tables.declarations().iter().filter(|d| d.kind != "message" && d.kind != "service")
+        {
             if !listed.insert((&d.kind, &d.name)) {
                 continue;
             }
-            let object = serde_json::json!({ "protocol": protocol, "kind": d.kind, "name": d.name });
+            let object =
+                serde_json::json!({ "protocol": protocol, "kind": d.kind, "name": d.name });
             line(format!("{protocol}\t{}\t{}", d.kind, d.name), object);
         }
     }
     Status::Good
 }
 
-/// The messages that count: where one is declared again, and where another one has its number, the last.
+/// The messages that count: where one is declared again, and where another one has its number, the
+/// last.
 fn messages(tables: &Tables) -> impl Iterator<Item = &MessageDef> {
     let mut replaced: HashSet<u32> = tables.replaced().iter().map(|taken| taken.old.0).collect();
     // One that either side may send may have lost its number on one side alone.
@@ -108,7 +117,12 @@ fn messages(tables: &Tables) -> impl Iterator<Item = &MessageDef> {
         }
     }
     let is_replaced = move |id: usize| u32::try_from(id).is_ok_and(|id| replaced.contains(&id));
-    tables.messages().iter().enumerate().filter(move |(id, _)| !is_replaced(*id)).map(|(_, def)| def)
+    tables
+        .messages()
+        .iter()
+        .enumerate()
+        .filter(move |(id, _)| !is_replaced(*id))
+        .map(|(_, def)| def)
 }
 
 /// The side that sends a message.
@@ -148,7 +162,11 @@ fn source_of(tables: &Tables, d: &ListedDeclaration) -> String {
     let text = source.text.get(d.range.0..d.range.1).unwrap_or("");
     // Explanations of the next declaration stand before its first word.
     let end = text.rfind('}').map_or(text.len(), |i| i + 1);
-    let text = if text.contains('{') { text.get(..end).unwrap_or(text) } else { text.lines().next().unwrap_or(text) };
+    let text = if text.contains('{') {
+        text.get(..end).unwrap_or(text)
+    } else {
+        text.lines().next().unwrap_or(text)
+    };
     out.push_str(text.trim_end());
     out.push('\n');
     out
@@ -166,7 +184,8 @@ fn check(files: &[PathBuf], out: &mut String) -> Result<usize, CliError> {
             continue;
         }
         let (_, failed) = run_examples(tables);
-        let own: Vec<&str> = tables.sources().iter().skip(embedded).map(|s| s.name.as_str()).collect();
+        let own: Vec<&str> =
+            tables.sources().iter().skip(embedded).map(|s| s.name.as_str()).collect();
         count += tables.examples().iter().filter(|e| e.file as usize >= embedded).count();
         for error in failed.iter().filter(|e| own.contains(&e.file.as_str())) {
             failures += 1;
@@ -175,7 +194,8 @@ fn check(files: &[PathBuf], out: &mut String) -> Result<usize, CliError> {
         for remark in tables.remarks(embedded) {
             out.push_str(&format!("{}\n", WithLine(&remark)));
         }
-        for remark in all.iter().take(place).flat_map(|earlier| tables.taken_before(earlier.get())) {
+        for remark in all.iter().take(place).flat_map(|earlier| tables.taken_before(earlier.get()))
+        {
             out.push_str(&format!("{}\n", WithLine(&remark)));
         }
     }

@@ -1,8 +1,9 @@
 //! Pairs the messages of a direction with those of the other capture's direction.
 //!
-//! Messages are paired in rounds, each between the pairs of the rounds before: first those that agree in everything that is known,
-//! then those with the same content whose requests or replies agree, then those with the same content, and last those that only
-//! have the same name. Before the last round, unpaired messages with the same content in another place are taken as moved.
+//! Messages are paired in rounds, each between the pairs of the rounds before: first those that
+//! agree in everything that is known, then those with the same content whose requests or replies
+//! agree, then those with the same content, and last those that only have the same name. Before the
+//! last round, unpaired messages with the same content in another place are taken as moved.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,8 @@ use super::lcs::{Hole, Match, common, holes};
 use super::renaming::{Renaming, Scope};
 use super::slide::slide_to_losses;
 
-/// How one direction of a pair of streams was paired. Numbers are places in the two directions' lists of messages.
+/// How one direction of a pair of streams was paired. Numbers are places in the two directions'
+/// lists of messages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LaneMatches {
     /// In order.
@@ -45,7 +47,8 @@ pub(super) struct Hints<'r> {
 
 /// Pairs the messages of a direction.
 pub(super) fn align(a: &LaneView<'_>, b: &LaneView<'_>, hints: Hints<'_>) -> LaneMatches {
-    let mut found = Aligner { lengths: [a.lane.messages.len(), b.lane.messages.len()], matches: Vec::new() };
+    let mut found =
+        Aligner { lengths: [a.lane.messages.len(), b.lane.messages.len()], matches: Vec::new() };
     if hints.copies {
         found.round(&a.keys(|m| exact_key(a.digest, m)), &b.keys(|m| exact_key(b.digest, m)));
     }
@@ -62,11 +65,18 @@ pub(super) fn align(a: &LaneView<'_>, b: &LaneView<'_>, hints: Hints<'_>) -> Lan
     let moved = hints.renaming.map_or(Vec::new(), |renaming| {
         // A different transaction does not make it a different message, but a different thing does.
         let transaction = hash_text(TRANSACTION);
-        let left = a.named(|m| m.content, |kind, value| renaming.of_a(kind, value).filter(|_| kind != transaction));
-        let right = b.named(|m| m.content, |kind, value| renaming.of_b(kind, value).filter(|_| kind != transaction));
+        let left = a.named(
+            |m| m.content,
+            |kind, value| renaming.of_a(kind, value).filter(|_| kind != transaction),
+        );
+        let right = b.named(
+            |m| m.content,
+            |kind, value| renaming.of_b(kind, value).filter(|_| kind != transaction),
+        );
         found.moved(&left, &right)
     });
-    let (mut left, mut right) = (a.keys(|m| m.sort), b.keys(|m| m.sort));
+    let mut left = a.keys(|m| m.sort);
+    let mut right = b.keys(|m| m.sort);
     for (n, one) in (0_u64..).zip(&moved) {
         // Moved messages have their partners: they pair with nothing else.
         left.get_mut(one.a as usize).into_iter().for_each(|key| *key = mix(u64::MAX, n * 2));
@@ -107,7 +117,8 @@ impl Aligner {
             }
         }
         let left = all.iter().flat_map(|hole| hole.a[0]..hole.a[1]);
-        let moved = left.filter_map(|at| Some(Match { a: at as u32, b: free.get_mut(a.get(at)?)?.pop()? }));
+        let moved =
+            left.filter_map(|at| Some(Match { a: at as u32, b: free.get_mut(a.get(at)?)?.pop()? }));
         moved.collect()
     }
 }

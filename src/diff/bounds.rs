@@ -5,14 +5,16 @@
 pub struct DiffBounds {
     /// For the digest of one capture. Messages beyond are not compared.
     pub(super) digest: usize,
-    /// For the fields of differing messages of one capture. Messages beyond are reported without their fields.
+    /// For the fields of differing messages of one capture. Messages beyond are reported without
+    /// their fields.
     pub(super) details: usize,
     /// For the texts of differences. Differences beyond are only counted.
     pub(super) told: usize,
 }
 
 impl DiffBounds {
-    /// The bounds of a comparison that takes `memory` bytes in all, roughly: the parts, what is found while they are compared, and the reading.
+    /// The bounds of a comparison that takes `memory` bytes in all, roughly: the parts, what is
+    /// found while they are compared, and the reading.
     pub fn of(memory: usize) -> DiffBounds {
         DiffBounds { digest: memory / 8, details: memory / 8, told: memory / 4 }
     }

@@ -1,5 +1,5 @@
-//! Hashes the content of a message, without values that differ each time and without numbers that only identify things. These
-//! numbers are kept beside the hash, in the order of the fields.
+//! Hashes the content of a message, without values that differ each time and without numbers that
+//! only identify things. These numbers are kept beside the hash, in the order of the fields.
 //!
 //! The elements of a list whose order means nothing are hashed in the order of their own hashes.
 
@@ -7,7 +7,8 @@ use super::hash::{hash_bytes, hash_text, mix};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text};
 
-/// A number or UUID that identifies a thing of a kind; or, in the marks of a set, where its elements begin and end.
+/// A number or UUID that identifies a thing of a kind; or, in the marks of a set, where its
+/// elements begin and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IdentityMark {
     /// The hash of the kind's name, or [`IdentityMark::ELEMENT`] or [`IdentityMark::END`].
@@ -86,22 +87,33 @@ impl ContentHasher {
     }
 
     /// Hashes a message. What its fields identify is appended to `marks`.
-    pub(super) fn message(&mut self, view: &ContentView<'_>, marks: &mut Vec<IdentityMark>) -> HashedMessage {
+    pub(super) fn message(
+        &mut self,
+        view: &ContentView<'_>,
+        marks: &mut Vec<IdentityMark>,
+    ) -> HashedMessage {
         let at = self.known(view.tables);
         let text = std::mem::take(&mut self.text);
         let Some(roles) = self.known.get(at) else { return HashedMessage::default() };
         let mut walk = Walker { view, roles, text, classes: 0, sort: 0, volatile: 0 };
         let content = view.tree.get(0).map_or(0, |root| walk.value(0, root, marks));
-        let (sort, volatile) = (walk.sort, walk.volatile);
+        let sort = walk.sort;
+        let volatile = walk.volatile;
         self.text = walk.text;
         HashedMessage { content, sort, volatile }
     }
 
     /// The hash of one node's value.
-    pub(super) fn node(&mut self, view: &ContentView<'_>, index: u32, marks: &mut Vec<IdentityMark>) -> u64 {
+    pub(super) fn node(
+        &mut self,
+        view: &ContentView<'_>,
+        index: u32,
+        marks: &mut Vec<IdentityMark>,
+    ) -> u64 {
         let at = self.known(view.tables);
         let Some(roles) = self.known.get(at) else { return 0 };
-        let mut walk = Walker { view, roles, text: String::new(), classes: 0, sort: 0, volatile: 0 };
+        let mut walk =
+            Walker { view, roles, text: String::new(), classes: 0, sort: 0, volatile: 0 };
         view.tree.get(index).map_or(0, |node| walk.value(index, node, marks))
     }
 
@@ -117,7 +129,9 @@ impl ContentHasher {
             return at;
         }
         let strict = self.strict;
-        let roles = (0..).map_while(|ty| tables.type_def(TypeRef(ty)).map(|_| role(tables, TypeRef(ty), strict)));
+        let roles = (0..).map_while(|ty| {
+            tables.type_def(TypeRef(ty)).map(|_| role(tables, TypeRef(ty), strict))
+        });
         let names = tables.names().iter().map(|name| hash_text(name)).collect();
         let classes = tables.families().iter().map(|family| (family.field, family.of)).collect();
         self.known.push(TableRoles { tables: id, classes, roles: roles.collect(), names });
@@ -179,7 +193,8 @@ impl Walker<'_, '_> {
             }
             Kind::List => self.parts(index, 5, marks, |_, _| 7),
             _ => {
-                let kinds = role.filter(|role| !role.kinds.is_empty()).map(|role| role.kinds.clone());
+                let kinds =
+                    role.filter(|role| !role.kinds.is_empty()).map(|role| role.kinds.clone());
                 let (value, nothing) = self.leaf(node);
                 let Some(kinds) = kinds.filter(|_| !nothing) else { return value };
                 marks.extend(kinds.iter().map(|kind| IdentityMark { kind: *kind, value }));
@@ -194,7 +209,9 @@ impl Walker<'_, '_> {
             return;
         }
         let first = self.view.tree.members(index).next().map(|(_, class)| class);
-        if let Some(class) = first.filter(|first| self.roles.classes.contains(&(first.name, first.ty))) {
+        if let Some(class) =
+            first.filter(|first| self.roles.classes.contains(&(first.name, first.ty)))
+        {
             self.classes += 1;
             self.sort = mix(self.sort, class.value);
         }
@@ -250,9 +267,11 @@ impl Walker<'_, '_> {
         elements.iter().fold(13, |hash, element| mix(hash, element.content))
     }
 
-    /// The hash of a value without parts, or the value itself if it is a number, and whether it is zero or empty.
+    /// The hash of a value without parts, or the value itself if it is a number, and whether it is
+    /// zero or empty.
     fn leaf(&mut self, node: &Node) -> (u64, bool) {
-        let (tree, bytes) = (self.view.tree, self.view.bytes);
+        let tree = self.view.tree;
+        let bytes = self.view.bytes;
         match node.kind {
             Kind::Text(TextKind::Owned) => {
                 let text = tree.owned(node.value).raw();
@@ -266,7 +285,10 @@ impl Walker<'_, '_> {
             Kind::Bytes | Kind::Undecoded => (hash_bytes(&tree.content(node, bytes)), false),
             Kind::Uuid | Kind::UuidBe => {
                 let (start, _) = node.content();
-                let all = tree.bytes(node.buffer, bytes).get(start..start.saturating_add(16)).unwrap_or_default();
+                let all = tree
+                    .bytes(node.buffer, bytes)
+                    .get(start..start.saturating_add(16))
+                    .unwrap_or_default();
                 (hash_bytes(all), all.iter().all(|byte| *byte == 0))
             }
             Kind::Null => (17, true),

@@ -1,4 +1,5 @@
-//! Which of two captures that are read at the same time may hold very many streams: only one, since their sessions and buffers take much memory. It knows nothing of either.
+//! Which of two captures that are read at the same time may hold very many streams: only one, since
+//! their sessions and buffers take much memory. It knows nothing of either.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

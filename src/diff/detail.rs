@@ -1,4 +1,5 @@
-//! The fields of the messages that differ, copied out of their trees when a capture is read for the second time.
+//! The fields of the messages that differ, copied out of their trees when a capture is read for the
+//! second time.
 //!
 //! Memory is bounded ([`DiffBounds`]): messages beyond it are reported only as different.
 
@@ -84,7 +85,8 @@ pub struct DetailCollector<'f> {
 }
 
 impl<'f> DetailCollector<'f> {
-    /// Collects the records `wanted`, which are in ascending order. With `redact`, secrets are not shown.
+    /// Collects the records `wanted`, which are in ascending order. With `redact`, secrets are not
+    /// shown.
     pub fn new(
         wanted: Vec<u64>,
         ignore: &'f IgnoreList,
@@ -116,7 +118,8 @@ impl<'f> DetailCollector<'f> {
         let Some(root) = view.tree.get(0) else { return };
         let mut size = 0;
         let fields = self.value(&view, 0, root, &mut size);
-        let def = view.tables.message_named(message.name.raw()).and_then(|id| view.tables.message(id));
+        let def =
+            view.tables.message_named(message.name.raw()).and_then(|id| view.tables.message(id));
         let mut info = String::new();
         let source = InfoSource {
             tables: view.tables,
@@ -128,10 +131,18 @@ impl<'f> DetailCollector<'f> {
         write_info(source, &|_| None, &mut info);
         let refused = def.and_then(|def| refused(def, view.tables, view.tree)).map(|refused| {
             let path = field_path(&problem_path(view.tree, view.tables, refused.node));
-            let value = if refused.value.is_some() { self.leaf(&view, refused.node) } else { "true".to_string() };
+            let value = if refused.value.is_some() {
+                self.leaf(&view, refused.node)
+            } else {
+                "true".to_string()
+            };
             [path, value, refused.reason(message.name.raw())]
         });
-        let other = view.tree.problems().iter().filter(|problem| form_text(&problem.text, view.tables).is_some());
+        let other = view
+            .tree
+            .problems()
+            .iter()
+            .filter(|problem| form_text(&problem.text, view.tables).is_some());
         let forms = other.map(|problem| {
             let path = field_path(&problem_path(view.tree, view.tables, problem.node));
             [path, problem_text(problem, view.tables, view.tree)]
@@ -141,7 +152,13 @@ impl<'f> DetailCollector<'f> {
         self.store.messages.insert(record.number, DetailMessage { info, fields, refused, forms });
     }
 
-    fn value(&mut self, view: &ContentView<'_>, index: u32, node: &Node, size: &mut usize) -> DetailValue {
+    fn value(
+        &mut self,
+        view: &ContentView<'_>,
+        index: u32,
+        node: &Node,
+        size: &mut usize,
+    ) -> DetailValue {
         let role = self.hasher.role(view.tables, node.ty).cloned().unwrap_or_default();
         let ignored = view.ignored.binary_search(&index).is_ok();
         let mut marks = Vec::new();
@@ -154,8 +171,12 @@ impl<'f> DetailCollector<'f> {
         if let DetailContent::Leaf(text) = &content {
             *size += text.len();
         }
-        *size += size_of::<DetailValue>() + marks.len() * size_of::<IdentityMark>() + 3 * ALLOCATION;
-        let name = view.tree.dynamic(node.name).map_or_else(|| view.tables.name(node.name), |name| name.raw());
+        *size +=
+            size_of::<DetailValue>() + marks.len() * size_of::<IdentityMark>() + 3 * ALLOCATION;
+        let name = view
+            .tree
+            .dynamic(node.name)
+            .map_or_else(|| view.tables.name(node.name), |name| name.raw());
         DetailValue {
             name: name.to_string(),
             content,
@@ -179,8 +200,10 @@ impl<'f> DetailCollector<'f> {
             Some((end, _)) if text.starts_with('"') => {
                 // A cut must not fall into an escape.
                 let cut = text.get(..end).unwrap_or_default().trim_end_matches('\\');
-                let cut =
-                    cut.rfind('\\').filter(|at| cut.len() - at < 12).map_or(cut, |at| cut.get(..at).unwrap_or(cut));
+                let cut = cut
+                    .rfind('\\')
+                    .filter(|at| cut.len() - at < 12)
+                    .map_or(cut, |at| cut.get(..at).unwrap_or(cut));
                 format!("{cut}… ({} characters)\"", text.chars().count() - 2)
             }
             _ => text.into_owned(),
@@ -200,7 +223,11 @@ impl Output for DetailCollector<'_> {
         if let Body::Message { message, tables, tree } = &record.body
             && self.store.bytes < self.bounds.details
         {
-            self.keep(record, &ContentView { tables, tree, bytes: message.bytes, ignored: &[] }, message);
+            self.keep(
+                record,
+                &ContentView { tables, tree, bytes: message.bytes, ignored: &[] },
+                message,
+            );
         }
     }
 
@@ -224,8 +251,9 @@ impl DetailValue {
             DetailContent::Leaf(text) => text.clone(),
             DetailContent::List(parts) => format!("[{}]", all(parts, &DetailValue::json)),
             DetailContent::Struct(parts) => {
-                let member =
-                    |part: &DetailValue| format!("{}:{}", serde_json::Value::from(part.name.as_str()), part.json());
+                let member = |part: &DetailValue| {
+                    format!("{}:{}", serde_json::Value::from(part.name.as_str()), part.json())
+                };
                 format!("{{{}}}", all(parts, &member))
             }
         }

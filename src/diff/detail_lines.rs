@@ -16,7 +16,8 @@ pub(super) struct FieldLine {
     /// Its value as JSON, on the side that has it.
     pub(super) values: [Option<String>; 2],
     pub(super) same: bool,
-    /// The contradiction: two numbers that are known to identify the same thing, and the messages that show it.
+    /// The contradiction: two numbers that are known to identify the same thing, and the messages
+    /// that show it.
     pub(super) against: Option<(Naming, Naming, Said)>,
 }
 
@@ -24,7 +25,8 @@ pub(super) struct FieldLine {
 pub(super) struct FieldComparer<'r> {
     pub(super) renaming: &'r Renaming,
     pub(super) scope: StreamScope,
-    /// Both messages are tied to requests or replies, so the numbers of their transactions say nothing more.
+    /// Both messages are tied to requests or replies, so the numbers of their transactions say
+    /// nothing more.
     pub(super) tied: bool,
     /// A pairing that is looked for: its line is marked, as if something contradicted it.
     pub(super) sought: Option<Naming>,
@@ -103,7 +105,8 @@ impl FieldComparer<'_> {
     }
 
     fn list(&mut self, path: &str, a: &[DetailValue], b: &[DetailValue]) {
-        let keys = |values: &[DetailValue]| values.iter().map(|value| value.hash).collect::<Vec<_>>();
+        let keys =
+            |values: &[DetailValue]| values.iter().map(|value| value.hash).collect::<Vec<_>>();
         let mut matches: Vec<Match> = Vec::new();
         let all = Hole { a: [0, a.len()], b: [0, b.len()] };
         if a.len() != b.len() {
@@ -114,10 +117,17 @@ impl FieldComparer<'_> {
             while let Some(one) = equal.next_if(|one| (one.a as usize) < hole.a[0]) {
                 self.element(path, a, b, *one);
             }
-            let part = |values: &[DetailValue], at: usize, end: usize| values.get(at..end).map(<[_]>::len).unwrap_or(0);
+            let part = |values: &[DetailValue], at: usize, end: usize| {
+                values.get(at..end).map(<[_]>::len).unwrap_or(0)
+            };
             let both = part(a, hole.a[0], hole.a[1]).min(part(b, hole.b[0], hole.b[1]));
             for at in 0..both {
-                self.element(path, a, b, Match { a: (hole.a[0] + at) as u32, b: (hole.b[0] + at) as u32 });
+                self.element(
+                    path,
+                    a,
+                    b,
+                    Match { a: (hole.a[0] + at) as u32, b: (hole.b[0] + at) as u32 },
+                );
             }
             let rest = |from: usize, to: usize| (from + both..to).collect::<Vec<_>>();
             self.alone(path, a, &rest(hole.a[0], hole.a[1]), true);
@@ -158,13 +168,18 @@ impl FieldComparer<'_> {
         }
     }
 
-    /// Elements that only one list has: several of them are one line, with the list's path and a list of them.
+    /// Elements that only one list has: several of them are one line, with the list's path and a
+    /// list of them.
     fn alone(&mut self, path: &str, all: &[DetailValue], places: &[usize], in_a: bool) {
-        let mut values = places.iter().filter_map(|at| all.get(*at)).filter(|value| !value.left_out);
+        let mut values =
+            places.iter().filter_map(|at| all.get(*at)).filter(|value| !value.left_out);
         let (path, text) = match places {
             [] => return,
             [at] => (format!("{path}[{at}]"), values.next().map(DetailValue::json)),
-            _ => (path.to_string(), Some(format!("[{}]", values.map(DetailValue::json).collect::<Vec<_>>().join(",")))),
+            _ => (
+                path.to_string(),
+                Some(format!("[{}]", values.map(DetailValue::json).collect::<Vec<_>>().join(","))),
+            ),
         };
         let values = if in_a { [text, None] } else { [None, text] };
         if values.iter().any(Option::is_some) {

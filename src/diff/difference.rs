@@ -1,4 +1,5 @@
-//! The differences as outputs report them: one for each message or field, with the records of both captures.
+//! The differences as outputs report them: one for each message or field, with the records of both
+//! captures.
 
 use std::collections::HashSet;
 
@@ -90,7 +91,8 @@ pub struct IdentityDifference {
     pub kind: String,
     /// The records in which one of them is paired with another number.
     pub elsewhere: [Option<RecordOf>; 2],
-    /// Whether it is the first capture's number that has another partner there; otherwise the second one's.
+    /// Whether it is the first capture's number that has another partner there; otherwise the
+    /// second one's.
     pub of_a: bool,
     /// How many more messages show the same.
     pub more: u32,
@@ -165,13 +167,21 @@ impl DifferenceSum {
         let sent_again = [comparison.a.sent_again, comparison.b.sent_again];
         let unread_bytes = [comparison.a.unread(), comparison.b.unread()];
         let renamed_once = comparison.renamed_once;
-        let mut sum =
-            DifferenceSum { not_compared, sent_again, unread_bytes, renamed_once, ..DifferenceSum::default() };
+        let mut sum = DifferenceSum {
+            not_compared,
+            sent_again,
+            unread_bytes,
+            renamed_once,
+            ..DifferenceSum::default()
+        };
         for section in sections {
             sum.same += section.same;
             for field in section.differences.iter().flat_map(|difference| &difference.fields) {
                 let place = DifferenceKind::ALL.iter().position(|kind| *kind == field.kind);
-                place.and_then(|place| sum.kinds.get_mut(place)).into_iter().for_each(|count| *count += 1);
+                place
+                    .and_then(|place| sum.kinds.get_mut(place))
+                    .into_iter()
+                    .for_each(|count| *count += 1);
             }
             for (count, more) in sum.kinds.iter_mut().zip(section.not_told) {
                 *count += more;
@@ -191,14 +201,19 @@ impl DifferenceSum {
     }
 }
 
-/// Everything that differs, with the fields of the messages that were looked at. Streams without differences and losses are
-/// sections too, since they have messages that are the same.
-pub fn differences(comparison: &Comparison<'_>, details: [&DetailStore; 2], bounds: DiffBounds) -> Vec<Section> {
+/// Everything that differs, with the fields of the messages that were looked at. Streams without
+/// differences and losses are sections too, since they have messages that are the same.
+pub fn differences(
+    comparison: &Comparison<'_>,
+    details: [&DetailStore; 2],
+    bounds: DiffBounds,
+) -> Vec<Section> {
     let mut told = HashSet::new();
     let mut left = bounds.told;
     let pairs = comparison.pairs.iter().enumerate();
-    let section =
-        |(number, pair)| SectionMaker { comparison, details, number, told: &mut told, left: &mut left }.section(pair);
+    let section = |(number, pair)| {
+        SectionMaker { comparison, details, number, told: &mut told, left: &mut left }.section(pair)
+    };
     pairs.map(section).collect()
 }
 
@@ -221,12 +236,18 @@ struct Two<'c> {
 
 impl<'c> SectionMaker<'c, '_> {
     fn section(&mut self, found: &PairFindings) -> Section {
-        let (a, b) = (self.comparison.a, self.comparison.b);
-        let stream = |digest: &'c CaptureDigest, place: Option<u32>| digest.streams.get(place? as usize);
+        let a = self.comparison.a;
+        let b = self.comparison.b;
+        let stream =
+            |digest: &'c CaptureDigest, place: Option<u32>| digest.streams.get(place? as usize);
         let both = [stream(a, found.pair.a), stream(b, found.pair.b)];
         let any = both.iter().flatten().next();
         let who = |digest: &CaptureDigest, place: Option<u32>| {
-            digest.sessions.get(place? as usize).map(|session| session.who.clone()).filter(|who| !who.is_empty())
+            digest
+                .sessions
+                .get(place? as usize)
+                .map(|session| session.who.clone())
+                .filter(|who| !who.is_empty())
         };
         let [in_a, in_b] = found.pair.sessions;
         let mut not_told = [0; 8];
@@ -234,7 +255,10 @@ impl<'c> SectionMaker<'c, '_> {
         for finding in &found.findings {
             if *self.left == 0 {
                 let place = DifferenceKind::ALL.iter().position(|kind| *kind == kind_of(finding));
-                place.and_then(|place| not_told.get_mut(place)).into_iter().for_each(|count| *count += 1);
+                place
+                    .and_then(|place| not_told.get_mut(place))
+                    .into_iter()
+                    .for_each(|count| *count += 1);
             } else if let Some(difference) = self.difference(found, finding) {
                 *self.left = self.left.saturating_sub(difference.weight());
                 differences.push(difference);
@@ -245,7 +269,8 @@ impl<'c> SectionMaker<'c, '_> {
             session_key: found.pair.sessions,
             protocol: any.map_or("", |stream| stream.protocol),
             service: any.map_or(String::new(), |stream| stream.service.clone()),
-            streams: both.map(|stream| stream.map(|s| format!("{} {}", s.transport.word(), s.number))),
+            streams: both
+                .map(|stream| stream.map(|s| format!("{} {}", s.transport.word(), s.number))),
             differences,
             not_told,
             lost: found.lost.clone(),
@@ -254,11 +279,14 @@ impl<'c> SectionMaker<'c, '_> {
     }
 
     fn difference(&mut self, found: &PairFindings, finding: &Finding) -> Option<Difference> {
-        let (a, b) = (found.pair.a, found.pair.b);
+        let a = found.pair.a;
+        let b = found.pair.b;
         match *finding {
             Finding::OnlyA(index) => self.only(0, index, a),
             Finding::OnlyB(index) => self.only(1, index, b),
-            Finding::Moved(at) => self.both(at, |two, _| (vec![plain(DifferenceKind::Order, two)], Vec::new())),
+            Finding::Moved(at) => {
+                self.both(at, |two, _| (vec![plain(DifferenceKind::Order, two)], Vec::new()))
+            }
             Finding::Refused(at) => self.both(at, |two, _| (vec![refusal(two)], Vec::new())),
             Finding::Slower(at) => self.both(at, |two, _| (vec![slower(two)], Vec::new())),
             Finding::Changed(at) => self.both(at, |two, maker| maker.changed(two)),
@@ -267,7 +295,9 @@ impl<'c> SectionMaker<'c, '_> {
                 self.both(at, |two, maker| maker.renamed(two, [naming, known], Some(by), more))
             }
             Finding::Unread(unread) => Some(self.unread([a, b], unread)),
-            Finding::Once { at, naming } => self.both(at, |two, maker| maker.renamed(two, [naming, naming], None, 0)),
+            Finding::Once { at, naming } => {
+                self.both(at, |two, maker| maker.renamed(two, [naming, naming], None, 0))
+            }
         }
     }
 
@@ -275,7 +305,11 @@ impl<'c> SectionMaker<'c, '_> {
         let digest = if side == 0 { self.comparison.a } else { self.comparison.b };
         let message = digest.message(index)?;
         let record = Some(record_of(digest, message, stream?));
-        let info = self.details.get(side)?.get(message.record).map_or(String::new(), |detail| detail.info.clone());
+        let info = self
+            .details
+            .get(side)?
+            .get(message.record)
+            .map_or(String::new(), |detail| detail.info.clone());
         let kind = if side == 0 { DifferenceKind::OnlyA } else { DifferenceKind::OnlyB };
         let field = FieldDifference { kind, path: None, values: [None, None], identity: None };
         let (a, b) = if side == 0 { (record, None) } else { (None, record) };
@@ -292,9 +326,14 @@ impl<'c> SectionMaker<'c, '_> {
     /// Bytes of a direction that could not be read.
     fn unread(&self, streams: [Option<u32>; 2], unread: UnreadBytes) -> Difference {
         let of = |side: usize, digest: &CaptureDigest| {
-            let (stream, record) = (*streams.get(side)?, *unread.records.get(side)?);
+            let stream = *streams.get(side)?;
+            let record = *unread.records.get(side)?;
             let stream = digest.streams.get(stream? as usize)?;
-            Some(RecordOf { record: record?, transport: stream.transport.word(), stream: stream.number })
+            Some(RecordOf {
+                record: record?,
+                transport: stream.transport.word(),
+                stream: stream.number,
+            })
         };
         let (path, what) = match unread.cause {
             LossCause::Closed => ("bytes.closed", "that no key opens"),
@@ -308,7 +347,8 @@ impl<'c> SectionMaker<'c, '_> {
             values,
             identity: None,
         }];
-        let (a, b) = (of(0, self.comparison.a), of(1, self.comparison.b));
+        let a = of(0, self.comparison.a);
+        let b = of(1, self.comparison.b);
         Difference { a, b, message: String::new(), info, fields, lines: Vec::new() }
     }
 
@@ -317,8 +357,10 @@ impl<'c> SectionMaker<'c, '_> {
         at: Said,
         tell: impl FnOnce(&Two<'c>, &mut Self) -> (Vec<FieldDifference>, Vec<FieldLine>),
     ) -> Option<Difference> {
-        let (a, b) = (self.comparison.a, self.comparison.b);
-        let (left, right) = (a.message(at.a)?, b.message(at.b)?);
+        let a = self.comparison.a;
+        let b = self.comparison.b;
+        let left = a.message(at.a)?;
+        let right = b.message(at.b)?;
         let [of_a, of_b] = self.details;
         let details = [of_a.get(left.record), of_b.get(right.record)];
         let pair = self.comparison.pairs.get(self.number)?.pair;
@@ -352,7 +394,8 @@ impl<'c> SectionMaker<'c, '_> {
                 Some((naming, known, by)) => Some(self.identity(naming, known, Some(by), 0)),
                 None => None,
             };
-            let (path, values) = (Some(line.path.clone()), line.values.clone());
+            let path = Some(line.path.clone());
+            let values = line.values.clone();
             out.push(FieldDifference { kind: DifferenceKind::Value, path, values, identity });
         }
         if out.is_empty() && lines.iter().all(|line| line.same) {
@@ -361,14 +404,22 @@ impl<'c> SectionMaker<'c, '_> {
         (out, lines)
     }
 
-    fn lines(&self, a: &DetailMessage, b: &DetailMessage, tied: bool, sought: Option<Naming>) -> Vec<FieldLine> {
-        let (renaming, scope) = (&self.comparison.renaming, scope(self.number));
+    fn lines(
+        &self,
+        a: &DetailMessage,
+        b: &DetailMessage,
+        tied: bool,
+        sought: Option<Naming>,
+    ) -> Vec<FieldLine> {
+        let renaming = &self.comparison.renaming;
+        let scope = scope(self.number);
         let mut comparer = FieldComparer { renaming, scope, tied, sought, lines: Vec::new() };
         comparer.compare("fields", &a.fields, &b.fields);
         comparer.lines
     }
 
-    /// A number that is paired with another one than in other messages; or, if no other message has it, a number that occurs once.
+    /// A number that is paired with another one than in other messages; or, if no other message has
+    /// it, a number that occurs once.
     fn renamed(
         &self,
         two: &Two<'_>,
@@ -381,7 +432,8 @@ impl<'c> SectionMaker<'c, '_> {
             [Some(a), Some(b)] => self.lines(a, b, false, by.is_none().then_some(naming)),
             _ => Vec::new(),
         };
-        let here = lines.iter().find(|line| line.against.is_some_and(|(other, ..)| other == naming));
+        let here =
+            lines.iter().find(|line| line.against.is_some_and(|(other, ..)| other == naming));
         let identity = Some(self.identity(naming, known, by, more));
         let field = FieldDifference {
             kind: DifferenceKind::Value,
@@ -392,18 +444,30 @@ impl<'c> SectionMaker<'c, '_> {
         (vec![field], lines)
     }
 
-    fn identity(&self, naming: Naming, known: Naming, by: Option<Said>, more: u32) -> IdentityDifference {
+    fn identity(
+        &self,
+        naming: Naming,
+        known: Naming,
+        by: Option<Said>,
+        more: u32,
+    ) -> IdentityDifference {
         let find = |digest: &CaptureDigest, index: u32| {
             let message = digest.message(index)?;
             let has = |stream: &&super::digest::StreamDigest| {
                 stream.lanes.iter().any(|lane| lane.messages.binary_search(&index).is_ok())
             };
             let stream = digest.streams.iter().find(has)?;
-            Some(RecordOf { record: message.record, transport: stream.transport.word(), stream: stream.number })
+            Some(RecordOf {
+                record: message.record,
+                transport: stream.transport.word(),
+                stream: stream.number,
+            })
         };
         IdentityDifference {
             kind: self.comparison.kind_name(naming.kind).to_string(),
-            elsewhere: by.map_or([None, None], |by| [find(self.comparison.a, by.a), find(self.comparison.b, by.b)]),
+            elsewhere: by.map_or([None, None], |by| {
+                [find(self.comparison.a, by.a), find(self.comparison.b, by.b)]
+            }),
             of_a: known.a == naming.a,
             more,
         }
@@ -416,7 +480,9 @@ fn kind_of(finding: &Finding) -> DifferenceKind {
         Finding::OnlyA(_) => DifferenceKind::OnlyA,
         Finding::OnlyB(_) => DifferenceKind::OnlyB,
         Finding::Moved(_) => DifferenceKind::Order,
-        Finding::Changed(_) | Finding::Renamed { .. } | Finding::Once { .. } => DifferenceKind::Value,
+        Finding::Changed(_) | Finding::Renamed { .. } | Finding::Once { .. } => {
+            DifferenceKind::Value
+        }
         Finding::Refused(_) => DifferenceKind::Refused,
         Finding::Slower(_) => DifferenceKind::Latency,
         Finding::Unread(_) => DifferenceKind::Unread,
@@ -427,14 +493,17 @@ impl Difference {
     /// The memory that it takes, roughly.
     fn weight(&self) -> usize {
         let text = |text: &String| text.len() + ALLOCATION;
-        let values = |values: &[Option<String>; 2]| values.iter().flatten().map(text).sum::<usize>();
+        let values =
+            |values: &[Option<String>; 2]| values.iter().flatten().map(text).sum::<usize>();
         let field = |field: &FieldDifference| {
             let path = field.path.as_ref().map_or(0, text);
             size_of::<FieldDifference>() + ALLOCATION + path + values(&field.values)
         };
-        let line = |line: &FieldLine| size_of::<FieldLine>() + text(&line.path) + values(&line.values);
+        let line =
+            |line: &FieldLine| size_of::<FieldLine>() + text(&line.path) + values(&line.values);
         let own = size_of::<Difference>() + text(&self.message) + text(&self.info) + 2 * ALLOCATION;
-        own + self.fields.iter().map(field).sum::<usize>() + self.lines.iter().map(line).sum::<usize>()
+        own + self.fields.iter().map(field).sum::<usize>()
+            + self.lines.iter().map(line).sum::<usize>()
     }
 }
 
@@ -464,14 +533,18 @@ fn refusal(two: &Two<'_>) -> FieldDifference {
     let path = refused.iter().flatten().map(|[path, ..]| path.clone()).next();
     let value = |detail: Option<&DetailMessage>| {
         let path = path.as_ref()?;
-        find_path(&detail?.fields, path.strip_prefix("fields.")?).map(super::detail::DetailValue::json)
+        find_path(&detail?.fields, path.strip_prefix("fields.")?)
+            .map(super::detail::DetailValue::json)
     };
     let values = [value(a), value(b)];
     FieldDifference { kind: DifferenceKind::Refused, path, values, identity: None }
 }
 
 /// The value at a path of names.
-fn find_path<'v>(value: &'v super::detail::DetailValue, path: &str) -> Option<&'v super::detail::DetailValue> {
+fn find_path<'v>(
+    value: &'v super::detail::DetailValue,
+    path: &str,
+) -> Option<&'v super::detail::DetailValue> {
     path.split('.').try_fold(value, |value, name| match &value.content {
         super::detail::DetailContent::Struct(parts) => parts.iter().find(|part| part.name == name),
         _ => None,
@@ -481,19 +554,30 @@ fn find_path<'v>(value: &'v super::detail::DetailValue, path: &str) -> Option<&'
 fn slower(two: &Two<'_>) -> FieldDifference {
     let milliseconds = |nanos: i64| Some(serde_json::Value::from(nanos as f64 / 1e6).to_string());
     let values = [milliseconds(two.a.elapsed), milliseconds(two.b.elapsed)];
-    FieldDifference { kind: DifferenceKind::Latency, path: Some("elapsed_ms".to_string()), values, identity: None }
+    FieldDifference {
+        kind: DifferenceKind::Latency,
+        path: Some("elapsed_ms".to_string()),
+        values,
+        identity: None,
+    }
 }
 
 fn form_difference(a: &DetailMessage, b: &DetailMessage) -> FieldDifference {
     let alone = |own: &DetailMessage, other: &DetailMessage| -> Vec<[String; 2]> {
         own.forms.iter().filter(|form| !other.forms.contains(form)).cloned().collect()
     };
-    let (in_a, in_b) = (alone(a, b), alone(b, a));
+    let in_a = alone(a, b);
+    let in_b = alone(b, a);
     let path = in_a.iter().chain(&in_b).map(|[path, _]| path.clone()).next();
     let words = |forms: &[[String; 2]]| {
         let words: Vec<&str> = forms.iter().map(|[_, text]| text.as_str()).collect();
         let text = if words.is_empty() { "as usual".to_string() } else { words.join("; ") };
         Some(serde_json::Value::from(text).to_string())
     };
-    FieldDifference { kind: DifferenceKind::Form, path, values: [words(&in_a), words(&in_b)], identity: None }
+    FieldDifference {
+        kind: DifferenceKind::Form,
+        path,
+        values: [words(&in_a), words(&in_b)],
+        identity: None,
+    }
 }

@@ -44,7 +44,8 @@ pub(super) struct MessageDigest {
     /// The record that it answers, or 0, and the nanoseconds since then.
     pub(super) reply_to: u64,
     pub(super) elapsed: i64,
-    /// The index of the request that it answers, or of the first reply to it. [`NO_PEER`] if there is none.
+    /// The index of the request that it answers, or of the first reply to it. [`NO_PEER`] if there
+    /// is none.
     pub(super) peer: u32,
     /// Whether to compare it. Other messages only help with pairing.
     pub(super) wanted: bool,
@@ -110,7 +111,11 @@ impl CaptureDigest {
     /// Bytes of all directions that were captured and could not be read.
     pub(super) fn unread(&self) -> u64 {
         let lanes = self.streams.iter().flat_map(|stream| &stream.lanes);
-        lanes.flat_map(|lane| [LossCause::Undecoded, LossCause::Closed].map(|cause| lane.unread(cause).0)).sum()
+        lanes
+            .flat_map(|lane| {
+                [LossCause::Undecoded, LossCause::Closed].map(|cause| lane.unread(cause).0)
+            })
+            .sum()
     }
 
     pub(super) fn marks_of(&self, message: &MessageDigest) -> &[IdentityMark] {
@@ -173,7 +178,8 @@ pub struct Digester<'f> {
 }
 
 impl<'f> Digester<'f> {
-    /// Compares what `filter` keeps and `ignore` does not leave out. With `strict` also what is volatile. `room` is shared with the digester of the other capture.
+    /// Compares what `filter` keeps and `ignore` does not leave out. With `strict` also what is
+    /// volatile. `room` is shared with the digester of the other capture.
     pub fn new(
         ignore: &'f IgnoreList,
         filter: Option<&'f Filter>,
@@ -199,7 +205,8 @@ impl<'f> Digester<'f> {
         }
     }
 
-    /// Whether it stopped, because the capture has very many streams and so has the other one. It has to be read again once the other one was read.
+    /// Whether it stopped, because the capture has very many streams and so has the other one. It
+    /// has to be read again once the other one was read.
     pub fn gave_up(&self) -> bool {
         self.has_room == Some(false)
     }
@@ -266,21 +273,33 @@ impl<'f> Digester<'f> {
             self.digest.names.push(name.to_string());
             self.names.insert(name.to_string(), facts);
         }
-        static UNKNOWN: NameFacts = NameFacts { place: 0, hash: 0, may_refuse: false, ignored: false };
+        static UNKNOWN: NameFacts =
+            NameFacts { place: 0, hash: 0, may_refuse: false, ignored: false };
         self.names.get(name).unwrap_or(&UNKNOWN)
     }
 
     /// Whether the filter keeps a record. Call it once for each record, in their order.
     fn keeps(&mut self, record: &Record<'_>) -> bool {
         self.filter.is_none_or(|filter| {
-            let names = if filter.wants_names() { self.names_seen.next(record) } else { Annotations::default() };
+            let names = if filter.wants_names() {
+                self.names_seen.next(record)
+            } else {
+                Annotations::default()
+            };
             filter.keeps(record, names)
         })
     }
 
-    fn message(&mut self, record: &Record<'_>, stream: u32, view: &ContentView<'_>, message: &Message<'_>) {
+    fn message(
+        &mut self,
+        record: &Record<'_>,
+        stream: u32,
+        view: &ContentView<'_>,
+        message: &Message<'_>,
+    ) {
         let kept = self.keeps(record);
-        let &NameFacts { place, hash, may_refuse, ignored } = self.name(message.name.raw(), view.tables);
+        let &NameFacts { place, hash, may_refuse, ignored } =
+            self.name(message.name.raw(), view.tables);
         let wanted = kept && !ignored;
         if view.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain && link.node == 0) {
             self.digest.sent_again += 1;
@@ -294,7 +313,8 @@ impl<'f> Digester<'f> {
         let mut nodes = std::mem::take(&mut self.ignored);
         self.ignore.nodes(record, &mut nodes);
         let from = self.digest.marks.len() as u32;
-        let said = self.hasher.message(&ContentView { ignored: &nodes, ..*view }, &mut self.digest.marks);
+        let said =
+            self.hasher.message(&ContentView { ignored: &nodes, ..*view }, &mut self.digest.marks);
         self.ignored = nodes;
         let HashedMessage { content, sort, volatile } = said;
         let content = mix(hash, content);
@@ -386,7 +406,11 @@ impl Output for Digester<'_> {
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
-        self.sessions.stream_over((over.key.transport, over.key.number), over.counts, &over.learned);
+        self.sessions.stream_over(
+            (over.key.transport, over.key.number),
+            over.counts,
+            &over.learned,
+        );
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {
@@ -404,7 +428,8 @@ fn refusal(view: &ContentView<'_>, message: &Message<'_>) -> u64 {
     refused.map_or(0, |refused| hash_text(&refused.reason(message.name.raw())) | 1)
 }
 
-/// The text that says of a problem in which form something was read; `None` where it says something else.
+/// The text that says of a problem in which form something was read; `None` where it says something
+/// else.
 pub(super) fn form_text(problem: &ProblemText, tables: &Tables) -> Option<u64> {
     match problem {
         ProblemText::Table(sym) if tables.is_dialect(*sym) => Some(u64::from(sym.0)),
@@ -437,11 +462,15 @@ fn who(session: &ClientSession) -> String {
 /// Adds the content of replies to the `exchange` of their requests, and the other way round.
 fn tie_replies(messages: &mut [MessageDigest]) {
     for at in 0..messages.len() {
-        let Some((record, content)) = messages.get(at).map(|m| (m.reply_to, m.content)) else { continue };
+        let Some((record, content)) = messages.get(at).map(|m| (m.reply_to, m.content)) else {
+            continue;
+        };
         if record == 0 {
             continue;
         }
-        let Ok(request) = messages.binary_search_by_key(&record, |message| message.record) else { continue };
+        let Ok(request) = messages.binary_search_by_key(&record, |message| message.record) else {
+            continue;
+        };
         let asked = messages.get(request).map_or(0, |message| message.content);
         if let Some(reply) = messages.get_mut(at) {
             reply.exchange = mix(reply.exchange, asked);

@@ -1,7 +1,8 @@
-//! The list of what not to compare: fields by their paths (`fields.buffer.time_sent`, `*.time_sent`), and messages by their names
-//! (`Cli2Auth_PingRequest`, `*PingRequest`).
+//! The list of what not to compare: fields by their paths (`fields.buffer.time_sent`,
+//! `*.time_sent`), and messages by their names (`Cli2Auth_PingRequest`, `*PingRequest`).
 //!
-//! A path has the form that filters have. An entry may be both: the name of a message, a blank, and a path within it.
+//! A path has the form that filters have. An entry may be both: the name of a message, a blank, and
+//! a path within it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +34,8 @@ struct IgnoredFields {
 #[derive(Debug)]
 struct NamePattern {
     text: String,
-    /// Whether a message had such a name, where no table has one: in some protocols senders name messages.
+    /// Whether a message had such a name, where no table has one: in some protocols senders name
+    /// messages.
     met: Option<AtomicBool>,
 }
 
@@ -54,15 +56,22 @@ enum Why {
 }
 
 impl IgnoreError {
-    /// What was expected, without the entry: of an entry that was read from a file, which may be one that holds keys.
+    /// What was expected, without the entry: of an entry that was read from a file, which may be
+    /// one that holds keys.
     pub fn unquoted(&self) -> String {
         match &self.why {
             Why::Path(error) => {
-                format!("column {}: expected the name of a message, or the path of a field", error.column())
+                format!(
+                    "column {}: expected the name of a message, or the path of a field",
+                    error.column()
+                )
             }
             Why::TooMany => format!("one entry too many: there may be {MOST}"),
             Why::Empty => "expected the name of a message, or the path of a field".into(),
-            Why::Unknown(..) => "expected the name of a message, or the path of a field: no table has this name".into(),
+            Why::Unknown(..) => {
+                "expected the name of a message, or the path of a field: no table has this name"
+                    .into()
+            }
         }
     }
 }
@@ -72,9 +81,15 @@ impl fmt::Display for IgnoreError {
         match &self.why {
             Why::Path(error) => error.fmt(f),
             Why::TooMany => {
-                write!(f, "`{}` is one entry too many: there may be {MOST}", Captured::new(&self.entry).escaped())
+                write!(
+                    f,
+                    "`{}` is one entry too many: there may be {MOST}",
+                    Captured::new(&self.entry).escaped()
+                )
             }
-            Why::Empty => f.write_str("an empty entry; expected the name of a message, or the path of a field"),
+            Why::Empty => f.write_str(
+                "an empty entry; expected the name of a message, or the path of a field",
+            ),
             Why::Unknown(name, near) => {
                 write!(f, "no table has a message `{}`{near}", Captured::new(name).escaped())
             }
@@ -88,8 +103,13 @@ impl NamePattern {
     fn new(text: &str, tables: &[LazyTables]) -> Result<NamePattern, Why> {
         let mut pattern = NamePattern { text: text.to_owned(), met: None };
         let names = || {
-            let declared = tables.iter().map(LazyTables::get).flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
-            declared.chain(tables.iter().flat_map(|lazy| lazy.protocol().record_names().messages).copied())
+            let declared = tables
+                .iter()
+                .map(LazyTables::get)
+                .flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
+            declared.chain(
+                tables.iter().flat_map(|lazy| lazy.protocol().record_names().messages).copied(),
+            )
         };
         if names().any(|name| pattern.fits(name)) {
             return Ok(pattern);
@@ -136,7 +156,8 @@ fn is_path(word: &str) -> bool {
 }
 
 impl IgnoreList {
-    /// Adds a line of a file. Empty ones, and those that begin with `#`, are comments. A list may name messages that these captures do not have.
+    /// Adds a line of a file. Empty ones, and those that begin with `#`, are comments. A list may
+    /// name messages that these captures do not have.
     ///
     /// # Errors
     /// As [`add`](IgnoreList::add).
@@ -153,13 +174,18 @@ impl IgnoreList {
     /// Adds an entry.
     ///
     /// # Errors
-    /// A path that names no field of `tables`, a name that is nearly one of a message, no text, and more than a thousand entries.
+    /// A path that names no field of `tables`, a name that is nearly one of a message, no text, and
+    /// more than a thousand entries.
     pub fn add(&mut self, entry: &str, tables: &[LazyTables]) -> Result<(), IgnoreError> {
         self.add_entry(entry, tables).map(drop)
     }
 
     /// Adds an entry. Returns its name, if it has one.
-    fn add_entry(&mut self, entry: &str, tables: &[LazyTables]) -> Result<Option<&mut NamePattern>, IgnoreError> {
+    fn add_entry(
+        &mut self,
+        entry: &str,
+        tables: &[LazyTables],
+    ) -> Result<Option<&mut NamePattern>, IgnoreError> {
         let text = entry.trim();
         let fail = |why| IgnoreError { entry: text.to_string(), why };
         if self.messages.len() + self.fields.len() >= MOST {
@@ -176,7 +202,8 @@ impl IgnoreList {
         let of = name.map(|name| NamePattern::new(name, tables)).transpose().map_err(fail)?;
         match (of, path) {
             (of, Some(path)) => {
-                let paths = Paths::compile(path, tables, false).map_err(|error| fail(Why::Path(error)))?;
+                let paths =
+                    Paths::compile(path, tables, false).map_err(|error| fail(Why::Path(error)))?;
                 self.fields.push(IgnoredFields { of, paths });
                 Ok(self.fields.last_mut().and_then(|fields| fields.of.as_mut()))
             }
@@ -192,15 +219,18 @@ impl IgnoreList {
         self.messages.iter().any(|pattern| pattern.takes(message))
     }
 
-    /// Finds an entry with a name that no table and, now that both captures are read, no message has.
+    /// Finds an entry with a name that no table and, now that both captures are read, no message
+    /// has.
     ///
     /// # Errors
     /// The name was a mistake.
     pub fn verdict(&self) -> Result<(), IgnoreError> {
-        let names = self.messages.iter().chain(self.fields.iter().filter_map(|fields| fields.of.as_ref()));
+        let names =
+            self.messages.iter().chain(self.fields.iter().filter_map(|fields| fields.of.as_ref()));
         let unmet = names.into_iter().find(|pattern| pattern.is_unmet());
         unmet.map_or(Ok(()), |pattern| {
-            let (entry, why) = (pattern.text.clone(), Why::Unknown(pattern.text.clone(), String::new()));
+            let entry = pattern.text.clone();
+            let why = Why::Unknown(pattern.text.clone(), String::new());
             Err(IgnoreError { entry, why })
         })
     }
@@ -210,7 +240,9 @@ impl IgnoreList {
         nodes.clear();
         let Body::Message { message, .. } = &record.body else { return };
         let name = message.name.raw();
-        for fields in self.fields.iter().filter(|fields| fields.of.as_ref().is_none_or(|of| of.takes(name))) {
+        for fields in
+            self.fields.iter().filter(|fields| fields.of.as_ref().is_none_or(|of| of.takes(name)))
+        {
             let scope = fields.paths.scope(record, Annotations::default());
             for path in fields.paths.paths() {
                 scope.any(path, &mut |value| {
@@ -234,13 +266,20 @@ mod tests {
     fn a_star_stands_for_any_characters() {
         let fits = |pattern: &str, name| NamePattern { text: pattern.into(), met: None }.fits(name);
         assert!(fits("Ping", "Ping") && !fits("Ping", "PingReply") && !fits("Ping", "APing"));
-        assert!(fits("*Ping*", "Cli2Auth_PingRequest") && fits("Cli2*Request", "Cli2Auth_PingRequest"));
+        assert!(
+            fits("*Ping*", "Cli2Auth_PingRequest") && fits("Cli2*Request", "Cli2Auth_PingRequest")
+        );
         assert!(!fits("Cli2*Reply", "Cli2Auth_PingRequest") && fits("*", ""));
     }
 
     #[test]
     fn a_path_is_told_from_a_name() {
-        assert!(is_path("fields.a") && is_path("*.time_sent") && is_path(".fields.a") && is_path("fields"));
+        assert!(
+            is_path("fields.a")
+                && is_path("*.time_sent")
+                && is_path(".fields.a")
+                && is_path("fields")
+        );
         assert!(!is_path("*PingRequest") && !is_path("channel-m") && !is_path("Fields.a"));
     }
 }

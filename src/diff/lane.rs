@@ -21,7 +21,8 @@ impl<'d> LaneView<'d> {
         self.lane.messages.iter().map(|index| self.digest.message(*index).map_or(0, &key)).collect()
     }
 
-    /// A hash of each message, and all identities as the second capture has them; those that are not known are all alike.
+    /// A hash of each message, and all identities as the second capture has them; those that are
+    /// not known are all alike.
     pub(super) fn named(
         &self,
         first: impl Fn(&MessageDigest) -> u64,
@@ -52,7 +53,8 @@ impl MarkFold {
     fn add(&mut self, mark: &IdentityMark, value: Option<u64>) {
         match (mark.kind, &mut self.element) {
             (IdentityMark::ELEMENT | IdentityMark::END, element) => {
-                self.set = self.set.wrapping_add(element.take().map_or(0, |element| mix(element, 3)));
+                self.set =
+                    self.set.wrapping_add(element.take().map_or(0, |element| mix(element, 3)));
                 if mark.kind == IdentityMark::END {
                     self.all = mix(self.all, std::mem::take(&mut self.set));
                 } else {

@@ -1,4 +1,5 @@
-//! What the digest of a capture has of one direction of a stream: its messages, and bytes that are in none.
+//! What the digest of a capture has of one direction of a stream: its messages, and bytes that are
+//! in none.
 //!
 //! It knows messages only by their places.
 
@@ -39,14 +40,23 @@ pub(super) struct LaneDigest {
 }
 
 impl LaneDigest {
-    /// Bytes that were captured and not understood, or not opened, and the first record that says so. What is beside a gap counts as part of it.
+    /// Bytes that were captured and not understood, or not opened, and the first record that says
+    /// so. What is beside a gap counts as part of it.
     pub(super) fn unread(&self, cause: LossCause) -> (u64, Option<u64>) {
-        let gaps: HashSet<u32> =
-            self.losses.iter().filter(|loss| loss.cause == LossCause::Gap).map(|loss| loss.before).collect();
+        let gaps: HashSet<u32> = self
+            .losses
+            .iter()
+            .filter(|loss| loss.cause == LossCause::Gap)
+            .map(|loss| loss.before)
+            .collect();
         let beside = |loss: &&Loss| {
-            cause == LossCause::Undecoded && (gaps.contains(&loss.before) || self.joined_late && loss.before == 0)
+            cause == LossCause::Undecoded
+                && (gaps.contains(&loss.before) || self.joined_late && loss.before == 0)
         };
-        let unread = self.losses.iter().filter(|loss| loss.cause == cause && loss.wanted && !beside(loss));
-        unread.fold((0, None), |(bytes, record), loss| (bytes + loss.bytes, record.or(Some(loss.record))))
+        let unread =
+            self.losses.iter().filter(|loss| loss.cause == cause && loss.wanted && !beside(loss));
+        unread.fold((0, None), |(bytes, record), loss| {
+            (bytes + loss.bytes, record.or(Some(loss.record)))
+        })
     }
 }

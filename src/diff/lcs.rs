@@ -1,8 +1,9 @@
 //! The longest common subsequence of two lists of keys, in time that grows with their length.
 //!
-//! What both begin and end with is paired first. Of what is left, keys that occur once on each side are anchors; between
-//! anchors the lists are short, or else they are compared in windows. So the result may be shorter than the longest one where
-//! a list has thousands of equal keys in another order, and never takes longer for it.
+//! What both begin and end with is paired first. Of what is left, keys that occur once on each side
+//! are anchors; between anchors the lists are short, or else they are compared in windows. So the
+//! result may be shorter than the longest one where a list has thousands of equal keys in another
+//! order, and never takes longer for it.
 
 use std::collections::HashMap;
 
@@ -42,7 +43,8 @@ impl Hole {
 /// The parts of two lists of these lengths that lie between matches, which are in order.
 pub(super) fn holes(matches: &[Match], lengths: [usize; 2]) -> Vec<Hole> {
     let [a_end, b_end] = lengths;
-    let (mut a, mut b) = (0, 0);
+    let mut a = 0;
+    let mut b = 0;
     let mut out = Vec::new();
     let ends = matches.iter().map(|m| (m.a as usize, m.b as usize)).chain([(a_end, b_end)]);
     for (to_a, to_b) in ends {
@@ -76,7 +78,8 @@ pub(super) fn common(a: &[u64], b: &[u64], hole: Hole, out: &mut Vec<Match>) {
         let [mut at_a, end_a] = hole.a;
         let [mut at_b, end_b] = hole.b;
         for anchor in anchors {
-            let (to_a, to_b) = (anchor.a as usize, anchor.b as usize);
+            let to_a = anchor.a as usize;
+            let to_b = anchor.b as usize;
             work.push((Hole { a: [at_a, to_a], b: [at_b, to_b] }, depth - 1));
             out.push(anchor);
             (at_a, at_b) = (to_a + 1, to_b + 1);
@@ -146,7 +149,8 @@ fn ascending(all: &[Match]) -> Vec<Match> {
     series
 }
 
-/// Compares a large hole piece by piece. Of each window the last quarter is left to the next one, unless it is the last.
+/// Compares a large hole piece by piece. Of each window the last quarter is left to the next one,
+/// unless it is the last.
 fn windows(a: &[u64], b: &[u64], hole: Hole, out: &mut Vec<Match>) {
     let mut rest = hole;
     while !rest.is_one_sided() {
@@ -176,9 +180,11 @@ fn windows(a: &[u64], b: &[u64], hole: Hole, out: &mut Vec<Match>) {
     }
 }
 
-/// The longest common subsequence of a small hole, by the table of all lengths. Earlier elements are preferred.
+/// The longest common subsequence of a small hole, by the table of all lengths. Earlier elements
+/// are preferred.
 fn window(a: &[u64], b: &[u64], hole: Hole, out: &mut Vec<Match>) {
-    let (left, right) = (part(a, hole.a), part(b, hole.b));
+    let left = part(a, hole.a);
+    let right = part(b, hole.b);
     let width = right.len() + 1;
     let mut table = vec![0_u32; (left.len() + 1) * width];
     let at = |table: &[u32], i: usize, j: usize| table.get(i * width + j).copied().unwrap_or(0);
@@ -191,7 +197,8 @@ fn window(a: &[u64], b: &[u64], hole: Hole, out: &mut Vec<Match>) {
             table.get_mut(i * width + j).into_iter().for_each(|cell| *cell = longest);
         }
     }
-    let (mut i, mut j) = (0, 0);
+    let mut i = 0;
+    let mut j = 0;
     while let (Some(x), Some(y)) = (left.get(i), right.get(j)) {
         if x == y {
             out.push(Match { a: (hole.a[0] + i) as u32, b: (hole.b[0] + j) as u32 });
@@ -237,9 +244,15 @@ mod tests {
 
     #[test]
     fn long_lists_of_few_keys_are_compared_in_windows() {
-        let a: Vec<u64> = (0..100_000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62).collect();
-        let b: Vec<u64> =
-            a.iter().copied().enumerate().filter(|(at, _)| at % 1000 != 500).map(|(_, key)| key).collect();
+        let a: Vec<u64> =
+            (0..100_000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62).collect();
+        let b: Vec<u64> = a
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|(at, _)| at % 1000 != 500)
+            .map(|(_, key)| key)
+            .collect();
         let found = matched(&a, &b);
         assert!(found > b.len() - b.len() / 50, "{found} of {}", b.len());
     }

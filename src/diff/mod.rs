@@ -1,11 +1,15 @@
-//! Two captures side by side: which messages are the same, which are in one of them alone, and which fields differ.
+//! Two captures side by side: which messages are the same, which are in one of them alone, and
+//! which fields differ.
 //!
-//! A capture is first read into a [`CaptureDigest`]: a few words for each message, whose hash says nothing of what differs each time
-//! (`volatile`) and holds no number that only identifies a thing (`identity`). [`Comparison`] pairs sessions, streams and messages of two
-//! digests, and finds the renaming of identities that fits most of them. Then the messages that differ are read once more, into
-//! [`DetailStore`]s, and [`differences`] tells field by field what is different. The writers print that.
+//! A capture is first read into a [`CaptureDigest`]: a few words for each message, whose hash says
+//! nothing of what differs each time (`volatile`) and holds no number that only identifies a thing
+//! (`identity`). [`Comparison`] pairs sessions, streams and messages of two digests, and finds the
+//! renaming of identities that fits most of them. Then the messages that differ are read once more,
+//! into [`DetailStore`]s, and [`differences`] tells field by field what is different. The writers
+//! print that.
 //!
-//! This folder knows tables, trees and records. It knows no protocol, and neither files nor the command line.
+//! This folder knows tables, trees and records. It knows no protocol, and neither files nor the
+//! command line.
 
 mod align;
 mod bounds;

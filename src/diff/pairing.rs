@@ -1,14 +1,15 @@
 //! Pairs the sessions and the streams of two captures.
 //!
-//! Sessions with the same messages are paired. If that leaves a choice, they are paired in the order in which they began. The streams of two
-//! paired sessions are paired the same way, service by service, and then the streams that are left over.
+//! Sessions with the same messages are paired. If that leaves a choice, they are paired in the
+//! order in which they began. The streams of two paired sessions are paired the same way, service
+//! by service, and then the streams that are left over.
 
 use std::collections::HashMap;
 
 use super::digest::{CaptureDigest, StreamDigest};
 
-/// If there are more sessions or streams than this, only those whose positions differ by less than [`NEAR`] are
-/// compared.
+/// If there are more sessions or streams than this, only those whose positions differ by less than
+/// [`NEAR`] are compared.
 const MANY: usize = 4096;
 const NEAR: usize = 48;
 
@@ -40,8 +41,11 @@ pub(super) fn pair_streams(a: &CaptureDigest, b: &CaptureDigest) -> Vec<StreamPa
     let sessions = pair(&session_candidates(a), &session_candidates(b), true);
     let mut found = Found { a, b, pairs: Vec::new() };
     for [in_a, in_b] in sessions {
-        let of = |digest: &CaptureDigest, place: u32| digest.sessions.get(place as usize).map(|s| s.streams.clone());
-        let (left, right) = (of(a, in_a).unwrap_or_default(), of(b, in_b).unwrap_or_default());
+        let of = |digest: &CaptureDigest, place: u32| {
+            digest.sessions.get(place as usize).map(|s| s.streams.clone())
+        };
+        let left = of(a, in_a).unwrap_or_default();
+        let right = of(b, in_b).unwrap_or_default();
         found.pair(&left, &right, true);
     }
     let [left, right] = found.left_over();
@@ -59,9 +63,11 @@ struct Found<'c> {
 }
 
 impl Found<'_> {
-    /// Pairs streams of these two lists. With `unlike` also such that have nothing in common but their service.
+    /// Pairs streams of these two lists. With `unlike` also such that have nothing in common but
+    /// their service.
     fn pair(&mut self, left: &[u32], right: &[u32], unlike: bool) {
-        let paired = pair(&stream_candidates(self.a, left), &stream_candidates(self.b, right), unlike);
+        let paired =
+            pair(&stream_candidates(self.a, left), &stream_candidates(self.b, right), unlike);
         self.pairs.extend(paired.into_iter().map(|[a, b]| [Some(a), Some(b)]));
     }
 
@@ -77,13 +83,17 @@ impl Found<'_> {
     }
 }
 
-/// The pairs with their sessions, in the order of the sessions and of the streams in the first capture; those of the second
-/// one alone come where their sessions are.
+/// The pairs with their sessions, in the order of the sessions and of the streams in the first
+/// capture; those of the second one alone come where their sessions are.
 fn in_order(a: &CaptureDigest, b: &CaptureDigest, pairs: Vec<[Option<u32>; 2]>) -> Vec<StreamPair> {
     let sessions = [sessions_of(a), sessions_of(b)];
-    let of = |side: usize, stream: Option<u32>| sessions.get(side)?.get(stream? as usize).copied().flatten();
-    let mut out: Vec<StreamPair> =
-        pairs.into_iter().map(|[x, y]| StreamPair { a: x, b: y, sessions: [of(0, x), of(1, y)] }).collect();
+    let of = |side: usize, stream: Option<u32>| {
+        sessions.get(side)?.get(stream? as usize).copied().flatten()
+    };
+    let mut out: Vec<StreamPair> = pairs
+        .into_iter()
+        .map(|[x, y]| StreamPair { a: x, b: y, sessions: [of(0, x), of(1, y)] })
+        .collect();
     let mut partner: HashMap<u32, u32> = HashMap::new();
     for pair in &out {
         if let [Some(in_a), Some(in_b)] = pair.sessions {
@@ -91,7 +101,9 @@ fn in_order(a: &CaptureDigest, b: &CaptureDigest, pairs: Vec<[Option<u32>; 2]>) 
         }
     }
     let first = |digest: &CaptureDigest, stream: Option<u32>| {
-        stream.and_then(|place| digest.streams.get(place as usize)).map_or(0, |stream| stream.first_record)
+        stream
+            .and_then(|place| digest.streams.get(place as usize))
+            .map_or(0, |stream| stream.first_record)
     };
     out.sort_by_key(|pair| {
         let [in_a, in_b] = pair.sessions;
@@ -117,14 +129,16 @@ fn session_candidates(digest: &CaptureDigest) -> Vec<Candidate> {
     let sessions = (0..).zip(&digest.sessions);
     sessions
         .map(|(place, session)| {
-            let streams = session.streams.iter().filter_map(|stream| digest.streams.get(*stream as usize));
+            let streams =
+                session.streams.iter().filter_map(|stream| digest.streams.get(*stream as usize));
             candidate(digest, place, session.protocol.clone(), streams)
         })
         .collect()
 }
 
 fn stream_candidates(digest: &CaptureDigest, streams: &[u32]) -> Vec<Candidate> {
-    let all = streams.iter().filter_map(|place| Some((*place, digest.streams.get(*place as usize)?)));
+    let all =
+        streams.iter().filter_map(|place| Some((*place, digest.streams.get(*place as usize)?)));
     all.map(|(place, stream)| {
         let sort = format!("{} {} {}", stream.protocol, stream.transport.word(), stream.service);
         candidate(digest, place, sort, [stream].into_iter())
@@ -140,7 +154,9 @@ fn candidate<'d>(
 ) -> Candidate {
     let mut contents = Contents::new();
     let mut size = 0;
-    for message in streams.flat_map(StreamDigest::messages).filter_map(|index| digest.message(index)) {
+    for message in
+        streams.flat_map(StreamDigest::messages).filter_map(|index| digest.message(index))
+    {
         *contents.entry(message.content).or_insert(0) += 1;
         size += 1;
     }
@@ -150,13 +166,16 @@ fn candidate<'d>(
 /// How much two candidates have in common, from 0 to 1000.
 fn likeness(a: &Candidate, b: &Candidate) -> u64 {
     let (small, large) = if a.contents.len() < b.contents.len() { (a, b) } else { (b, a) };
-    let common =
-        small.contents.iter().map(|(key, n)| u64::from(*large.contents.get(key).unwrap_or(&0).min(n))).sum::<u64>();
+    let common = small
+        .contents
+        .iter()
+        .map(|(key, n)| u64::from(*large.contents.get(key).unwrap_or(&0).min(n)))
+        .sum::<u64>();
     common * 2000 / (a.size + b.size).max(1)
 }
 
-/// Pairs candidates, the most alike first and then those whose places in the order are nearest. With `unlike` also such that have
-/// nothing in common.
+/// Pairs candidates, the most alike first and then those whose places in the order are nearest.
+/// With `unlike` also such that have nothing in common.
 fn pair(a: &[Candidate], b: &[Candidate], unlike: bool) -> Vec<[u32; 2]> {
     let far = if a.len().saturating_mul(b.len()) > MANY { NEAR } else { usize::MAX };
     let mut ranks: HashMap<&str, usize> = HashMap::new();
@@ -165,8 +184,11 @@ fn pair(a: &[Candidate], b: &[Candidate], unlike: bool) -> Vec<[u32; 2]> {
     let mut tries = Vec::new();
     for (at_a, one) in a.iter().enumerate() {
         let rank_a = rank(&mut ranks, &one.sort);
-        let same = b.iter().zip(&b_ranks).enumerate().filter(|(_, (other, _))| one.sort == other.sort);
-        for (at_b, (other, rank_b)) in same.filter(|(_, (_, rank_b))| rank_a.abs_diff(**rank_b) <= far) {
+        let same =
+            b.iter().zip(&b_ranks).enumerate().filter(|(_, (other, _))| one.sort == other.sort);
+        for (at_b, (other, rank_b)) in
+            same.filter(|(_, (_, rank_b))| rank_a.abs_diff(**rank_b) <= far)
+        {
             let alike = likeness(one, other);
             if alike > 0 || unlike {
                 tries.push((std::cmp::Reverse(alike), rank_a.abs_diff(*rank_b), at_a, at_b));
@@ -174,10 +196,13 @@ fn pair(a: &[Candidate], b: &[Candidate], unlike: bool) -> Vec<[u32; 2]> {
         }
     }
     tries.sort_unstable();
-    let (mut used_a, mut used_b) = (vec![false; a.len()], vec![false; b.len()]);
+    let mut used_a = vec![false; a.len()];
+    let mut used_b = vec![false; b.len()];
     let mut out = Vec::new();
     for (.., at_a, at_b) in tries {
-        let (Some(one), Some(other)) = (used_a.get_mut(at_a), used_b.get_mut(at_b)) else { continue };
+        let (Some(one), Some(other)) = (used_a.get_mut(at_a), used_b.get_mut(at_b)) else {
+            continue;
+        };
         if !*one && !*other {
             (*one, *other) = (true, true);
             out.extend(a.get(at_a).zip(b.get(at_b)).map(|(one, other)| [one.place, other.place]));
@@ -207,7 +232,8 @@ mod tests {
         let a = [of(0, "auth", &[1, 2, 3]), of(1, "auth", &[7, 8]), of(2, "game", &[1])];
         let b = [of(5, "auth", &[7, 9]), of(6, "auth", &[1, 2, 4]), of(7, "file", &[1])];
         assert_eq!(pair(&a, &b, true), [[0, 6], [1, 5]]);
-        let (a, b) = ([of(0, "file", &[]), of(1, "file", &[])], [of(3, "file", &[]), of(4, "file", &[])]);
+        let a = [of(0, "file", &[]), of(1, "file", &[])];
+        let b = [of(3, "file", &[]), of(4, "file", &[])];
         assert_eq!(pair(&a, &b, true), [[0, 3], [1, 4]]);
         assert_eq!(pair(&a, &b, false), [[0_u32; 2]; 0]);
     }

@@ -1,8 +1,9 @@
 //! Finds which number of one capture corresponds to which number of the other.
 //!
-//! Every pair of messages with the same content is a vote for each of the numbers in them. The pairings with the most votes hold, each
-//! number in one of them; among those with as many, equal numbers come first, and then the pairing that came first. Whatever
-//! contradicts that is a difference.
+//! Every pair of messages with the same content is a vote for each of the numbers in them. The
+//! pairings with the most votes hold, each number in one of them; among those with as many, equal
+//! numbers come first, and then the pairing that came first. Whatever contradicts that is a
+//! difference.
 
 use std::collections::HashMap;
 
@@ -69,7 +70,8 @@ impl NamingVotes {
 pub(super) struct Renaming {
     forward: HashMap<(u64, u64), (u64, Said)>,
     backward: HashMap<(u64, u64), (u64, Said)>,
-    /// Contradicting numbers that are reported as differences of their own: those of the first capture, and those of the second one.
+    /// Contradicting numbers that are reported as differences of their own: those of the first
+    /// capture, and those of the second one.
     told_a: HashMap<(u64, u64), u64>,
     told_b: HashMap<(u64, u64), u64>,
 }
@@ -108,7 +110,8 @@ impl Renaming {
         }
     }
 
-    /// Notes a contradiction that is reported as a difference, so that it is not reported again in each set that has the number.
+    /// Notes a contradiction that is reported as a difference, so that it is not reported again in
+    /// each set that has the number.
     pub(super) fn tell(&mut self, naming: Naming) {
         let Naming { kind, a, b } = naming;
         match (self.forward.get(&(kind, a)), self.backward.contains_key(&(kind, b))) {
@@ -120,7 +123,10 @@ impl Renaming {
 
     /// A number of the first capture as the second one has it; `None` where that is not known.
     pub(super) fn of_a(&self, kind: u64, a: u64) -> Option<u64> {
-        self.forward.get(&(kind, a)).map(|(b, _)| *b).or_else(|| self.told_a.get(&(kind, a)).copied())
+        self.forward
+            .get(&(kind, a))
+            .map(|(b, _)| *b)
+            .or_else(|| self.told_a.get(&(kind, a)).copied())
     }
 
     /// A number of the second capture, if the first one has it too.
@@ -159,8 +165,11 @@ impl<'m> MarkParts<'m> {
                     rest = behind;
                     break;
                 }
-                let bound = |mark: &IdentityMark| matches!(mark.kind, IdentityMark::ELEMENT | IdentityMark::END);
-                let (marks, next) = behind.split_at(behind.iter().position(bound).unwrap_or(behind.len()));
+                let bound = |mark: &IdentityMark| {
+                    matches!(mark.kind, IdentityMark::ELEMENT | IdentityMark::END)
+                };
+                let (marks, next) =
+                    behind.split_at(behind.iter().position(bound).unwrap_or(behind.len()));
                 set.push(SetPart { content: head.value, marks });
                 rest = next;
             }
@@ -175,8 +184,9 @@ pub(super) trait Scope {
     fn kind(&self, kind: u64) -> u64;
 }
 
-/// Pairs the elements of two sets, as far as what is known allows only one way; `found` gets each pair of elements.
-/// Where `guess`, what is left is paired in order if it contradicts nothing. Returns whether every element has its partner.
+/// Pairs the elements of two sets, as far as what is known allows only one way; `found` gets each
+/// pair of elements. Where `guess`, what is left is paired in order if it contradicts nothing.
+/// Returns whether every element has its partner.
 pub(super) fn match_sets(
     sets: [&[SetPart<'_>]; 2],
     known: &Renaming,
@@ -191,9 +201,11 @@ pub(super) fn match_sets(
         exact.entry(key).or_default().push(at);
     }
     exact.values_mut().for_each(|places| places.reverse());
-    let (mut free, mut rest) = (vec![true; b.len()], Vec::new());
+    let mut free = vec![true; b.len()];
+    let mut rest = Vec::new();
     for part in a {
-        let unknown = part.marks.iter().any(|mark| known.of_a(scope.kind(mark.kind), mark.value).is_none());
+        let unknown =
+            part.marks.iter().any(|mark| known.of_a(scope.kind(mark.kind), mark.value).is_none());
         let key = set_key(part, |kind, value| known.of_a(scope.kind(kind), value));
         let places = exact.get_mut(&key).filter(|places| guess || !unknown || places.len() == 1);
         match places.and_then(Vec::pop) {
@@ -210,7 +222,10 @@ pub(super) fn match_sets(
 /// Content and identities of an element, those that are not known all alike.
 fn set_key(part: &SetPart<'_>, known: impl Fn(u64, u64) -> Option<u64>) -> u64 {
     part.marks.iter().fold(part.content, |hash, mark| {
-        super::hash::mix(super::hash::mix(hash, mark.kind), known(mark.kind, mark.value).unwrap_or(1))
+        super::hash::mix(
+            super::hash::mix(hash, mark.kind),
+            known(mark.kind, mark.value).unwrap_or(1),
+        )
     })
 }
 
@@ -233,8 +248,15 @@ mod tests {
         votes.vote(naming(2, 12), said(5));
         let renaming = votes.renaming();
         assert_eq!(renaming.verdict(naming(1, 11)), NamingVerdict::Known);
-        assert_eq!(renaming.verdict(naming(2, 12)), NamingVerdict::Known, "12 is free, because 1 is 11");
-        assert_eq!(renaming.verdict(naming(1, 12)), NamingVerdict::Contradicts(naming(1, 11), said(2)));
+        assert_eq!(
+            renaming.verdict(naming(2, 12)),
+            NamingVerdict::Known,
+            "12 is free, because 1 is 11"
+        );
+        assert_eq!(
+            renaming.verdict(naming(1, 12)),
+            NamingVerdict::Contradicts(naming(1, 11), said(2))
+        );
         assert_eq!(renaming.verdict(naming(7, 7)), NamingVerdict::New);
     }
 }

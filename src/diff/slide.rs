@@ -1,5 +1,5 @@
-//! If one of several equal messages in a row is missing, it may be any of them. If the other capture lost bytes among them, it is
-//! the one at that place.
+//! If one of several equal messages in a row is missing, it may be any of them. If the other
+//! capture lost bytes among them, it is the one at that place.
 
 use super::lane::LaneView;
 use super::lcs::{Hole, Match, holes};
@@ -7,7 +7,8 @@ use super::lcs::{Hole, Match, holes};
 /// Messages that a hole is moved across.
 const FAR: usize = 256;
 
-/// Moves the messages that only one side has to where the other side lost bytes, across messages with equal `keys`.
+/// Moves the messages that only one side has to where the other side lost bytes, across messages
+/// with equal `keys`.
 pub(super) fn slide_to_losses(matches: &mut [Match], lanes: [&LaneView<'_>; 2], keys: [&[u64]; 2]) {
     let [a, b] = lanes;
     if a.lane.losses.is_empty() && b.lane.losses.is_empty() {
@@ -17,7 +18,9 @@ pub(super) fn slide_to_losses(matches: &mut [Match], lanes: [&LaneView<'_>; 2], 
     let [a_keys, b_keys] = keys;
     for hole in holes(matches, lengths) {
         let behind = matches.partition_point(|one| (one.a as usize) < hole.a[0]);
-        let lost = |lane: &LaneView<'_>, at: usize| lane.lane.losses.iter().any(|loss| loss.before as usize == at);
+        let lost = |lane: &LaneView<'_>, at: usize| {
+            lane.lane.losses.iter().any(|loss| loss.before as usize == at)
+        };
         match hole {
             Hole { a: [from, to], b: [at, end] } if from < to && at == end && !lost(b, at) => {
                 let slide = Slide { length: to - from, keys: a_keys, of_a: true };
@@ -52,12 +55,16 @@ impl Slide<'_> {
     fn run(&self, matches: &mut [Match], behind: usize, lost: &dyn Fn(usize) -> bool) {
         let (before, after) = matches.split_at_mut(behind);
         let up = before.iter().rev().take(FAR).take_while(|one| self.may_move(one, true));
-        if let Some(count) = up.zip(1..).find(|(one, _)| lost(self.other(one))).map(|(_, count)| count) {
+        if let Some(count) =
+            up.zip(1..).find(|(one, _)| lost(self.other(one))).map(|(_, count)| count)
+        {
             before.iter_mut().rev().take(count).for_each(|one| self.shift(one, true));
             return;
         }
         let down = after.iter().take(FAR).take_while(|one| self.may_move(one, false));
-        if let Some(count) = down.zip(1..).find(|(one, _)| lost(self.other(one) + 1)).map(|(_, count)| count) {
+        if let Some(count) =
+            down.zip(1..).find(|(one, _)| lost(self.other(one) + 1)).map(|(_, count)| count)
+        {
             after.iter_mut().take(count).for_each(|one| self.shift(one, false));
         }
     }
@@ -86,13 +93,15 @@ mod tests {
     #[test]
     fn of_equal_messages_the_one_at_the_loss_is_missing() {
         let digest = CaptureDigest::default();
-        let gap = |before| Loss { before, bytes: 9, cause: LossCause::Gap, record: 1, wanted: true };
+        let gap =
+            |before| Loss { before, bytes: 9, cause: LossCause::Gap, record: 1, wanted: true };
         let lane = |count: u32, loss: Option<u32>| LaneDigest {
             messages: (0..count).collect(),
             losses: loss.into_iter().map(gap).collect(),
             joined_late: false,
         };
-        let (whole, cut) = (lane(4, None), lane(3, Some(1)));
+        let whole = lane(4, None);
+        let cut = lane(3, Some(1));
         let [a, b] = [&whole, &cut].map(|lane| LaneView { digest: &digest, lane });
         let keys: [&[u64]; 2] = [&[5, 7, 7, 7], &[5, 7, 7]];
         let mut matches = [(0, 0), (1, 1), (2, 2)].map(|(a, b)| Match { a, b });

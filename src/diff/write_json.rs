@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::difference::{Difference, DifferenceKind, DifferenceSum, FieldDifference, RecordOf, Section};
+use super::difference::{
+    Difference, DifferenceKind, DifferenceSum, FieldDifference, RecordOf, Section,
+};
 use crate::out::json::one_line;
 
 /// Values that are deeper are written as text: jq 1.6 reads 256, and some are around the value.
@@ -27,11 +29,19 @@ fn field_json(section: &Section, difference: &Difference, field: &FieldDifferenc
     set("message", difference.message.as_str().into());
     if let Some(path) = &field.path {
         set("path", path.as_str().into());
-        set("values", Value::Array(field.values.iter().map(|value| parsed(value.as_deref())).collect()));
+        set(
+            "values",
+            Value::Array(field.values.iter().map(|value| parsed(value.as_deref())).collect()),
+        );
     }
     if let Some(identity) = &field.identity {
         set("identity", identity.kind.as_str().into());
-        set("elsewhere", Value::Array(identity.elsewhere.iter().map(|of| of.map_or(Value::Null, record)).collect()));
+        set(
+            "elsewhere",
+            Value::Array(
+                identity.elsewhere.iter().map(|of| of.map_or(Value::Null, record)).collect(),
+            ),
+        );
         set("more", identity.more.into());
     }
     if !difference.info.is_empty() {
@@ -46,7 +56,8 @@ fn record(of: RecordOf) -> Value {
 
 /// A value's JSON; one that was cut off stays a text.
 fn parsed(text: Option<&str>) -> Value {
-    let value = |text: &str| serde_json::from_str(text).ok().filter(|value| entries(value) <= MAX_ENTRIES);
+    let value =
+        |text: &str| serde_json::from_str(text).ok().filter(|value| entries(value) <= MAX_ENTRIES);
     text.map_or(Value::Null, |text| value(text).unwrap_or_else(|| text.into()))
 }
 
@@ -67,7 +78,8 @@ pub fn sum_json(sum: &DifferenceSum) -> String {
         .map(|(kind, count)| (kind.word().to_string(), count.into()))
         .collect();
     let [lost_a, lost_b] = sum.lost;
-    let mut all = json!({"same": sum.same, "differences": kinds, "lost": {"a": lost_a, "b": lost_b}});
+    let mut all =
+        json!({"same": sum.same, "differences": kinds, "lost": {"a": lost_a, "b": lost_b}});
     if let Some(all) = all.as_object_mut().filter(|_| sum.renamed_once > 0) {
         all.insert("renamed_once".into(), sum.renamed_once.into());
     }
@@ -80,8 +92,12 @@ pub fn sum_json(sum: &DifferenceSum) -> String {
         ("sent_again", sum.sent_again),
         ("not_compared", sum.not_compared),
     ];
-    for (key, [a, b]) in pairs.into_iter().filter(|(_, counts)| counts.iter().any(|count| *count > 0)) {
-        all.as_object_mut().into_iter().for_each(|all| drop(all.insert(key.into(), json!({"a": a, "b": b}))));
+    for (key, [a, b]) in
+        pairs.into_iter().filter(|(_, counts)| counts.iter().any(|count| *count > 0))
+    {
+        all.as_object_mut()
+            .into_iter()
+            .for_each(|all| drop(all.insert(key.into(), json!({"a": a, "b": b}))));
     }
     format!("{}\n", one_line(&all))
 }

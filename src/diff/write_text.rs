@@ -1,5 +1,5 @@
-//! Differences for people: a summary, then for each session and service short trees in which `-` is the first capture and `+` the second
-//! one; or one line for each difference.
+//! Differences for people: a summary, then for each session and service short trees in which `-` is
+//! the first capture and `+` the second one; or one line for each difference.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::detail_lines::FieldLine;
 use super::difference::{
-    Difference, DifferenceKind, DifferenceSum, FieldDifference, IdentityDifference, RecordOf, Section,
+    Difference, DifferenceKind, DifferenceSum, FieldDifference, IdentityDifference, RecordOf,
+    Section,
 };
 use crate::captured::escape;
 use crate::digits::counted;
@@ -73,12 +74,19 @@ pub fn summary_text(sum: &DifferenceSum, style: &DiffStyle, out: &mut String) {
     }
     let [bytes_a, bytes_b] = sum.unread_bytes;
     if bytes_a + bytes_b > 0 {
-        let _ = write!(out, "; {} of A and {bytes_b} of B could not be read", counted(bytes_a, "byte"));
+        let _ =
+            write!(out, "; {} of A and {bytes_b} of B could not be read", counted(bytes_a, "byte"));
     }
     match sum.sent_again {
         [0, 0] => {}
-        [a, b] if a == b => drop(write!(out, "; {} sent again in each, not compared", counted(a, "message"))),
-        [a, b] => drop(write!(out, "; {} sent again in A and {b} in B, not compared", counted(a, "message"))),
+        [a, b] if a == b => {
+            drop(write!(out, "; {} sent again in each, not compared", counted(a, "message")))
+        }
+        [a, b] => drop(write!(
+            out,
+            "; {} sent again in A and {b} in B, not compared",
+            counted(a, "message")
+        )),
     }
     if sum.renamed_once > 0 {
         let n = sum.renamed_once;
@@ -89,8 +97,11 @@ pub fn summary_text(sum: &DifferenceSum, style: &DiffStyle, out: &mut String) {
     }
     let [beyond_a, beyond_b] = sum.not_compared;
     for (n, name) in [(beyond_a, 'A'), (beyond_b, 'B')].into_iter().filter(|(n, _)| *n > 0) {
-        let _ =
-            write!(out, "; the last {} of {name} were too many to be compared (--max-memory)", counted(n, "message"));
+        let _ = write!(
+            out,
+            "; the last {} of {name} were too many to be compared (--max-memory)",
+            counted(n, "message")
+        );
     }
     out.push('\n');
 }
@@ -108,8 +119,8 @@ fn kind_text(kind: DifferenceKind, n: u64) -> String {
     }
 }
 
-/// A section: its heading, its differences, and what was lost. Nothing where nothing differs and nothing was lost.
-/// `session` is the heading of the section before.
+/// A section: its heading, its differences, and what was lost. Nothing where nothing differs and
+/// nothing was lost. `session` is the heading of the section before.
 pub fn section_text(section: &Section, session: &mut String, style: &DiffStyle, out: &mut String) {
     let lost: u64 = section.lost.iter().map(|lost| lost.messages).sum();
     if section.differences.is_empty() && lost == 0 {
@@ -137,7 +148,9 @@ pub fn section_text(section: &Section, session: &mut String, style: &DiffStyle, 
     for lost in section.lost.iter().filter(|lost| lost.messages > 0) {
         let (own, other) = if lost.side == 0 { ('A', 'B') } else { ('B', 'A') };
         let text = match lost.bytes {
-            0 => format!("{} of {other} came before {own} began", counted(lost.messages, "message")),
+            0 => {
+                format!("{} of {other} came before {own} began", counted(lost.messages, "message"))
+            }
             bytes if lost.unread => format!(
                 "{} of {other} fell into what could not be read in {own} ({}, record {})",
                 counted(lost.messages, "message"),
@@ -158,8 +171,13 @@ pub fn section_text(section: &Section, session: &mut String, style: &DiffStyle, 
 fn heading(section: &Section, session: &mut String, style: &DiffStyle, out: &mut String) {
     let number = |side: Option<u32>| side.map_or("none".to_string(), |n| (n + 1).to_string());
     let [a, b] = section.session_key;
-    let who = if section.session.is_empty() { String::new() } else { format!("  {}", escape(&section.session)) };
-    let title = format!("session {} in A, {} in B  {}{who}", number(a), number(b), section.protocol);
+    let who = if section.session.is_empty() {
+        String::new()
+    } else {
+        format!("  {}", escape(&section.session))
+    };
+    let title =
+        format!("session {} in A, {} in B  {}{who}", number(a), number(b), section.protocol);
     if *session != title {
         let _ = writeln!(out, "\n{}", style.strong(&title));
         *session = title;
@@ -176,7 +194,11 @@ fn heading(section: &Section, session: &mut String, style: &DiffStyle, out: &mut
 
 /// What differences that are folded have in common.
 fn sort_of(difference: &Difference) -> String {
-    let mut key = if difference.message.is_empty() { difference.info.clone() } else { difference.message.clone() };
+    let mut key = if difference.message.is_empty() {
+        difference.info.clone()
+    } else {
+        difference.message.clone()
+    };
     for field in &difference.fields {
         let _ = write!(key, " {}", field.kind.word());
         let mut digits = false;
@@ -198,13 +220,18 @@ fn difference_text(difference: &Difference, style: &DiffStyle, out: &mut String)
     let number = |of: &Option<RecordOf>| of.map_or(String::new(), |of| format!("#{}", of.record));
     let name = style.strong(&escape(&difference.message));
     let info = style.dim(&cut(&escape(&difference.info)));
-    let (a, b) = (number(&difference.a), number(&difference.b));
+    let a = number(&difference.a);
+    let b = number(&difference.b);
     if difference.fields.iter().any(|field| field.kind == DifferenceKind::Unread) {
         return unread_text(difference, style, out);
     }
     let _ = match (difference.a, difference.b) {
-        (Some(_), None) => writeln!(out, "    {} {name}  {a}  {info}", style.painted(0, "- only in A")),
-        (None, Some(_)) => writeln!(out, "    {} {name}  {b}  {info}", style.painted(1, "+ only in B")),
+        (Some(_), None) => {
+            writeln!(out, "    {} {name}  {a}  {info}", style.painted(0, "- only in A"))
+        }
+        (None, Some(_)) => {
+            writeln!(out, "    {} {name}  {b}  {info}", style.painted(1, "+ only in B"))
+        }
         _ => writeln!(out, "    {name}  A {a}  B {b}  {info}"),
     };
     for field in &difference.fields {
@@ -217,7 +244,9 @@ fn difference_text(difference: &Difference, style: &DiffStyle, out: &mut String)
 
 /// How many bytes of a direction could not be read.
 fn unread_text(difference: &Difference, style: &DiffStyle, out: &mut String) {
-    let record = |of: &Option<RecordOf>| of.map_or(String::new(), |of| format!(", from record {} on", of.record));
+    let record = |of: &Option<RecordOf>| {
+        of.map_or(String::new(), |of| format!(", from record {} on", of.record))
+    };
     for field in &difference.fields {
         let [a, b] = field.values.each_ref().map(|value| value.as_deref().unwrap_or("0"));
         let a = style.painted(0, &format!("{a} in A{}", record(&difference.a)));
@@ -227,27 +256,49 @@ fn unread_text(difference: &Difference, style: &DiffStyle, out: &mut String) {
 }
 
 /// What is said of a difference in words, beside its field.
-fn field_text(field: &FieldDifference, difference: &Difference, style: &DiffStyle, out: &mut String) {
+fn field_text(
+    field: &FieldDifference,
+    difference: &Difference,
+    style: &DiffStyle,
+    out: &mut String,
+) {
     let indent = "      ";
-    let [a, b] = field.values.clone().map(|value| value.map_or("nothing".to_string(), |value| value_text(&value)));
+    let [a, b] = field
+        .values
+        .clone()
+        .map(|value| value.map_or("nothing".to_string(), |value| value_text(&value)));
     let path = escape(field.path.as_deref().unwrap_or_default());
     let _ = match field.kind {
         DifferenceKind::OnlyA | DifferenceKind::OnlyB | DifferenceKind::Unread => Ok(()),
-        DifferenceKind::Order => writeln!(out, "{indent}is at another place among the messages of its direction"),
+        DifferenceKind::Order => {
+            writeln!(out, "{indent}is at another place among the messages of its direction")
+        }
         DifferenceKind::Latency => {
-            writeln!(out, "{indent}answered after {} ms, and after {} ms", style.painted(0, &a), style.painted(1, &b))
+            writeln!(
+                out,
+                "{indent}answered after {} ms, and after {} ms",
+                style.painted(0, &a),
+                style.painted(1, &b)
+            )
         }
-        DifferenceKind::Refused => {
-            writeln!(out, "{indent}refused in one of them\n{indent}{}", style.painted(0, &format!("- {path}  {a}")))
-                .and_then(|()| writeln!(out, "{indent}{}", style.painted(1, &format!("+ {path}  {b}"))))
-        }
-        DifferenceKind::Form => {
-            writeln!(out, "{indent}another form\n{indent}{}", style.painted(0, &format!("- {path}  {a}")))
-                .and_then(|()| writeln!(out, "{indent}{}", style.painted(1, &format!("+ {path}  {b}"))))
-        }
+        DifferenceKind::Refused => writeln!(
+            out,
+            "{indent}refused in one of them\n{indent}{}",
+            style.painted(0, &format!("- {path}  {a}"))
+        )
+        .and_then(|()| writeln!(out, "{indent}{}", style.painted(1, &format!("+ {path}  {b}")))),
+        DifferenceKind::Form => writeln!(
+            out,
+            "{indent}another form\n{indent}{}",
+            style.painted(0, &format!("- {path}  {a}"))
+        )
+        .and_then(|()| writeln!(out, "{indent}{}", style.painted(1, &format!("+ {path}  {b}")))),
         DifferenceKind::Value => match (&field.identity, difference.lines.is_empty()) {
             (Some(identity), _) => writeln!(out, "{indent}{}", identity_text(identity)),
-            (None, true) => writeln!(out, "{indent}its fields differ; there were too many differences to look at them"),
+            (None, true) => writeln!(
+                out,
+                "{indent}its fields differ; there were too many differences to look at them"
+            ),
             (None, false) => Ok(()),
         },
     };
@@ -258,8 +309,13 @@ fn identity_text(identity: &IdentityDifference) -> String {
     if identity.elsewhere.iter().all(Option::is_none) {
         return format!("another {}: these numbers occur nowhere else", escape(&identity.kind));
     }
-    let [a, b] = identity.elsewhere.map(|of| of.map_or("none".to_string(), |of| format!("#{}", of.record)));
-    let which = if identity.of_a { "A's number is a different one in B" } else { "B's number is a different one in A" };
+    let [a, b] =
+        identity.elsewhere.map(|of| of.map_or("none".to_string(), |of| format!("#{}", of.record)));
+    let which = if identity.of_a {
+        "A's number is a different one in B"
+    } else {
+        "B's number is a different one in A"
+    };
     let more = match identity.more {
         0 => String::new(),
         n => format!("; {} more show the same", counted(u64::from(n), "message")),
@@ -270,16 +326,26 @@ fn identity_text(identity: &IdentityDifference) -> String {
 /// The fields that differ, each with some before and after it.
 fn lines_text(lines: &[FieldLine], difference: &Difference, style: &DiffStyle, out: &mut String) {
     let told = |line: &FieldLine| {
-        !line.same && difference.fields.iter().any(|field| field.path.as_deref() == Some(line.path.as_str()))
+        !line.same
+            && difference
+                .fields
+                .iter()
+                .any(|field| field.path.as_deref() == Some(line.path.as_str()))
     };
     let mut near = vec![false; lines.len()];
     for at in lines.iter().enumerate().filter(|(_, line)| told(line)).map(|(at, _)| at) {
         let around = near.iter_mut().take(at + CONTEXT + 1).skip(at.saturating_sub(CONTEXT));
         around.for_each(|near| *near = true);
     }
-    let width = lines.iter().zip(&near).filter(|(_, near)| **near).map(|(line, _)| line.path.chars().count()).max();
+    let width = lines
+        .iter()
+        .zip(&near)
+        .filter(|(_, near)| **near)
+        .map(|(line, _)| line.path.chars().count())
+        .max();
     let width = width.unwrap_or(0).min(60);
-    let (mut left, mut skipped) = (MOST_LINES, false);
+    let mut left = MOST_LINES;
+    let mut skipped = false;
     for (line, near) in lines.iter().zip(near) {
         if !near || left == 0 {
             skipped = true;
@@ -293,13 +359,20 @@ fn lines_text(lines: &[FieldLine], difference: &Difference, style: &DiffStyle, o
         let [a, b] = line.values.clone().map(|value| value.map(|value| value_text(&value)));
         if line.same {
             let same = a.as_deref().unwrap_or_default();
-            let other = b.filter(|other| other != same).map_or(String::new(), |other| format!("  (B {other})"));
-            let _ = writeln!(out, "        {}", style.dim(&format!("{path:<width$}  {same}{other}")));
+            let other = b
+                .filter(|other| other != same)
+                .map_or(String::new(), |other| format!("  (B {other})"));
+            let _ =
+                writeln!(out, "        {}", style.dim(&format!("{path:<width$}  {same}{other}")));
             continue;
         }
         for (side, sign, value) in [(0, '-', a), (1, '+', b)] {
             if let Some(value) = value {
-                let _ = writeln!(out, "      {}", style.painted(side, &format!("{sign} {path:<width$}  {value}")));
+                let _ = writeln!(
+                    out,
+                    "      {}",
+                    style.painted(side, &format!("{sign} {path:<width$}  {value}"))
+                );
             }
         }
     }
@@ -314,7 +387,8 @@ fn value_text(json: &str) -> String {
         Ok(Value::Object(object)) if object.contains_key("value") => {
             let number = object.get("value").map_or(String::new(), Value::to_string);
             let names = object.get("names").and_then(Value::as_array).into_iter().flatten();
-            let names: Vec<&str> = object.get("name").into_iter().chain(names).filter_map(Value::as_str).collect();
+            let names: Vec<&str> =
+                object.get("name").into_iter().chain(names).filter_map(Value::as_str).collect();
             format!("{number}  {}", names.join("|")).trim_end().to_string()
         }
         _ => json.to_string(),
@@ -329,8 +403,14 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// One line for each difference of a message, as compilers write theirs: the capture, the record, and what is different there.
-pub fn difference_line(section: &Section, difference: &Difference, style: &DiffStyle, out: &mut String) {
+/// One line for each difference of a message, as compilers write theirs: the capture, the record,
+/// and what is different there.
+pub fn difference_line(
+    section: &Section,
+    difference: &Difference,
+    style: &DiffStyle,
+    out: &mut String,
+) {
     let [name_a, name_b] = &style.names;
     let (name, record) = match (difference.a, difference.b) {
         (_, Some(b)) => (name_b, b.record),
@@ -343,7 +423,10 @@ pub fn difference_line(section: &Section, difference: &Difference, style: &DiffS
             let _ = write!(out, " {}", escape(&difference.message));
         }
         if let Some(path) = &field.path {
-            let [a, b] = field.values.clone().map(|value| value.map_or("nothing".into(), |value| value_text(&value)));
+            let [a, b] = field
+                .values
+                .clone()
+                .map(|value| value.map_or("nothing".into(), |value| value_text(&value)));
             let _ = write!(out, " {}: {a} -> {b}", escape(path));
         } else if !difference.info.is_empty() {
             let _ = write!(out, " {}", cut(&escape(&difference.info)));

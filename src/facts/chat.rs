@@ -1,7 +1,8 @@
 //! Finds chat messages, with their speakers, recipients and channels.
 //!
-//! Tables mark the fields that are a speaker, a listener, a channel or the text (`chat WORD`). A server relays a chat message to other clients;
-//! these copies are recognised and refer to the original. This file knows no protocol and no output.
+//! Tables mark the fields that are a speaker, a listener, a channel or the text (`chat WORD`). A
+//! server relays a chat message to other clients; these copies are recognised and refer to the
+//! original. This file knows no protocol and no output.
 
 use std::collections::VecDeque;
 
@@ -99,8 +100,8 @@ struct ChatSearch<'a, 'c, 'n> {
 }
 
 impl Chat {
-    /// The chat message in a record. `called` returns the name that earlier records give to the number in a node. With `redact`, secrets are left
-    /// out.
+    /// The chat message in a record. `called` returns the name that earlier records give to the
+    /// number in a node. With `redact`, secrets are left out.
     pub fn record<'n>(
         &mut self,
         record: &Record<'_>,
@@ -113,15 +114,19 @@ impl Chat {
             return Vec::new();
         }
         let search = ChatSearch::new(values, called, redact);
-        if !search.marked.iter().any(|marked| marked.role == ChatRole::Text) || values.is_sent_again() {
+        if !search.marked.iter().any(|marked| marked.role == ChatRole::Text)
+            || values.is_sent_again()
+        {
             return Vec::new();
         }
         let texts = search.marked.iter().filter(|marked| marked.role == ChatRole::Text);
         let mut lines = Vec::new();
         for said in texts {
             let Some(text) = values.text(said.node, MAX_TEXT) else { continue };
-            let (channel, session) =
-                (search.word(said.parent, ChatRole::Channel), search.word(said.parent, ChatRole::Session));
+            let (channel, session) = (
+                search.word(said.parent, ChatRole::Channel),
+                search.word(said.parent, ChatRole::Session),
+            );
             let mut line = ChatLine {
                 record: record.number,
                 at: record.at,
@@ -193,7 +198,11 @@ impl ChatParty {
 }
 
 impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
-    fn new(values: MessageValues<'a>, called: &'c dyn Fn(u32) -> Option<&'n str>, redact: bool) -> Self {
+    fn new(
+        values: MessageValues<'a>,
+        called: &'c dyn Fn(u32) -> Option<&'n str>,
+        redact: bool,
+    ) -> Self {
         let (mut marked, mut own): (Vec<ChatMark<'a>>, _) = (Vec::new(), None);
         let mut open: Vec<(u32, u32)> = Vec::new();
         for (index, node) in (0..).zip(values.tree.nodes()) {
@@ -204,7 +213,8 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
             if let Some(facts) = facts.filter(|_| !(redact && node.has(mark::SECRET))) {
                 let parent = open.last().map_or(0, |(index, _)| *index);
                 // The marks of a type with code are on the value inside it, too.
-                let within = |last: &ChatMark<'_>| Some(last.role) == facts.chat && index < last.node.end;
+                let within =
+                    |last: &ChatMark<'_>| Some(last.role) == facts.chat && index < last.node.end;
                 let role = facts.chat.filter(|_| !marked.last().is_some_and(within));
                 marked.extend(role.map(|role| ChatMark { role, index, node, parent }));
                 if facts.own && own.is_none() {
@@ -229,7 +239,8 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
         self.with(parent, role).iter().find_map(|marked| self.values.word(marked.node, MAX_NAME))
     }
 
-    /// The speaker. The last name counts: it is the one that clients show, while an earlier one is the account's.
+    /// The speaker. The last name counts: it is the one that clients show, while an earlier one is
+    /// the account's.
     fn speaker(&self, parent: u32) -> ChatParty {
         let mut speaker = ChatParty::default();
         for marked in self.with(parent, ChatRole::From) {
@@ -256,15 +267,21 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
             match marked.node.kind {
                 Kind::List => self.add_all(&mut all, marked.index, None),
                 // A mapping from a host to the persons there.
-                Kind::Struct => self.values.tree.members(marked.index).take(MAX_LISTENERS).for_each(|(index, node)| {
-                    let host = self.values.tree.dynamic(node.name).map(Captured::raw);
-                    self.add_all(&mut all, index, host);
-                }),
+                Kind::Struct => {
+                    self.values.tree.members(marked.index).take(MAX_LISTENERS).for_each(
+                        |(index, node)| {
+                            let host = self.values.tree.dynamic(node.name).map(Captured::raw);
+                            self.add_all(&mut all, index, host);
+                        },
+                    )
+                }
                 _ => self.add(&mut names, marked.index, marked.node),
             }
         }
         if let Some(host) = self.word(parent, ChatRole::ToHost) {
-            names.name = Some(names.name.map_or_else(|| format!("@{host}"), |name| format!("{name}@{host}")));
+            names.name = Some(
+                names.name.map_or_else(|| format!("@{host}"), |name| format!("{name}@{host}")),
+            );
         }
         all.extend(Some(names).filter(|names| !names.is_nobody()));
         all
@@ -285,12 +302,15 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
 
     fn add(&self, speaker: &mut ChatParty, index: u32, node: &Node) {
         match node.kind {
-            Kind::Text(_) => speaker.name = self.values.text(node, MAX_NAME).or(speaker.name.take()),
+            Kind::Text(_) => {
+                speaker.name = self.values.text(node, MAX_NAME).or(speaker.name.take())
+            }
             // Number 0 names no person.
             _ if self.values.number(node) == Some(0) => {}
             _ => {
                 speaker.id = self.values.word(node, MAX_NAME).or(speaker.id.take());
-                speaker.name = speaker.name.take().or_else(|| (self.called)(index).map(str::to_string));
+                speaker.name =
+                    speaker.name.take().or_else(|| (self.called)(index).map(str::to_string));
             }
         }
     }
@@ -302,8 +322,12 @@ impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
             let flags = self.values.tables.symbols(marked.node.ty).filter(|symbols| symbols.flags);
             match (flags, self.values.number(marked.node)) {
                 (Some(flags), Some(number)) => {
-                    let set =
-                        || flags.values.iter().filter(|value| value.value != 0 && number & value.value == value.value);
+                    let set = || {
+                        flags
+                            .values
+                            .iter()
+                            .filter(|value| value.value != 0 && number & value.value == value.value)
+                    };
                     kinds.extend(set().map(|value| value.name.to_string()));
                     let rest = set().fold(number, |rest, value| rest & !value.value);
                     kinds.extend((rest != 0).then(|| format!("{rest:#x}")));

@@ -49,7 +49,8 @@ pub struct ClientSession {
     pub story: Vec<StoryLine>,
     /// How many steps the story leaves out, because there are too many.
     pub steps_left_out: u64,
-    /// Requests that were refused, and messages that refuse without having been asked: the first ones of each stream.
+    /// Requests that were refused, and messages that refuse without having been asked: the first
+    /// ones of each stream.
     pub refusals: Vec<StoryLine>,
     /// Requests that were never answered: the first ones of each stream.
     pub unanswered: Vec<StoryLine>,
@@ -90,22 +91,28 @@ pub(super) fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Cli
         first_record: first.first_record,
         last_record: first.last_record,
     };
-    let (mut who, mut refused, mut slowest) = (Vec::new(), Vec::new(), Vec::new());
+    let mut who = Vec::new();
+    let mut refused = Vec::new();
+    let mut slowest = Vec::new();
     for stream in streams {
         if stream.last_record > session.last_record {
             session.last_record = stream.last_record;
             session.end = stream.last;
         }
         let summary = stream.summary();
-        for (times, trip) in
-            [(&mut session.to_server, summary.round_trips.server), (&mut session.to_client, summary.round_trips.client)]
-        {
+        for (times, trip) in [
+            (&mut session.to_server, summary.round_trips.server),
+            (&mut session.to_client, summary.round_trips.client),
+        ] {
             trip.map(|trip| times.add(trip.nanos));
         }
         session.streams.push(summary);
         session.forgotten += stream.forgotten();
-        session.last_message =
-            session.last_message.into_iter().chain(stream.last_message).max_by_key(|last| (last.at.frame, last.record));
+        session.last_message = session
+            .last_message
+            .into_iter()
+            .chain(stream.last_message)
+            .max_by_key(|last| (last.at.frame, last.record));
         who.extend(stream.identities.into_iter().chain(stream.claims));
         refused.extend(stream.refused);
         session.refusals.extend(stream.refusals);
@@ -126,8 +133,9 @@ pub(super) fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Cli
             }
         }
     }
-    session.slowest =
-        slowest.into_iter().find(|line| session.requests.slowest.is_some_and(|all| all.record == line.record));
+    session.slowest = slowest
+        .into_iter()
+        .find(|line| session.requests.slowest.is_some_and(|all| all.record == line.record));
     session.refused.retain(|refused| !session.who.iter().any(|known| known.is(refused)));
     session.refusals.sort_by_key(|line| line.record);
     session.unanswered.sort_by_key(|line| line.record);
@@ -137,7 +145,8 @@ pub(super) fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Cli
     Some(session)
 }
 
-/// Places in order. Entering one leaves the one before it, on any stream. The same place twice in a row is one visit, unless the client had left it.
+/// Places in order. Entering one leaves the one before it, on any stream. The same place twice in a
+/// row is one visit, unless the client had left it.
 fn in_order(mut places: Vec<Place>) -> Vec<Place> {
     places.sort_by_key(|place| place.record);
     let mut all: Vec<Place> = Vec::new();
@@ -181,17 +190,20 @@ impl ClientSession {
         nanos(self.end.time) - nanos(self.start.time)
     }
 
-    /// The mean time to an acknowledgement on all its streams, in nanoseconds. `None` if there were none.
+    /// The mean time to an acknowledgement on all its streams, in nanoseconds. `None` if there were
+    /// none.
     pub fn mean_acknowledgement(&self) -> Option<i64> {
         let all = self.streams.iter().map(|stream| stream.acknowledged);
-        let (count, sum) =
-            all.fold((0, 0_i64), |(count, sum), (more, nanos)| (count + more, sum.saturating_add(nanos)));
+        let (count, sum) = all.fold((0, 0_i64), |(count, sum), (more, nanos)| {
+            (count + more, sum.saturating_add(nanos))
+        });
         sum.checked_div(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
     /// Messages of the client and of the server.
     pub fn messages(&self) -> [u64; 2] {
-        let sum = |side: Side| self.streams.iter().filter_map(|s| s.messages.get(side.index())).sum();
+        let sum =
+            |side: Side| self.streams.iter().filter_map(|s| s.messages.get(side.index())).sum();
         [sum(Side::Client), sum(Side::Server)]
     }
 }

@@ -1,5 +1,5 @@
-//! The clients behind each address that said who they are, and which of them a stream belongs to that says nothing of its client.
-//! Where there are several, that is a guess, by time.
+//! The clients behind each address that said who they are, and which of them a stream belongs to
+//! that says nothing of its client. Where there are several, that is a guess, by time.
 
 use std::collections::HashMap;
 
@@ -36,21 +36,29 @@ impl KnownClient {
         self.streams.get(self.streams.partition_point(|stream| stream.first < frame)).copied()
     }
 
-    /// Whether it was given a stream of a service for the same login: what it opened after the earlier one of both had not ended when the
-    /// later one began.
+    /// Whether it was given a stream of a service for the same login: what it opened after the
+    /// earlier one of both had not ended when the later one began.
     fn has(&self, service: &str, began: u64) -> bool {
         self.given.iter().filter(|(given, _)| given == service).any(|(_, other)| {
-            let (earlier, later) = (began.min(*other), began.max(*other));
+            let earlier = began.min(*other);
+            let later = began.max(*other);
             self.next(earlier).is_none_or(|next| next.last >= later)
         })
     }
 }
 
 impl Clients {
-    /// Adds a group, which had traffic from one time to another, with its streams. It is a client if one of them identifies it.
-    pub(super) fn add<'a>(&mut self, group: u64, traffic: TrafficSpan, streams: impl Iterator<Item = &'a StreamFacts>) {
+    /// Adds a group, which had traffic from one time to another, with its streams. It is a client
+    /// if one of them identifies it.
+    pub(super) fn add<'a>(
+        &mut self,
+        group: u64,
+        traffic: TrafficSpan,
+        streams: impl Iterator<Item = &'a StreamFacts>,
+    ) {
         let mut key = None;
-        let (mut own, mut given) = (Vec::new(), Vec::new());
+        let mut own = Vec::new();
+        let mut given = Vec::new();
         for stream in streams {
             if stream.is_said() {
                 key = Some(stream.client_key());
@@ -61,7 +69,12 @@ impl Clients {
         }
         if let Some(key) = key {
             own.sort_unstable();
-            self.by_address.entry(key).or_default().push(KnownClient { group, traffic, streams: own, given });
+            self.by_address.entry(key).or_default().push(KnownClient {
+                group,
+                traffic,
+                streams: own,
+                given,
+            });
         }
     }
 
@@ -73,12 +86,15 @@ impl Clients {
         near.next().is_none().then_some(only.group)
     }
 
-    /// The group whose next stream begins soonest after a stream began. Groups that have no stream of its service yet are preferred.
+    /// The group whose next stream begins soonest after a stream began. Groups that have no stream
+    /// of its service yet are preferred.
     pub(super) fn next_of(&mut self, stream: &StreamFacts) -> Option<u64> {
-        let (began, service) = (stream.first.frame, stream.service());
+        let began = stream.first.frame;
+        let service = stream.service();
         let clients = self.by_address.get_mut(&stream.client_key())?;
         let near = clients.iter_mut().filter(|client| !client.traffic.is_apart(stream.span()));
-        let after = near.filter_map(|client| Some(((client.has(service, began), client.next(began)?), client)));
+        let after = near
+            .filter_map(|client| Some(((client.has(service, began), client.next(began)?), client)));
         let (_, client) = after.min_by_key(|(key, _)| *key)?;
         client.given.push((service.to_string(), began));
         Some(client.group)
@@ -94,8 +110,12 @@ mod tests {
         let span = |first, last| StreamFrames { first, last };
         let streams = vec![span(20, 90), span(30, 95), span(220, 290)];
         let given = vec![("file".to_string(), 10)];
-        let client = KnownClient { group: 1, traffic: TrafficSpan { first: 0, last: 0 }, streams, given };
-        assert_eq!([12, 85, 200, 210].map(|began| client.has("file", began)), [true, true, false, false]);
+        let client =
+            KnownClient { group: 1, traffic: TrafficSpan { first: 0, last: 0 }, streams, given };
+        assert_eq!(
+            [12, 85, 200, 210].map(|began| client.has("file", began)),
+            [true, true, false, false]
+        );
         assert!(!client.has("gatekeeper", 12));
     }
 }

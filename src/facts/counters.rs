@@ -1,17 +1,19 @@
-//! Counters by name that avoid a hash lookup for frequent names. Memory is bounded: names beyond a limit are counted
-//! together as [`OTHERS`].
+//! Counters by name that avoid a hash lookup for frequent names. Memory is bounded: names beyond a
+//! limit are counted together as [`OTHERS`].
 
 use std::collections::HashMap;
 
 /// The name under which everything beyond the limit is counted.
 pub(super) const OTHERS: &str = "others";
 
-/// How often each name occurred. A name of the tables is found by its number, without hashing its text.
+/// How often each name occurred. A name of the tables is found by its number, without hashing its
+/// text.
 #[derive(Default)]
 pub(super) struct NameCounter {
     list: Vec<(String, u64)>,
     by_text: HashMap<String, usize>,
-    /// For the tables at an address: by the name's number, its index in `list` plus 1, or 0. Tables do not move during a run.
+    /// For the tables at an address: by the name's number, its index in `list` plus 1, or 0. Tables
+    /// do not move during a run.
     by_number: Vec<(usize, Vec<u32>)>,
 }
 
@@ -19,7 +21,8 @@ impl NameCounter {
     /// How many different names are counted separately.
     pub(super) const LIMIT: usize = 10_000;
 
-    /// Counts a name by its number in the tables at the address `tables`. Returns its index in the list.
+    /// Counts a name by its number in the tables at the address `tables`. Returns its index in the
+    /// list.
     #[inline]
     pub(super) fn count(&mut self, tables: usize, number: u32, name: &str) -> usize {
         if let Some((_, places)) = self.by_number.iter().find(|(at, _)| *at == tables)
@@ -60,7 +63,9 @@ impl NameCounter {
         if !self.by_number.iter().any(|(at, _)| *at == tables) {
             self.by_number.push((tables, Vec::new()));
         }
-        let Some((_, places)) = self.by_number.iter_mut().find(|(at, _)| *at == tables) else { return };
+        let Some((_, places)) = self.by_number.iter_mut().find(|(at, _)| *at == tables) else {
+            return;
+        };
         if places.len() <= number as usize {
             places.resize(number as usize + 1, 0);
         }
@@ -122,7 +127,9 @@ mod tests {
     #[test]
     fn a_name_is_counted_by_number_and_by_text() {
         let mut names = NameCounter::default();
-        for (tables, number, name) in [(1, 7, "A"), (1, 7, "A"), (2, 7, "B"), (1, 8, "A"), (1, u32::MAX, "C")] {
+        for (tables, number, name) in
+            [(1, 7, "A"), (1, 7, "A"), (2, 7, "B"), (1, 8, "A"), (1, u32::MAX, "C")]
+        {
             names.count(tables, number, name);
         }
         // The number was that of another name before, so the text decides.

@@ -1,7 +1,9 @@
-//! A server's store of nodes, with their fields and edges, as far as the messages show it: clients read nodes, change them, and link them below others.
+//! A server's store of nodes, with their fields and edges, as far as the messages show it: clients
+//! read nodes, change them, and link them below others.
 //!
-//! Tables mark the fields that are a node, its number, a parent, a child (`graph WORD`). A change that a client asks for is applied once its request
-//! is answered without a refusal. This file knows no protocol and no output; the caller formats values.
+//! Tables mark the fields that are a node, its number, a parent, a child (`graph WORD`). A change
+//! that a client asks for is applied once its request is answered without a refusal. This file
+//! knows no protocol and no output; the caller formats values.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -21,17 +23,20 @@ const MAX_NODES: usize = 200_000;
 const MAX_EDGES: usize = 200_000;
 /// The most servers; nodes of further ones are counted as left out.
 const MAX_STORES: usize = 1024;
-/// Memory for all values and names, roughly, in bytes. Together with nodes and edges it stays below 200 MiB.
+/// Memory for all values and names, roughly, in bytes. Together with nodes and edges it stays below
+/// 200 MiB.
 const MAX_VALUES: usize = 96 << 20;
 /// The most old values kept of one field, and earlier removals kept of one edge.
 const MAX_OLD: usize = 64;
-/// The most requests that wait for a reply, and the memory of their values, which is part of the memory for all values.
+/// The most requests that wait for a reply, and the memory of their values, which is part of the
+/// memory for all values.
 const MAX_PENDING: usize = 4096;
 const MAX_PENDING_VALUES: usize = 16 << 20;
 /// Characters of a name.
 const MAX_NAME: usize = 256;
 
-/// Identifies a node: its number, and the server that stores it. Two servers give the same number to different nodes.
+/// Identifies a node: its number, and the server that stores it. Two servers give the same number
+/// to different nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GraphKey {
     /// Which of the graph's `stores`, counted from 0.
@@ -163,7 +168,10 @@ impl Graph {
             asked.target = asked.target.or(target);
             self.apply(asked);
         }
-        for asked in marked.iter().filter(|marked| matches!(marked.role, GraphRole::Asked | GraphRole::Target)) {
+        for asked in marked
+            .iter()
+            .filter(|marked| matches!(marked.role, GraphRole::Asked | GraphRole::Target))
+        {
             self.speak_of(&values, asked, GraphKey { store, id: 0 }, record.number);
         }
         for one in told(&values, &marked, value) {
@@ -186,7 +194,8 @@ impl Graph {
         known.and_then(|at| u16::try_from(at).ok())
     }
 
-    /// Applies changes from a server at once, and those that a client asks for once they are answered.
+    /// Applies changes from a server at once, and those that a client asks for once they are
+    /// answered.
     fn take(&mut self, def: &MessageDef, record: &Record<'_>, one: GraphChange) {
         if !def.expects_reply {
             return self.apply(one);
@@ -220,11 +229,14 @@ impl Graph {
         let Some(node) = self.node(GraphKey { store, id }, record) else { return };
         node.seen = true;
         node.deleted = None;
-        let named = |node: &GraphNode| node.name.as_ref().map_or(0, |(name, kinds)| name_weight(name, kinds));
+        let named = |node: &GraphNode| {
+            node.name.as_ref().map_or(0, |(name, kinds)| name_weight(name, kinds))
+        };
         let before = named(node);
         node.kind = kind.or(node.kind.take());
         node.name = name.or(node.name.take());
-        let (mut more, mut less) = (named(node), before);
+        let mut more = named(node);
+        let mut less = before;
         for (name, value) in fields {
             let own = FIELD + name.len() + weight(&value);
             match node.fields.iter_mut().find(|(known, _)| *known == name) {
@@ -256,8 +268,10 @@ impl Graph {
             self.left_out += 1;
             return;
         }
-        let known =
-            self.edges.entry(key).or_insert_with(|| GraphEdge { records: (record, record), ..GraphEdge::default() });
+        let known = self
+            .edges
+            .entry(key)
+            .or_insert_with(|| GraphEdge { records: (record, record), ..GraphEdge::default() });
         known.records.1 = known.records.1.max(record);
         known.owner = edge.owner.or(known.owner);
         known.saver = edge.saver.or(known.saver);
@@ -272,9 +286,19 @@ impl Graph {
     }
 
     /// A message names nodes by their numbers; `base` is any node of their store.
-    fn speak_of(&mut self, values: &MessageValues<'_>, marked: &GraphMark<'_>, base: GraphKey, record: u64) {
+    fn speak_of(
+        &mut self,
+        values: &MessageValues<'_>,
+        marked: &GraphMark<'_>,
+        base: GraphKey,
+        record: u64,
+    ) {
         if marked.node.kind == Kind::List {
-            let ids: Vec<u64> = values.tree.members(marked.index).filter_map(|(_, node)| values.number(node)).collect();
+            let ids: Vec<u64> = values
+                .tree
+                .members(marked.index)
+                .filter_map(|(_, node)| values.number(node))
+                .collect();
             for id in ids {
                 self.node(GraphKey { id, ..base }, record);
             }
@@ -292,15 +316,21 @@ impl Graph {
             self.left_out += 1;
             return None;
         }
-        let node =
-            self.nodes.entry(key).or_insert_with(|| GraphNode { records: (record, record), ..GraphNode::default() });
+        let node = self
+            .nodes
+            .entry(key)
+            .or_insert_with(|| GraphNode { records: (record, record), ..GraphNode::default() });
         node.records = (node.records.0.min(record), node.records.1.max(record));
         Some(node)
     }
 }
 
 /// The nodes and edges in a message.
-fn told(values: &MessageValues<'_>, marked: &[GraphMark<'_>], value: &mut dyn FnMut(u32) -> Value) -> Vec<GraphChange> {
+fn told(
+    values: &MessageValues<'_>,
+    marked: &[GraphMark<'_>],
+    value: &mut dyn FnMut(u32) -> Value,
+) -> Vec<GraphChange> {
     let mut told = Vec::new();
     for mask in marked.iter().filter(|marked| marked.role == GraphRole::Mask) {
         let inside = |role| marked.iter().find(|m| m.role == role && m.parent == mask.parent);
@@ -318,7 +348,8 @@ fn told(values: &MessageValues<'_>, marked: &[GraphMark<'_>], value: &mut dyn Fn
         let removed = beside(GraphRole::Removed);
         let child = removed.or(beside(GraphRole::Child));
         if let (Some(above), Some(child)) = (values.number(parent.node), child) {
-            let (owner, saver) = (beside(GraphRole::Owner), beside(GraphRole::Saver));
+            let owner = beside(GraphRole::Owner);
+            let saver = beside(GraphRole::Saver);
             let edge = ToldEdge { parent: above, child, owner, saver, removed: removed.is_some() };
             told.push(GraphChange { edge: Some(edge), ..GraphChange::default() });
         }
@@ -337,9 +368,18 @@ fn marked<'a>(values: &MessageValues<'a>) -> Vec<GraphMark<'a>> {
         while open.last().is_some_and(|(_, end)| *end <= index) {
             open.pop();
         }
-        let role = values.tables.type_def(node.ty).and_then(|def| def.facts.as_deref()).and_then(|facts| facts.graph);
+        let role = values
+            .tables
+            .type_def(node.ty)
+            .and_then(|def| def.facts.as_deref())
+            .and_then(|facts| facts.graph);
         if let Some(role) = role {
-            all.push(GraphMark { role, index, node, parent: open.last().map_or(0, |(index, _)| *index) });
+            all.push(GraphMark {
+                role,
+                index,
+                node,
+                parent: open.last().map_or(0, |(index, _)| *index),
+            });
         }
         if node.kind == Kind::Struct && index > 0 {
             open.push((index, node.end));
@@ -349,13 +389,22 @@ fn marked<'a>(values: &MessageValues<'a>) -> Vec<GraphMark<'a>> {
 }
 
 /// The number with a role in a structure.
-fn number(values: &MessageValues<'_>, marked: &[GraphMark<'_>], parent: u32, role: GraphRole) -> Option<u64> {
+fn number(
+    values: &MessageValues<'_>,
+    marked: &[GraphMark<'_>],
+    parent: u32,
+    role: GraphRole,
+) -> Option<u64> {
     let found = marked.iter().find(|marked| marked.role == role && marked.parent == parent)?;
     values.number(found.node)
 }
 
 /// The fields of a node, but for the mask that says which there are.
-fn fields(values: &MessageValues<'_>, index: u32, value: &mut dyn FnMut(u32) -> Value) -> Vec<(String, Value)> {
+fn fields(
+    values: &MessageValues<'_>,
+    index: u32,
+    value: &mut dyn FnMut(u32) -> Value,
+) -> Vec<(String, Value)> {
     let members = values.tree.members(index);
     let told = members.filter(|(_, node)| {
         let facts = values.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
@@ -365,7 +414,11 @@ fn fields(values: &MessageValues<'_>, index: u32, value: &mut dyn FnMut(u32) -> 
 }
 
 /// The name of a node: the first text that names the thing with the number `id`.
-fn name(values: &MessageValues<'_>, index: u32, id: Option<&Node>) -> Option<(String, Vec<String>)> {
+fn name(
+    values: &MessageValues<'_>,
+    index: u32,
+    id: Option<&Node>,
+) -> Option<(String, Vec<String>)> {
     let own = id.and_then(|id| values.tables.type_def(id.ty)).map_or(&[][..], |def| &def.ids);
     values.tree.members(index).find_map(|(_, node)| {
         let def = values.tables.type_def(node.ty)?;
@@ -400,7 +453,9 @@ fn weight(value: &Value) -> usize {
         Value::String(text) => own + text.len(),
         Value::Array(list) => own + list.iter().map(weight).sum::<usize>(),
         // An entry has its key, and a place in the map's table.
-        Value::Object(map) => own + map.iter().map(|(key, value)| 2 * own + key.len() + weight(value)).sum::<usize>(),
+        Value::Object(map) => {
+            own + map.iter().map(|(key, value)| 2 * own + key.len() + weight(value)).sum::<usize>()
+        }
         _ => own,
     }
 }
@@ -416,7 +471,12 @@ mod tests {
     use super::*;
 
     fn change(id: u64, record: u64, text: &str) -> GraphChange {
-        GraphChange { record, target: Some(id), fields: vec![("text".into(), text.into())], ..GraphChange::default() }
+        GraphChange {
+            record,
+            target: Some(id),
+            fields: vec![("text".into(), text.into())],
+            ..GraphChange::default()
+        }
     }
 
     #[test]

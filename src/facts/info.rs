@@ -1,4 +1,5 @@
-//! One short line that says what a message is about: the table's own `info` line, or else the message's first fields with a value.
+//! One short line that says what a message is about: the table's own `info` line, or else the
+//! message's first fields with a value.
 
 use std::fmt::Write;
 
@@ -31,9 +32,14 @@ pub struct InfoSource<'a> {
     pub redact: bool,
 }
 
-/// Appends the line of a message. `called` says what earlier records call the number in a node; it is asked for fields that
-/// the line uses. Control characters come out as spaces, so the line stays one line.
-pub fn write_info<'n>(source: InfoSource<'_>, called: &dyn Fn(u32) -> Option<&'n str>, out: &mut String) {
+/// Appends the line of a message. `called` says what earlier records call the number in a node; it
+/// is asked for fields that the line uses. Control characters come out as spaces, so the line stays
+/// one line.
+pub fn write_info<'n>(
+    source: InfoSource<'_>,
+    called: &dyn Fn(u32) -> Option<&'n str>,
+    out: &mut String,
+) {
     let from = out.len();
     let writer = InfoWriter { source, called };
     let own = source.layout.and_then(|layout| source.tables.info_of(source.tables.layout(layout)?));
@@ -62,7 +68,9 @@ impl InfoWriter<'_, '_, '_> {
         for part in parts {
             match part {
                 InfoPart::Text(text) => out.push_str(text),
-                InfoPart::Field(path) => all &= self.find(path, node).is_some_and(|at| self.value(at, depth, out)),
+                InfoPart::Field(path) => {
+                    all &= self.find(path, node).is_some_and(|at| self.value(at, depth, out))
+                }
                 InfoPart::Choice { path, yes, no } => {
                     let from = out.len();
                     let filled = self.find(path, node).is_some_and(|at| self.value(at, depth, out));
@@ -85,7 +93,9 @@ impl InfoWriter<'_, '_, '_> {
         path.iter().try_fold(from, |at, step| match step {
             // Counts are among a structure's spans only, and may be asked for too.
             InfoStep::Name(name) => self.source.tree.member_or_span(at, *name),
-            InfoStep::Element(number) => self.source.tree.members(at).nth(*number as usize).map(|(index, _)| index),
+            InfoStep::Element(number) => {
+                self.source.tree.members(at).nth(*number as usize).map(|(index, _)| index)
+            }
         })
     }
 
@@ -117,7 +127,11 @@ impl InfoWriter<'_, '_, '_> {
                 let (start, length) = node.content();
                 // No encoding takes more than four bytes a character.
                 let end = start.saturating_add(length.min(MAX_VALUE * 4 + 4));
-                decode_text(kind, tree.bytes(node.buffer, bytes).get(start..end).unwrap_or_default(), out);
+                decode_text(
+                    kind,
+                    tree.bytes(node.buffer, bytes).get(start..end).unwrap_or_default(),
+                    out,
+                );
             }
             Kind::Bytes | Kind::Undecoded => {
                 let content = tree.content(node, bytes);
@@ -138,7 +152,8 @@ impl InfoWriter<'_, '_, '_> {
         if depth >= MAX_DEPTH {
             return false;
         }
-        // If a number tells an object's class, the class is its first field, and the layout belongs to a node inside.
+        // If a number tells an object's class, the class is its first field, and the layout belongs
+        // to a node inside.
         let layout = self.layout_of(node);
         match layout.and_then(|layout| self.source.tables.info_of(layout)) {
             Some(line) => self.line(line, index, depth + 1, out),
@@ -153,11 +168,13 @@ impl InfoWriter<'_, '_, '_> {
         }
     }
 
-    /// An object whose class a number tells: the class's name and its line. `own`, the layout of the node, has no line.
+    /// An object whose class a number tells: the class's name and its line. `own`, the layout of
+    /// the node, has no line.
     fn family(&self, index: u32, own: Option<&Layout>, depth: usize, out: &mut String) -> bool {
         let InfoSource { tables, tree, .. } = self.source;
         let Some((first, class)) = tree.members(index).next() else { return false };
-        let Some(name) = tables.symbols(class.ty).and_then(|symbols| symbols.get(class.value)) else {
+        let Some(name) = tables.symbols(class.ty).and_then(|symbols| symbols.get(class.value))
+        else {
             return self.value(first, depth + 1, out);
         };
         out.push_str(&name.name);
@@ -214,10 +231,13 @@ impl InfoWriter<'_, '_, '_> {
         node.value != 0
     }
 
-    /// The message's first own fields: no header, no structures, no secrets, and no transaction. If it has only structures, those of their fields that have a value.
+    /// The message's first own fields: no header, no structures, no secrets, and no transaction. If
+    /// it has only structures, those of their fields that have a value.
     fn first_fields(&self, out: &mut String) {
         let InfoSource { tables, tree, layout, .. } = self.source;
-        let own = |name| layout.is_none_or(|layout| tables.fields_of(layout).any(|(field, _)| field == name));
+        let own = |name| {
+            layout.is_none_or(|layout| tables.fields_of(layout).any(|(field, _)| field == name))
+        };
         let members = || tree.members(0).filter(|(_, node)| own(node.name));
         let mut left = DEFAULT_FIELDS;
         self.plain_fields(members(), None, &mut left, out);
@@ -229,7 +249,8 @@ impl InfoWriter<'_, '_, '_> {
         }
     }
 
-    /// Appends plain fields, those of a structure with its name before theirs, while some are `left`.
+    /// Appends plain fields, those of a structure with its name before theirs, while some are
+    /// `left`.
     fn plain_fields<'t>(
         &self,
         fields: impl Iterator<Item = (u32, &'t Node)>,
@@ -238,10 +259,13 @@ impl InfoWriter<'_, '_, '_> {
         out: &mut String,
     ) {
         let InfoSource { tables, tree, .. } = self.source;
-        let name = |node: &Node| tree.dynamic(node.name).map_or_else(|| tables.name(node.name), Captured::raw);
+        let name = |node: &Node| {
+            tree.dynamic(node.name).map_or_else(|| tables.name(node.name), Captured::raw)
+        };
         let telling = fields.filter(|(_, node)| {
             let transaction = tables.type_def(node.ty).is_some_and(|def| def.transaction);
-            let composite = matches!(node.kind, Kind::Struct | Kind::List | Kind::Null | Kind::Undecoded);
+            let composite =
+                matches!(node.kind, Kind::Struct | Kind::List | Kind::Null | Kind::Undecoded);
             !transaction && !composite && !node.has(mark::SECRET)
         });
         for (index, node) in telling {
@@ -270,8 +294,13 @@ impl InfoWriter<'_, '_, '_> {
 /// Appends the names of the flags that are set, `+` between them. Returns whether there is one.
 fn flag_names(tables: &Tables, node: &Node, out: &mut String) -> bool {
     let from = out.len();
-    let flags = tables.symbols(node.ty).filter(|symbols| symbols.flags).map(|symbols| symbols.values.iter());
-    for set in flags.into_iter().flatten().filter(|v| v.value != 0 && node.unsigned() & v.value == v.value) {
+    let flags = tables
+        .symbols(node.ty)
+        .filter(|symbols| symbols.flags)
+        .map(|symbols| symbols.values.iter());
+    for set in
+        flags.into_iter().flatten().filter(|v| v.value != 0 && node.unsigned() & v.value == v.value)
+    {
         out.push_str(if out.len() > from { "+" } else { "" });
         out.push_str(&set.name);
     }
@@ -285,7 +314,8 @@ fn clean(out: &mut String, from: usize) {
         return;
     }
     if out.get(from..).is_some_and(|text| text.chars().any(is_control)) {
-        let text: String = out.split_off(from).chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
+        let text: String =
+            out.split_off(from).chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
         out.push_str(&text);
     }
 }
@@ -295,7 +325,8 @@ fn shorten(out: &mut String, from: usize, most: usize) {
     if out.len() <= from + most {
         return;
     }
-    let end = out.get(from..).and_then(|text| text.char_indices().nth(most)).map(|(at, _)| from + at);
+    let end =
+        out.get(from..).and_then(|text| text.char_indices().nth(most)).map(|(at, _)| from + at);
     if let Some(end) = end {
         out.truncate(end);
         out.push('…');
@@ -329,10 +360,15 @@ mod tests {
         }
     "#;
 
-    fn read(hex: &str, sender: usize, then: impl Fn(&Tables, &crate::table::MessageDef, &Tree, &[u8])) {
+    fn read(
+        hex: &str,
+        sender: usize,
+        then: impl Fn(&Tables, &crate::table::MessageDef, &Tree, &[u8]),
+    ) {
         let source = TableSource { name: "test".into(), text: TABLE.into() };
         let tables = Tables::load("test", vec![source], &[]).unwrap();
-        let (bytes, mut tree) = (parse_hex(hex).unwrap(), Tree::new());
+        let bytes = parse_hex(hex).unwrap();
+        let mut tree = Tree::new();
         let service = tables.service_named("auth").unwrap();
         let number = u64::from(bytes[0]);
         let id = tables.message_id(tables.service(service).unwrap(), sender, number).unwrap();
@@ -351,9 +387,15 @@ mod tests {
 
     #[test]
     fn a_line_has_the_values_that_are_there() {
-        assert_eq!(info("0100 07000000 02 6162 00 09000000", 0), "login of ab, instance 9, here!, {sure}");
+        assert_eq!(
+            info("0100 07000000 02 6162 00 09000000", 0),
+            "login of ab, instance 9, here!, {sure}"
+        );
         let two = "02 01000000 01 78 02000000 01 79";
-        assert_eq!(info(&format!("0100 07000000 02 6162 {two} 00000000"), 0), "login of ab with y, nowhere, {sure}");
+        assert_eq!(
+            info(&format!("0100 07000000 02 6162 {two} 00000000"), 0),
+            "login of ab with y, nowhere, {sure}"
+        );
     }
 
     #[test]

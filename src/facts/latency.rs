@@ -1,7 +1,8 @@
 //! Times from requests to replies, and the percentiles of many of them.
 //!
-//! Up to [`EXACT`] latencies are kept exactly, and so are percentiles. More of them are counted in buckets, and a percentile is then the middle of
-//! a bucket: at most 0.4 % off. Count and maximum are always exact. Memory is at most about 100 KiB for any number of latencies.
+//! Up to [`EXACT`] latencies are kept exactly, and so are percentiles. More of them are counted in
+//! buckets, and a percentile is then the middle of a bucket: at most 0.4 % off. Count and maximum
+//! are always exact. Memory is at most about 100 KiB for any number of latencies.
 
 use std::collections::HashMap;
 
@@ -64,7 +65,8 @@ impl Latencies {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The smallest latency that at least `percent` of a hundred do not exceed (the nearest rank), in nanoseconds.
+    /// The smallest latency that at least `percent` of a hundred do not exceed (the nearest rank),
+    /// in nanoseconds.
     pub fn percentile(&self, percent: u64) -> Option<i64> {
         let rank = self.count.saturating_mul(percent).div_ceil(100).max(1);
         if self.buckets.is_empty() {
@@ -72,7 +74,8 @@ impl Latencies {
             sorted.sort_unstable();
             return sorted.get(usize::try_from(rank - 1).ok()?).copied();
         }
-        let mut sorted: Vec<(u16, u64)> = self.buckets.iter().map(|(bucket, count)| (*bucket, *count)).collect();
+        let mut sorted: Vec<(u16, u64)> =
+            self.buckets.iter().map(|(bucket, count)| (*bucket, *count)).collect();
         sorted.sort_unstable();
         let mut before = 0;
         let (found, _) = sorted.into_iter().find(|(_, count)| {
@@ -90,7 +93,8 @@ impl Latencies {
     }
 }
 
-/// The bucket of a latency: one for each value below 256 ns, and 128 for each further power of two. A clock that went backwards counts as 0.
+/// The bucket of a latency: one for each value below 256 ns, and 128 for each further power of two.
+/// A clock that went backwards counts as 0.
 fn bucket(nanos: i64) -> u16 {
     let value = nanos.max(0).unsigned_abs();
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(PARTS + 1);
@@ -125,11 +129,17 @@ mod tests {
     #[test]
     fn buckets_are_narrow_and_in_order() {
         let mut last = 0;
-        for nanos in (0..100_000).chain((17..63).flat_map(|bits| [(1 << bits) - 1, 1 << bits, (1 << bits) + 12_345])) {
+        for nanos in (0..100_000)
+            .chain((17..63).flat_map(|bits| [(1 << bits) - 1, 1 << bits, (1 << bits) + 12_345]))
+        {
             let found = bucket(nanos);
             assert!(found >= last, "{nanos}");
             last = found;
-            assert!((middle(found) - nanos).abs() as f64 <= nanos as f64 * 0.004, "{nanos} is {}", middle(found));
+            assert!(
+                (middle(found) - nanos).abs() as f64 <= nanos as f64 * 0.004,
+                "{nanos} is {}",
+                middle(found)
+            );
         }
         assert!(bucket(i64::MAX) < 1 << 13);
         assert_eq!(bucket(-5), 0);

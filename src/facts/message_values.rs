@@ -1,4 +1,5 @@
-//! Reads values of one message from its tree, for collectors. It knows trees and tables, but no message by name.
+//! Reads values of one message from its tree, for collectors. It knows trees and tables, but no
+//! message by name.
 
 use std::borrow::Cow;
 
@@ -23,10 +24,14 @@ impl<'a> MessageValues<'a> {
         self.tables.message_named(message).and_then(|id| self.tables.message(id))
     }
 
-    /// Whether some field may have the wanted facts. `false` is certain, and known without looking at all nodes.
+    /// Whether some field may have the wanted facts. `false` is certain, and known without looking
+    /// at all nodes.
     pub(super) fn may_have(&self, wanted: impl Fn(&FieldFacts) -> bool) -> bool {
-        let facts = |node: &Node| self.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
-        self.tree.telling().is_none_or(|mut fields| fields.any(|(_, node)| facts(node).is_some_and(&wanted)))
+        let facts =
+            |node: &Node| self.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
+        self.tree
+            .telling()
+            .is_none_or(|mut fields| fields.any(|(_, node)| facts(node).is_some_and(&wanted)))
     }
 
     /// Whether the sender sent this message again because it took the first one for lost.
@@ -36,8 +41,10 @@ impl<'a> MessageValues<'a> {
 
     /// A node that is a number, with the sign extended to 64 bits.
     pub fn number(&self, node: &Node) -> Option<u64> {
-        let number =
-            matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 | Kind::Bool);
+        let number = matches!(
+            node.kind,
+            Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 | Kind::Bool
+        );
         number.then_some(node.value)
     }
 
@@ -46,7 +53,8 @@ impl<'a> MessageValues<'a> {
         symbol(self.tables, node, self.number(node)?)
     }
 
-    /// The text in a node, cut to `most` characters; `None` where it is empty or the node is no text.
+    /// The text in a node, cut to `most` characters; `None` where it is empty or the node is no
+    /// text.
     pub fn text(&self, node: &Node, most: usize) -> Option<String> {
         let Kind::Text(kind) = node.kind else { return None };
         let mut text = String::new();
@@ -56,7 +64,11 @@ impl<'a> MessageValues<'a> {
             let (start, length) = node.content();
             // No encoding takes more than four bytes a character.
             let end = start.saturating_add(length.min(most.saturating_mul(4)));
-            decode_text(kind, self.tree.bytes(node.buffer, self.bytes).get(start..end).unwrap_or_default(), &mut text);
+            decode_text(
+                kind,
+                self.tree.bytes(node.buffer, self.bytes).get(start..end).unwrap_or_default(),
+                &mut text,
+            );
         }
         if let Some((end, _)) = text.char_indices().nth(most) {
             text.truncate(end);
@@ -64,20 +76,22 @@ impl<'a> MessageValues<'a> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// A node's value in one word: a text, a UUID, the name or the digits of a number. `None` for empty values: an empty text, a UUID of
-    /// zeros, a structure.
+    /// A node's value in one word: a text, a UUID, the name or the digits of a number. `None` for
+    /// empty values: an empty text, a UUID of zeros, a structure.
     pub fn word(&self, node: &Node, most: usize) -> Option<String> {
         match node.kind {
             Kind::Text(_) => self.text(node, most),
             Kind::Uuid | Kind::UuidBe => {
                 let (start, _) = node.content();
                 let all = self.tree.bytes(node.buffer, self.bytes);
-                let bytes = all.get(start..start.saturating_add(16)).filter(|all| all.iter().any(|byte| *byte != 0))?;
+                let bytes = all
+                    .get(start..start.saturating_add(16))
+                    .filter(|all| all.iter().any(|byte| *byte != 0))?;
                 Some(uuid_text(bytes, node.kind == Kind::Uuid))
             }
-            Kind::Signed | Kind::Signed64 => {
-                Some(self.symbol(node).map_or_else(|| (node.value as i64).to_string(), str::to_string))
-            }
+            Kind::Signed | Kind::Signed64 => Some(
+                self.symbol(node).map_or_else(|| (node.value as i64).to_string(), str::to_string),
+            ),
             Kind::Unsigned | Kind::Unsigned64 => {
                 Some(self.symbol(node).map_or_else(|| node.value.to_string(), str::to_string))
             }
@@ -89,8 +103,12 @@ impl<'a> MessageValues<'a> {
     pub fn content(&self, node: &Node) -> Option<Cow<'a, [u8]>> {
         match node.kind {
             Kind::Bytes | Kind::Undecoded => Some(self.tree.content(node, self.bytes)),
-            Kind::Text(TextKind::Owned) => Some(Cow::Borrowed(self.tree.owned(node.value).raw().as_bytes())),
-            Kind::Text(_) => self.text(node, usize::MAX / 4).map(|text| Cow::Owned(text.into_bytes())),
+            Kind::Text(TextKind::Owned) => {
+                Some(Cow::Borrowed(self.tree.owned(node.value).raw().as_bytes()))
+            }
+            Kind::Text(_) => {
+                self.text(node, usize::MAX / 4).map(|text| Cow::Owned(text.into_bytes()))
+            }
             _ => None,
         }
     }
@@ -104,7 +122,8 @@ pub(super) fn symbol<'a>(tables: &'a Tables, node: &Node, number: u64) -> Option
     symbols.get(raw).or_else(|| symbols.get(number)).map(|value| &*value.name)
 }
 
-/// Whether some type of these tables has the wanted facts. It looks at all types, so callers remember the answer.
+/// Whether some type of these tables has the wanted facts. It looks at all types, so callers
+/// remember the answer.
 pub(super) fn any_type_has(tables: &Tables, wanted: impl Fn(&FieldFacts) -> bool) -> bool {
     let has = |def: &TypeDef| def.facts.as_deref().is_some_and(&wanted);
     (0..).map_while(|number| tables.type_def(TypeRef(number))).any(has)

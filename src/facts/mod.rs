@@ -1,7 +1,9 @@
-//! Facts beyond the fields of a message: what it is about, whether it refuses a request, the client's account and player, and its place.
+//! Facts beyond the fields of a message: what it is about, whether it refuses a request, the
+//! client's account and player, and its place.
 //!
-//! Facts come from the marks in tables and from the trees of records. This module knows no protocol and no
-//! output. Each file holds one kind of fact. A file that remembers earlier records states a bound for them.
+//! Facts come from the marks in tables and from the trees of records. This module knows no protocol
+//! and no output. Each file holds one kind of fact. A file that remembers earlier records states a
+//! bound for them.
 
 mod bytes;
 mod chat;

@@ -2,7 +2,8 @@
 
 use crate::capture::Time;
 
-/// The latest seconds, which are counted side by side: behind lost bytes, a stream is some seconds later than others.
+/// The latest seconds, which are counted side by side: behind lost bytes, a stream is some seconds
+/// later than others.
 const SECONDS: usize = 64;
 
 /// Messages over time.
@@ -21,7 +22,8 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Counts a message. Where the clock goes back by more than the latest seconds, a second begins anew.
+    /// Counts a message. Where the clock goes back by more than the latest seconds, a second begins
+    /// anew.
     #[inline]
     pub(super) fn message(&mut self, at: Time) {
         self.messages += 1;
@@ -41,7 +43,8 @@ impl Pace {
         self.messages
     }
 
-    /// The second with most messages, in seconds since 1970, and how many these are; `None` without any.
+    /// The second with most messages, in seconds since 1970, and how many these are; `None` without
+    /// any.
     pub fn busiest(&self) -> Option<(i64, u64)> {
         (self.messages > 0).then_some(self.busiest)
     }

@@ -1,6 +1,7 @@
 //! Problems of messages, counted by severity and by text.
 //!
-//! Most texts are fixed ones with numbers; the numbers are inserted only when everything is counted. At most [`TEXTS`] texts are kept apart.
+//! Most texts are fixed ones with numbers; the numbers are inserted only when everything is
+//! counted. At most [`TEXTS`] texts are kept apart.
 
 use std::collections::HashMap;
 
@@ -65,11 +66,13 @@ impl Problems {
         self.by_severity
     }
 
-    /// The problems by text, the worst first, then the most frequent. With `together`, texts that differ only in their numbers count as one,
-    /// with `…` for each number.
+    /// The problems by text, the worst first, then the most frequent. With `together`, texts that
+    /// differ only in their numbers count as one, with `…` for each number.
     pub fn kinds(&self, together: bool) -> Vec<ProblemKind> {
         let mut texts: HashMap<(Severity, String), u64> = HashMap::new();
-        for (told, severity) in self.told.iter().zip([Severity::Note, Severity::Warning, Severity::Error]) {
+        for (told, severity) in
+            self.told.iter().zip([Severity::Note, Severity::Warning, Severity::Error])
+        {
             texts.extend(told.all().map(|(text, n)| ((severity, text.to_string()), n)));
         }
         let fixed = self.fixed.iter().map(|(key, n)| (*key, *n));
@@ -84,7 +87,9 @@ impl Problems {
         }
         let kind = |((severity, text), count)| ProblemKind { severity, text, count };
         let mut all: Vec<ProblemKind> = texts.into_iter().map(kind).collect();
-        all.sort_by(|a, b| (b.severity, b.count).cmp(&(a.severity, a.count)).then_with(|| a.text.cmp(&b.text)));
+        all.sort_by(|a, b| {
+            (b.severity, b.count).cmp(&(a.severity, a.count)).then_with(|| a.text.cmp(&b.text))
+        });
         all
     }
 }

@@ -19,7 +19,8 @@ pub struct Refused<'a> {
 }
 
 impl Refused<'_> {
-    /// Why, in one word: the name, or else the number (`false` of a boolean), or else `message`, the name of a message that always refuses.
+    /// Why, in one word: the name, or else the number (`false` of a boolean), or else `message`,
+    /// the name of a message that always refuses.
     pub fn reason(&self, message: &str) -> String {
         match (self.name, self.value) {
             (Some(name), _) => name.to_string(),
@@ -33,9 +34,13 @@ impl Refused<'_> {
     }
 }
 
-/// The table's definition of a message; `None` where there is none. In most cases the tree has the definition's number; otherwise the
-/// name is looked up.
-pub fn definition<'a>(name: Captured<'_>, tables: &'a Tables, tree: &Tree) -> Option<&'a MessageDef> {
+/// The table's definition of a message; `None` where there is none. In most cases the tree has the
+/// definition's number; otherwise the name is looked up.
+pub fn definition<'a>(
+    name: Captured<'_>,
+    tables: &'a Tables,
+    tree: &Tree,
+) -> Option<&'a MessageDef> {
     known_message(name, tables, tree).map(|(_, def)| def)
 }
 
@@ -50,7 +55,8 @@ pub(super) fn known_message<'a>(
     Some((id, tables.message(id)?))
 }
 
-/// Says whether a message of these tables refuses. A field that refuses may stand at any depth; the first one counts.
+/// Says whether a message of these tables refuses. A field that refuses may stand at any depth; the
+/// first one counts.
 pub fn refused<'a>(def: &MessageDef, tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
     match def.refusal {
         Refusal::Never => None,
@@ -67,9 +73,12 @@ pub fn refused<'a>(def: &MessageDef, tables: &'a Tables, tree: &Tree) -> Option<
 fn first_refusing<'a>(tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
     (0..).zip(tree.nodes()).find_map(|(index, node)| {
         let facts = tables.type_def(node.ty)?.facts.as_ref()?;
-        let number =
-            matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 | Kind::Bool);
-        if !number || facts.refuses_unless.is_empty() || facts.refuses_unless.contains(&node.value) {
+        let number = matches!(
+            node.kind,
+            Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 | Kind::Bool
+        );
+        if !number || facts.refuses_unless.is_empty() || facts.refuses_unless.contains(&node.value)
+        {
             return None;
         }
         let name = symbol(tables, node, node.value);
@@ -83,7 +92,8 @@ mod tests {
 
     #[test]
     fn a_reason_is_the_name_or_the_number_as_records_have_it() {
-        let reason = |kind, value, name| Refused { node: 1, value, kind, name }.reason("JoinGroupReply");
+        let reason =
+            |kind, value, name| Refused { node: 1, value, kind, name }.reason("JoinGroupReply");
         assert_eq!(reason(Kind::Bool, Some(0), None), "false");
         assert_eq!(reason(Kind::Signed, Some(u64::MAX), None), "-1");
         assert_eq!(reason(Kind::Unsigned, Some(5), None), "5");

@@ -1,6 +1,8 @@
-//! Requests by their message: how many were sent, answered, refused and never answered, and how long their replies took; and what was refused.
+//! Requests by their message: how many were sent, answered, refused and never answered, and how
+//! long their replies took; and what was refused.
 //!
-//! It keeps the requests that wait ([`Waiting`] says how many) and at most [`KINDS`] messages and refusals; further ones are counted together.
+//! It keeps the requests that wait ([`Waiting`] says how many) and at most [`KINDS`] messages and
+//! refusals; further ones are counted together.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -47,7 +49,8 @@ pub(super) struct KnownMessage<'a> {
     pub(super) record: u64,
     /// How many nanoseconds of its time as a reply the network took, if the capture shows it.
     pub(super) network: Option<i64>,
-    /// Its fields; `None` where only its outline was read, so that it neither refuses nor is part of a reply.
+    /// Its fields; `None` where only its outline was read, so that it neither refuses nor is part
+    /// of a reply.
     pub(super) tree: Option<&'a Tree>,
 }
 
@@ -58,14 +61,16 @@ impl<'a> KnownMessage<'a> {
         tables: &'a Tables,
         id: MessageId,
     ) -> Option<Self> {
-        let (def, number) = (tables.message(id)?, record.number);
+        let def = tables.message(id)?;
+        let number = record.number;
         let network = message.reply.and_then(|reply| record.network(reply.nanos));
         Some(KnownMessage { message, tables, id, def, record: number, network, tree: None })
     }
 }
 
 impl Replies {
-    /// Takes the next message. A message that is not `counted` can only complete a counted request, as its reply.
+    /// Takes the next message. A message that is not `counted` can only complete a counted request,
+    /// as its reply.
     #[inline]
     pub(super) fn message(&mut self, known: KnownMessage<'_>, counted: bool) {
         let KnownMessage { message, def, .. } = known;
@@ -94,7 +99,11 @@ impl Replies {
         let full = self.kinds.len() >= KINDS;
         let (name, receipt) = if full { (OTHERS, false) } else { (name, receipt) };
         *self.by_name.entry(name.to_string()).or_insert_with(|| {
-            self.kinds.push(RequestKind { message: name.to_string(), receipt, counts: RequestCounts::default() });
+            self.kinds.push(RequestKind {
+                message: name.to_string(),
+                receipt,
+                counts: RequestCounts::default(),
+            });
             self.kinds.len() as u32 - 1
         })
     }
@@ -104,11 +113,19 @@ impl Replies {
         let refusal = tree.and_then(|tree| refused(def, tables, tree));
         if let Some(reply) = message.reply {
             let refused = refusal.is_some();
-            if self.waiting.get(reply.record).is_some_and(|(request, _)| is_last_reply(def, *request, refused, tree))
+            if self
+                .waiting
+                .get(reply.record)
+                .is_some_and(|(request, _)| is_last_reply(def, *request, refused, tree))
                 && let Some((_, place)) = self.waiting.take(reply.record)
                 && let Some(kind) = self.kinds.get_mut(place as usize)
             {
-                kind.counts.reply(LastReply { request: reply.record, nanos: reply.nanos, network, refused });
+                kind.counts.reply(LastReply {
+                    request: reply.record,
+                    nanos: reply.nanos,
+                    network,
+                    refused,
+                });
             }
         }
         if let Some(refusal) = refusal.filter(|_| counted) {
@@ -128,10 +145,12 @@ impl Replies {
         }
     }
 
-    /// The requests by message: those that were never answered first, then those that were refused, then the most frequent.
+    /// The requests by message: those that were never answered first, then those that were refused,
+    /// then the most frequent.
     pub fn kinds(&self) -> Vec<&RequestKind> {
         let mut all: Vec<&RequestKind> = self.kinds.iter().collect();
-        let order = |kind: &RequestKind| (kind.counts.unanswered, kind.counts.refused, kind.counts.sent);
+        let order =
+            |kind: &RequestKind| (kind.counts.unanswered, kind.counts.refused, kind.counts.sent);
         all.sort_by(|a, b| order(b).cmp(&order(a)).then_with(|| a.message.cmp(&b.message)));
         all
     }
@@ -145,12 +164,17 @@ impl Replies {
 
     /// What was refused: message, reason and how often, the most frequent first.
     pub fn refusals(&self) -> Vec<(&str, &str, u64)> {
-        let mut all: Vec<_> = self.refusals.iter().map(|((m, reason), n)| (m.as_str(), reason.as_str(), *n)).collect();
+        let mut all: Vec<_> = self
+            .refusals
+            .iter()
+            .map(|((m, reason), n)| (m.as_str(), reason.as_str(), *n))
+            .collect();
         all.sort_by_key(|(_, _, n)| std::cmp::Reverse(*n));
         all
     }
 
-    /// How many requests were forgotten because too many waited: whether they were answered is not known.
+    /// How many requests were forgotten because too many waited: whether they were answered is not
+    /// known.
     pub fn forgotten(&self) -> u64 {
         self.waiting.forgotten()
     }

@@ -1,7 +1,9 @@
-//! Counts requests that were answered, refused or never answered: for each name of a request, for a stream, or for a session.
+//! Counts requests that were answered, refused or never answered: for each name of a request, for a
+//! stream, or for a session.
 //!
-//! A request counts as answered when its last reply comes; a reply that tables call partial is not the last. The number of waiting requests
-//! is bounded; beyond the bound, the oldest are dropped and count as neither answered nor unanswered.
+//! A request counts as answered when its last reply comes; a reply that tables call partial is not
+//! the last. The number of waiting requests is bounded; beyond the bound, the oldest are dropped
+//! and count as neither answered nor unanswered.
 
 use std::collections::VecDeque;
 
@@ -19,7 +21,8 @@ pub struct RequestCounts {
     pub sent: u64,
     /// Of these, those whose last reply came.
     pub answered: u64,
-    /// Of the answered ones, those whose reply refused; and messages that refuse without having been asked.
+    /// Of the answered ones, those whose reply refused; and messages that refuse without having
+    /// been asked.
     pub refused: u64,
     /// Those that never got a reply until their stream or the capture ended.
     pub unanswered: u64,
@@ -88,10 +91,16 @@ impl RequestCounts {
     }
 }
 
-/// Whether a message that names a request is its last reply. A message that only acknowledges the request's datagram names it too, but does not
-/// answer it. A refusal always answers it. After a partial reply another one follows. A message without a tree was read only as an outline, so
-/// it is not partial.
-pub(super) fn is_last_reply(def: &MessageDef, request: MessageId, refused: bool, tree: Option<&Tree>) -> bool {
+/// Whether a message that names a request is its last reply. A message that only acknowledges the
+/// request's datagram names it too, but does not answer it. A refusal always answers it. After a
+/// partial reply another one follows. A message without a tree was read only as an outline, so it
+/// is not partial.
+pub(super) fn is_last_reply(
+    def: &MessageDef,
+    request: MessageId,
+    refused: bool,
+    tree: Option<&Tree>,
+) -> bool {
     let partial = || tree.and_then(|tree| tree.get(0)).is_some_and(|root| root.has(mark::PARTIAL));
     refused || def.answers.contains(&request) && !partial()
 }
@@ -112,7 +121,8 @@ impl<T> Default for Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// Adds a request. Records come in ascending order. Returns the value of the request that is forgotten for it.
+    /// Adds a request. Records come in ascending order. Returns the value of the request that is
+    /// forgotten for it.
     pub fn ask(&mut self, record: u64, about: T) -> Option<T> {
         let mut oldest = None;
         if self.requests.len() >= MAX_WAITING {
@@ -194,6 +204,10 @@ mod tests {
             counts.reply(LastReply { request, nanos, network, refused });
         }
         assert_eq!((counts.answered, counts.refused, counts.slowest), (3, 1, Some(slowest)));
-        assert_eq!((counts.network.count(), counts.network.max()), (2, Some(90)), "one reply has none");
+        assert_eq!(
+            (counts.network.count(), counts.network.max()),
+            (2, Some(90)),
+            "one reply has none"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A message of a stream as sessions look at it: the fields that tables mark, and what they identify.
+//! A message of a stream as sessions look at it: the fields that tables mark, and what they
+//! identify.
 
 use super::message_values::MessageValues;
 use super::session_values::IdentityValue;
@@ -27,7 +28,8 @@ impl<'a> SeenMessage<'a, '_> {
         &self,
         which: impl Fn(&FieldFacts) -> bool,
     ) -> impl Iterator<Item = (u32, &'a Node, &'a TypeDef, &'a FieldFacts)> {
-        let (tables, tree) = (self.tables, self.tree);
+        let tables = self.tables;
+        let tree = self.tree;
         let values = MessageValues { tables, tree, bytes: self.message.bytes };
         let nodes = if values.may_have(&which) { tree.nodes() } else { &[] };
         (0..).zip(nodes).filter_map(move |(index, node)| {
@@ -38,11 +40,18 @@ impl<'a> SeenMessage<'a, '_> {
     }
 
     /// A node as a number that identifies something, with what it is called; or as a name.
-    pub(super) fn id_and_name(&self, index: u32, node: &Node) -> (Option<IdentityValue>, Option<String>) {
+    pub(super) fn id_and_name(
+        &self,
+        index: u32,
+        node: &Node,
+    ) -> (Option<IdentityValue>, Option<String>) {
         let called = || (self.called)(index).map(str::to_string);
-        let values = MessageValues { tables: self.tables, tree: self.tree, bytes: self.message.bytes };
+        let values =
+            MessageValues { tables: self.tables, tree: self.tree, bytes: self.message.bytes };
         match node.kind {
-            Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 if node.value != 0 => {
+            Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64
+                if node.value != 0 =>
+            {
                 (Some(IdentityValue::Number(node.value)), called())
             }
             Kind::Uuid | Kind::UuidBe => match values.word(node, MAX_NAME) {

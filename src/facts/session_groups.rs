@@ -1,8 +1,9 @@
 //! Which streams belong together, and when their session is over: the decisions of [`Sessions`].
 //!
-//! A session is over when its streams were silent for as long as `silence` says. Whether it is can be asked at any time, with the same
-//! answer: nothing here depends on how many records came since it was asked last. A session of a client that said who it is waits for streams of
-//! its address that may be its own and go on, and those wait for each other.
+//! A session is over when its streams were silent for as long as `silence` says. Whether it is can
+//! be asked at any time, with the same answer: nothing here depends on how many records came since
+//! it was asked last. A session of a client that said who it is waits for streams of its address
+//! that may be its own and go on, and those wait for each other.
 
 use std::collections::HashMap;
 
@@ -26,7 +27,9 @@ impl Sessions {
         let address = stream.client().ip();
         for value in identity.values() {
             let key = (address, identity.kind.clone(), value);
-            if let Some(group) = self.known.get(&key).copied().filter(|group| self.groups.contains_key(group)) {
+            if let Some(group) =
+                self.known.get(&key).copied().filter(|group| self.groups.contains_key(group))
+            {
                 if group == own {
                     continue;
                 }
@@ -42,7 +45,8 @@ impl Sessions {
         }
     }
 
-    /// Merges two groups. The smaller one moves, so that a stream rarely moves even if many groups are merged.
+    /// Merges two groups. The smaller one moves, so that a stream rarely moves even if many groups
+    /// are merged.
     fn join(&mut self, one: u64, other: u64) {
         let size = |group: u64| self.groups.get(&group).map_or(0, StreamGroup::size);
         let (from, to) = if size(one) > size(other) { (other, one) } else { (one, other) };
@@ -83,7 +87,9 @@ impl Sessions {
     }
 
     fn look_at(&mut self, number: u64) -> TrafficSpan {
-        self.groups.get_mut(&number).map_or(TrafficSpan::at(0), |group| group.look_at(&self.streams))
+        self.groups
+            .get_mut(&number)
+            .map_or(TrafficSpan::at(0), |group| group.look_at(&self.streams))
     }
 
     /// A group takes no further streams.
@@ -97,7 +103,8 @@ impl Sessions {
 
     /// Ends the sessions that are silent.
     pub(super) fn end_silent(&mut self, now: i64) {
-        let (mut due, mut others) = (Vec::new(), Vec::new());
+        let mut due = Vec::new();
+        let mut others = Vec::new();
         let anybody_tells = self.telling.values().any(|tells| *tells);
         for (number, group) in &mut self.groups {
             let traffic = group.look_at(&self.streams);
@@ -119,8 +126,11 @@ impl Sessions {
         self.tie(&due);
         due.retain(|number| {
             let Some(group) = self.groups.get(number) else { return false };
-            let other = self.facts(group).next().and_then(|stream| going_on.get(&stream.client_key()));
-            other.is_none_or(|first| self.lonely(*number).is_none() && group.traffic.is_silent_at(*first))
+            let other =
+                self.facts(group).next().and_then(|stream| going_on.get(&stream.client_key()));
+            other.is_none_or(|first| {
+                self.lonely(*number).is_none() && group.traffic.is_silent_at(*first)
+            })
         });
         self.gather_uncertain(&due);
         self.end(&due);
@@ -131,7 +141,9 @@ impl Sessions {
         let mut lonely: Vec<(u64, u64)> = groups
             .iter()
             .filter_map(|group| {
-                self.lonely(*group).filter(|stream| self.tells(stream)).map(|s| (s.first.frame, *group))
+                self.lonely(*group)
+                    .filter(|stream| self.tells(stream))
+                    .map(|s| (s.first.frame, *group))
             })
             .collect();
         if lonely.is_empty() {
@@ -166,13 +178,23 @@ impl Sessions {
         }
     }
 
-    /// The group of the identity that a stream's client asked for: the request was refused, or its reply was lost.
+    /// The group of the identity that a stream's client asked for: the request was refused, or its
+    /// reply was lost.
     fn known_as(&self, stream: &StreamFacts) -> Option<u64> {
         let address = stream.client().ip();
         let key = |identity: &Identity| {
-            identity.values().into_iter().map(|value| (address, identity.kind.clone(), value)).collect::<Vec<_>>()
+            identity
+                .values()
+                .into_iter()
+                .map(|value| (address, identity.kind.clone(), value))
+                .collect::<Vec<_>>()
         };
-        stream.refused.iter().chain(&stream.claims).flat_map(key).find_map(|key| self.known.get(&key).copied())
+        stream
+            .refused
+            .iter()
+            .chain(&stream.claims)
+            .flat_map(key)
+            .find_map(|key| self.known.get(&key).copied())
     }
 
     /// Whether clients of a stream's protocol identify themselves.
@@ -180,11 +202,14 @@ impl Sessions {
         self.telling.get(stream.protocol) == Some(&true)
     }
 
-    /// Streams of one address and protocol without an identity are one session among those that end together.
+    /// Streams of one address and protocol without an identity are one session among those that end
+    /// together.
     pub(super) fn gather_uncertain(&mut self, groups: &[u64]) {
         let mut first: HashMap<ClientKey, u64> = HashMap::new();
         for group in groups {
-            let Some(stream) = self.lonely(*group).filter(|stream| self.tells(stream)) else { continue };
+            let Some(stream) = self.lonely(*group).filter(|stream| self.tells(stream)) else {
+                continue;
+            };
             match first.get(&stream.client_key()) {
                 Some(known) => self.merge(*group, *known),
                 None => drop(first.insert(stream.client_key(), *group)),
@@ -199,7 +224,10 @@ impl Sessions {
     }
 
     /// The streams of a group.
-    pub(super) fn facts<'a>(&'a self, group: &'a StreamGroup) -> impl Iterator<Item = &'a StreamFacts> {
+    pub(super) fn facts<'a>(
+        &'a self,
+        group: &'a StreamGroup,
+    ) -> impl Iterator<Item = &'a StreamFacts> {
         group.facts(&self.streams)
     }
 }

@@ -1,8 +1,9 @@
 //! Which session a record belongs to, for a second reading of the same captures.
 //!
-//! A stream belongs to one session at a time. If a stream is idle for so long that its session ends, it belongs to another session
-//! from its next record on. So an entry says from which frame on a stream belongs to a session; it takes 16 bytes. This file knows
-//! only finished sessions and records.
+//! A stream belongs to one session at a time. If a stream is idle for so long that its session
+//! ends, it belongs to another session from its next record on. So an entry says from which frame
+//! on a stream belongs to a session; it takes 16 bytes. This file knows only finished sessions and
+//! records.
 
 use super::ClientSession;
 use crate::record::Record;
@@ -42,7 +43,11 @@ impl SessionMap {
         }
         for stream in &session.streams {
             let (transport, id) = stream.id;
-            self.list(transport).push(SessionEntry { stream: id, session: number, frame: stream.start.frame });
+            self.list(transport).push(SessionEntry {
+                stream: id,
+                session: number,
+                frame: stream.start.frame,
+            });
         }
     }
 
@@ -53,7 +58,8 @@ impl SessionMap {
         }
     }
 
-    /// The number of the session that a record belongs to, from 1. [`complete`](SessionMap::complete) has to be called before.
+    /// The number of the session that a record belongs to, from 1.
+    /// [`complete`](SessionMap::complete) has to be called before.
     pub fn session(&self, record: &Record<'_>) -> Option<u32> {
         self.find(record.transport, record.stream, record.at.frame)
     }
@@ -76,7 +82,8 @@ impl SessionMap {
         let behind = list.partition_point(|entry| (entry.stream, entry.frame) <= (stream, frame));
         let of_stream = |entry: &&SessionEntry| entry.stream == stream;
         let begun = behind.checked_sub(1).and_then(|at| list.get(at)).filter(of_stream);
-        // What is read late, as after lost bytes, may be of a frame before the first record of its stream. Of sessions that were left out it is not known.
+        // What is read late, as after lost bytes, may be of a frame before the first record of its
+        // stream. Of sessions that were left out it is not known.
         let first = || list.get(behind).filter(of_stream).filter(|_| self.left_out == 0);
         begun.or_else(first).map(|entry| entry.session)
     }
@@ -109,6 +116,10 @@ mod tests {
         assert_eq!([tcp(2, 6), tcp(1, 6), tcp(8, 6)], [Some(2), None, None]);
         assert_eq!(map.find(Transport::Udp, 7, 2), Some(4));
         map.left_out = 1;
-        assert_eq!(map.find(Transport::Tcp, 7, 4), None, "a session that was left out may have been before");
+        assert_eq!(
+            map.find(Transport::Tcp, 7, 4),
+            None,
+            "a session that was left out may have been before"
+        );
     }
 }

@@ -34,7 +34,8 @@ pub struct SessionStream {
     pub bytes: Counts,
     /// Messages that are marked as sent again.
     pub sent_again: u64,
-    /// Acknowledgements within the protocol's messages, those that were repeated included, and the nanoseconds from the acknowledged messages on, added up.
+    /// Acknowledgements within the protocol's messages, those that were repeated included, and the
+    /// nanoseconds from the acknowledged messages on, added up.
     pub acknowledged: (u64, i64),
     /// The round trips to its ends, as far as the capture shows them.
     pub round_trips: RoundTrips,
@@ -51,9 +52,14 @@ impl SessionStream {
         sum.checked_div(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
-    /// Messages that were never captured, as the sequence numbers within the protocol's messages show it; `None` where it has none.
+    /// Messages that were never captured, as the sequence numbers within the protocol's messages
+    /// show it; `None` where it has none.
     pub fn lost(&self) -> Option<u64> {
-        let facts = self.learned.iter().flat_map(|learned| &learned.facts).filter(|(key, _)| *key == "lost");
+        let facts = self
+            .learned
+            .iter()
+            .flat_map(|learned| &learned.facts)
+            .filter(|(key, _)| *key == "lost");
         let counts = facts.map(|(_, value)| match value {
             LearnedValue::Count(count) => *count,
             LearnedValue::Text(_) | LearnedValue::Microseconds(_) => 0,
@@ -70,6 +76,7 @@ pub enum TiedBy {
     /// Only one client has its address.
     #[default]
     Address,
-    /// A guess: several clients have the address, and of those this client's next stream begins first.
+    /// A guess: several clients have the address, and of those this client's next stream begins
+    /// first.
     Time,
 }

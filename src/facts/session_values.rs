@@ -45,7 +45,8 @@ impl Identity {
     /// The key by which streams of the same client are found: its number, or else its name.
     pub(super) fn values(&self) -> Vec<String> {
         let id = self.id.iter().map(|id| format!("id {id}"));
-        id.chain(self.name.iter().filter(|_| self.id.is_none()).map(|name| format!("name {name}"))).collect()
+        id.chain(self.name.iter().filter(|_| self.id.is_none()).map(|name| format!("name {name}")))
+            .collect()
     }
 }
 
@@ -75,11 +76,14 @@ impl Place {
     }
 }
 
-/// Adds an identity that a client stated, as the latest one. A repeated identity is kept once. Two names of one number are two
-/// identities.
+/// Adds an identity that a client stated, as the latest one. A repeated identity is kept once. Two
+/// names of one number are two identities.
 pub(super) fn add_identity(known: &mut Vec<Identity>, identity: Identity) {
-    let Some(place) = known.iter().position(|have| have.is(&identity)) else { return known.push(identity) };
+    let Some(place) = known.iter().position(|have| have.is(&identity)) else {
+        return known.push(identity);
+    };
     let have = known.remove(place);
-    let (id, name) = (have.id.or(identity.id), identity.name.or(have.name));
+    let id = have.id.or(identity.id);
+    let name = identity.name.or(have.name);
     known.push(Identity { id, name, ..identity });
 }

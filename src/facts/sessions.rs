@@ -1,11 +1,12 @@
 //! Sessions: what one client did, over all its connections.
 //!
-//! Tables mark the fields by which a client identifies itself (`self`). Streams from one address that name the same account,
-//! player or agent are one session. A stream that does not identify its client joins the only session of its address, and
-//! stays apart if there are several.
+//! Tables mark the fields by which a client identifies itself (`self`). Streams from one address
+//! that name the same account, player or agent are one session. A stream that does not identify its
+//! client joins the only session of its address, and stays apart if there are several.
 //!
-//! Everything is collected for each stream, and assembled when the session is over, which `session_groups` decides, and its streams have
-//! ended. So memory depends on the number of open sessions, not on the length of the capture.
+//! Everything is collected for each stream, and assembled when the session is over, which
+//! `session_groups` decides, and its streams have ended. So memory depends on the number of open
+//! sessions, not on the length of the capture.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -25,13 +26,14 @@ use crate::session::{Event, EventKind, Learned, Side};
 use crate::table::{OutlineOf, Tables, TablesAnswers};
 use crate::tree::TypeRef;
 
-/// The most streams of open sessions. Beyond that, the sessions idle for longest are taken as over. A stream takes
-/// about 8 KiB.
+/// The most streams of open sessions. Beyond that, the sessions idle for longest are taken as over.
+/// A stream takes about 8 KiB.
 const MAX_STREAMS: usize = 16_384;
-/// The most streams remembered of finished sessions, whose ends may still come. Beyond that, the oldest are forgotten.
+/// The most streams remembered of finished sessions, whose ends may still come. Beyond that, the
+/// oldest are forgotten.
 const MAX_PAST: usize = 1 << 18;
-/// The most bytes of requests that wait for replies, in all streams. Whether further requests were answered is not
-/// known.
+/// The most bytes of requests that wait for replies, in all streams. Whether further requests were
+/// answered is not known.
 const MAX_HELD: usize = 64 << 20;
 /// Sessions that are over are looked for once in so much capture time, in nanoseconds.
 const LOOK_EVERY: i64 = 60 * 1_000_000_000;
@@ -41,20 +43,25 @@ fn is_limit(body: &Body<'_>) -> bool {
     matches!(body, Body::Event(event) if matches!(event.kind, EventKind::Limit { limit: "streams", .. }))
 }
 
-/// Whether a record shows that its stream goes on: what is said of one that is open when the capture ends does not.
+/// Whether a record shows that its stream goes on: what is said of one that is open when the
+/// capture ends does not.
 fn is_traffic(body: &Body<'_>) -> bool {
     match body {
         Body::Message { .. } => true,
-        Body::Event(event) => {
-            !matches!(event.kind, EventKind::Remark | EventKind::Limit { .. } | EventKind::Unanswered { .. })
-        }
+        Body::Event(event) => !matches!(
+            event.kind,
+            EventKind::Remark | EventKind::Limit { .. } | EventKind::Unanswered { .. }
+        ),
         Body::StreamEnd { end, .. } => matches!(end, EndedBy::Fin | EndedBy::Reset),
     }
 }
 
-/// Whether a client may identify itself by values of a type. What code makes has the types of its parts, or types that tables have for it and that identify nobody.
+/// Whether a client may identify itself by values of a type. What code makes has the types of its
+/// parts, or types that tables have for it and that identify nobody.
 fn may_identify(tables: &Tables, ty: TypeRef) -> bool {
-    let own = |ty: TypeRef| tables.type_def(ty).and_then(|def| def.facts.as_deref()).is_some_and(|facts| facts.own);
+    let own = |ty: TypeRef| {
+        tables.type_def(ty).and_then(|def| def.facts.as_deref()).is_some_and(|facts| facts.own)
+    };
     own(ty) || tables.code_parts(ty).any(own)
 }
 
@@ -95,7 +102,8 @@ impl Sessions {
         Sessions { ties_only: true, ..Sessions::default() }
     }
 
-    /// Takes the next record. `called` says what earlier records call the number in a node of its tree.
+    /// Takes the next record. `called` says what earlier records call the number in a node of its
+    /// tree.
     pub fn record<'a>(&mut self, record: &Record<'_>, called: &dyn Fn(u32) -> Option<&'a str>) {
         let id = (record.transport, record.stream);
         let message = match &record.body {
@@ -116,9 +124,16 @@ impl Sessions {
         }
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let identities = stream.message(&SeenMessage { record, message, tables, tree, called }, room);
-                let chat = if self.ties_only { Vec::new() } else { self.chat.record(record, called, true) };
-                for line in chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none()) {
+                let identities =
+                    stream.message(&SeenMessage { record, message, tables, tree, called }, room);
+                let chat = if self.ties_only {
+                    Vec::new()
+                } else {
+                    self.chat.record(record, called, true)
+                };
+                for line in
+                    chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none())
+                {
                     stream.said(line);
                 }
                 self.tells_of(record.protocol, tables);
@@ -138,7 +153,10 @@ impl Sessions {
                 }
             }
             Body::StreamEnd { end, counts, closed_in, .. } => {
-                let (how, counts, closed_in, from) = (*end, *counts, *closed_in, record.from);
+                let how = *end;
+                let counts = *counts;
+                let closed_in = *closed_in;
+                let from = record.from;
                 stream.ended(&DirectionEnd { how, counts, closed_in, from }, record);
             }
         }
@@ -146,16 +164,20 @@ impl Sessions {
         self.seen([held, holds]);
     }
 
-    /// Whether the tree of a message that answers nothing can tell more than its outline about what joins streams to sessions.
+    /// Whether the tree of a message that answers nothing can tell more than its outline about what
+    /// joins streams to sessions.
     pub fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
         let Outlined { id, tables, outline, .. } = record.body;
         let layout = tables.message(id).and_then(|def| def.layout);
-        self.identifying.reaches(tables, OutlineOf { layout, outline }, &|_, ty| may_identify(tables, ty))
+        self.identifying
+            .reaches(tables, OutlineOf { layout, outline }, &|_, ty| may_identify(tables, ty))
     }
 
-    /// Takes the next record, a message whose tree is [not wanted](Sessions::wants_tree), if only ties are collected.
+    /// Takes the next record, a message whose tree is [not wanted](Sessions::wants_tree), if only
+    /// ties are collected.
     pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        let (id, room) = ((record.transport, record.stream), self.held < MAX_HELD);
+        let id = (record.transport, record.stream);
+        let room = self.held < MAX_HELD;
         self.look(nanos(record.at.time));
         self.find(id, record, Some(record.body.message.name.raw()));
         let Some(stream) = self.streams.get_mut(&id) else { return };
@@ -192,13 +214,16 @@ impl Sessions {
         self.telling.entry(protocol).or_insert_with(|| any_type_has(tables, |facts| facts.own));
     }
 
-    /// A stream ended: adds its bytes, and the facts of the protocol's session. Nothing is kept if the stream's session
-    /// was handed out already.
+    /// A stream ended: adds its bytes, and the facts of the protocol's session. Nothing is kept if
+    /// the stream's session was handed out already.
     pub fn stream_over(&mut self, id: TransportStream, counts: [Counts; 2], learned: &[Learned]) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         stream.ending.stream();
         if !self.ties_only {
-            stream.ending.facts(counts, learned.iter().filter(|learned| learned.of_stream).cloned().collect());
+            stream.ending.facts(
+                counts,
+                learned.iter().filter(|learned| learned.of_stream).cloned().collect(),
+            );
         }
         if stream.late {
             let number = stream.group;
@@ -211,7 +236,8 @@ impl Sessions {
         std::mem::take(&mut self.out)
     }
 
-    /// The capture is over: every session is. They are put together one by one, since there may be very many.
+    /// The capture is over: every session is. They are put together one by one, since there may be
+    /// very many.
     pub fn finish(&mut self) -> impl Iterator<Item = ClientSession> {
         let before = self.take_finished();
         let open: Vec<u64> = self.groups.keys().copied().collect();
@@ -222,14 +248,16 @@ impl Sessions {
         before.into_iter().chain(over.into_iter().filter_map(|(_, group)| self.put_together(group)))
     }
 
-    /// Makes sure that a record's stream is there. What comes after silence, if it is a message, is of a further session, and so is a message
-    /// after the session was over.
+    /// Makes sure that a record's stream is there. What comes after silence, if it is a message, is
+    /// of a further session, and so is a message after the session was over.
     fn find<B>(&mut self, id: TransportStream, record: &Record<'_, B>, message: Option<&str>) {
         let now = TrafficSpan::at(nanos(record.at.time));
         let identities = match self.streams.get(&id) {
             None if message.is_none() && self.past.contains(&id) => return,
             None => Vec::new(),
-            Some(stream) if message.is_none() || !stream.late && !stream.span().is_apart(now) => return,
+            Some(stream) if message.is_none() || !stream.late && !stream.span().is_apart(now) => {
+                return;
+            }
             Some(stream) => {
                 let group = self.groups.get(&stream.group).filter(|_| !stream.late);
                 if group.is_some_and(|group| !self.span_of(group).is_apart(now)) {
@@ -244,16 +272,22 @@ impl Sessions {
         self.streams.insert(id, Box::new(facts));
         self.groups.insert(group, StreamGroup::new(id, now.first));
         for identity in identities {
-            self.streams.get_mut(&id).into_iter().for_each(|stream| stream.identities.push(identity.clone()));
+            self.streams
+                .get_mut(&id)
+                .into_iter()
+                .for_each(|stream| stream.identities.push(identity.clone()));
             self.identify(id, &identity);
         }
     }
 
-    /// A stream went on after its session was over: what was known of it until then stays there. Returns whose stream it is.
+    /// A stream went on after its session was over: what was known of it until then stays there.
+    /// Returns whose stream it is.
     fn part(&mut self, id: TransportStream) -> Vec<Identity> {
         let Some(mut stream) = self.streams.remove(&id) else { return Vec::new() };
         stream.parts();
-        let (number, late, identities) = (stream.group, stream.late, stream.identities.clone());
+        let number = stream.group;
+        let late = stream.late;
+        let identities = stream.identities.clone();
         let groups = if late { &mut self.silent } else { &mut self.groups };
         let Some(group) = groups.get_mut(&number) else { return identities };
         group.streams.retain(|other| *other != id);
@@ -267,7 +301,8 @@ impl Sessions {
         identities
     }
 
-    /// Ends some groups, in the order of their first records. What is known only at the end of their streams is waited for.
+    /// Ends some groups, in the order of their first records. What is known only at the end of
+    /// their streams is waited for.
     pub(super) fn end(&mut self, groups: &[u64]) {
         for (number, group) in self.removed(groups) {
             for id in &group.streams {
@@ -284,7 +319,11 @@ impl Sessions {
     /// Hands out a session that is over, once its streams have ended.
     fn complete(&mut self, number: u64) {
         let Some(group) = self.silent.get(&number) else { return };
-        if group.streams.iter().filter_map(|id| self.streams.get(id)).all(|stream| stream.ending.is_over())
+        if group
+            .streams
+            .iter()
+            .filter_map(|id| self.streams.get(id))
+            .all(|stream| stream.ending.is_over())
             && let Some(group) = self.silent.remove(&number)
         {
             let session = self.put_together(group);
@@ -292,13 +331,15 @@ impl Sessions {
         }
     }
 
-    /// Ends the sessions that are idle for longest, because there are too many streams. What comes at the end of their streams is not
-    /// waited for.
+    /// Ends the sessions that are idle for longest, because there are too many streams. What comes
+    /// at the end of their streams is not waited for.
     fn make_room(&mut self) {
         let all = self.silent.iter().chain(&self.groups);
-        let last_traffic =
-            |group: &StreamGroup| self.facts(group).map(|stream| stream.last_traffic).max().unwrap_or(i64::MIN);
-        let mut idle: Vec<(i64, u64)> = all.map(|(number, group)| (last_traffic(group), *number)).collect();
+        let last_traffic = |group: &StreamGroup| {
+            self.facts(group).map(|stream| stream.last_traffic).max().unwrap_or(i64::MIN)
+        };
+        let mut idle: Vec<(i64, u64)> =
+            all.map(|(number, group)| (last_traffic(group), *number)).collect();
         idle.sort_unstable();
         idle.truncate((self.streams.len() + self.parted).saturating_sub(MAX_STREAMS / 4 * 3));
         let groups: Vec<u64> = idle.into_iter().map(|(_, number)| number).collect();
@@ -312,9 +353,13 @@ impl Sessions {
 
     /// Takes out groups, in the order of their first records.
     fn removed(&mut self, groups: &[u64]) -> Vec<(u64, StreamGroup)> {
-        let take = |number: &u64| Some((*number, self.groups.remove(number).or_else(|| self.silent.remove(number))?));
+        let take = |number: &u64| {
+            Some((*number, self.groups.remove(number).or_else(|| self.silent.remove(number))?))
+        };
         let mut all: Vec<(u64, StreamGroup)> = groups.iter().filter_map(take).collect();
-        all.sort_by_cached_key(|(_, group)| self.facts(group).map(|stream| stream.first_record).min());
+        all.sort_by_cached_key(|(_, group)| {
+            self.facts(group).map(|stream| stream.first_record).min()
+        });
         all
     }
 
@@ -325,7 +370,9 @@ impl Sessions {
         }
         self.parted -= group.parted.len().min(self.parted);
         let mut streams = group.parted;
-        streams.extend(group.streams.iter().filter_map(|id| self.streams.remove(id)).map(|stream| *stream));
+        streams.extend(
+            group.streams.iter().filter_map(|id| self.streams.remove(id)).map(|stream| *stream),
+        );
         self.past.extend(group.streams);
         while self.past.len() > MAX_PAST {
             self.past.pop_first();

@@ -34,7 +34,8 @@ impl TrafficSpan {
         TrafficSpan { first: self.first.min(other.first), last: self.last.max(other.last) }
     }
 
-    /// Whether there is silence between the two, in whichever order they are. A clock that is set back by more is silence, too.
+    /// Whether there is silence between the two, in whichever order they are. A clock that is set
+    /// back by more is silence, too.
     pub(super) fn is_apart(self, other: TrafficSpan) -> bool {
         self.is_silent_at(other.first) || other.is_silent_at(self.first)
     }
@@ -52,7 +53,8 @@ mod tests {
     #[test]
     fn more_than_ten_minutes_are_silence_in_both_directions_of_time() {
         let minute = 60_000_000_000;
-        let span = |first: i64, last: i64| TrafficSpan { first: first * minute, last: last * minute };
+        let span =
+            |first: i64, last: i64| TrafficSpan { first: first * minute, last: last * minute };
         let talk = span(20, 30);
         let apart = [
             span(0, 9),
@@ -62,8 +64,14 @@ mod tests {
             span(41, 50),
             TrafficSpan { first: 0, last: i64::MAX },
         ];
-        assert_eq!(apart.map(|other| talk.is_apart(other)), [true, false, false, false, true, false]);
-        assert_eq!(apart.map(|other| other.is_apart(talk)), [true, false, false, false, true, false]);
+        assert_eq!(
+            apart.map(|other| talk.is_apart(other)),
+            [true, false, false, false, true, false]
+        );
+        assert_eq!(
+            apart.map(|other| other.is_apart(talk)),
+            [true, false, false, false, true, false]
+        );
         assert_eq!(span(0, 9).and(span(20, 21)), span(0, 21));
     }
 }

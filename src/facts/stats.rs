@@ -1,4 +1,5 @@
-//! Counts what is in a capture: messages by name, problems by text, requests with their replies, bytes by protocol, service and stream.
+//! Counts what is in a capture: messages by name, problems by text, requests with their replies,
+//! bytes by protocol, service and stream.
 //!
 //! Memory is bounded: names, texts and streams beyond the bounds are counted together.
 
@@ -19,7 +20,8 @@ use crate::table::{MessageId, Tables};
 pub struct Stats {
     records: u64,
     messages: NameCounter,
-    /// For each name of `messages` the message that it names, with the address of the tables that have it.
+    /// For each name of `messages` the message that it names, with the address of the tables that
+    /// have it.
     ids: Vec<Option<(usize, Option<MessageId>)>>,
     events: HashMap<&'static str, u64>,
     problems: Problems,
@@ -85,7 +87,13 @@ impl Stats {
     }
 
     /// Counts a message. Returns the index of its name.
-    fn message<B>(&mut self, record: &Record<'_, B>, message: &Message<'_>, number: u32, tables: &Tables) -> usize {
+    fn message<B>(
+        &mut self,
+        record: &Record<'_, B>,
+        message: &Message<'_>,
+        number: u32,
+        tables: &Tables,
+    ) -> usize {
         self.pace.message(record.at.time);
         self.messages.count(std::ptr::from_ref(tables).addr(), number, message.name.raw())
     }

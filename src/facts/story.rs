@@ -1,4 +1,5 @@
-//! The story of a stream, step by step: the first steps and the latest ones, and how many are left out between them.
+//! The story of a stream, step by step: the first steps and the latest ones, and how many are left
+//! out between them.
 
 use std::collections::VecDeque;
 
@@ -10,9 +11,11 @@ use crate::session::Side;
 /// How many steps at a stream's beginning are kept, and how many of the latest ones.
 const FIRST_STEPS: usize = 32;
 const LAST_STEPS: usize = 16;
-/// This many consecutive steps of the same message are listed one by one; further ones are counted with the last of them.
+/// This many consecutive steps of the same message are listed one by one; further ones are counted
+/// with the last of them.
 const TOLD_APART: usize = 3;
-/// How many of the latest repeated steps, which are counted with another one, may still get an outcome.
+/// How many of the latest repeated steps, which are counted with another one, may still get an
+/// outcome.
 const MAX_REPEATED: usize = 64;
 /// Characters of what a step is about.
 const MAX_STEP: usize = 160;
@@ -114,11 +117,17 @@ impl Story {
         }
     }
 
-    /// A request was refused or never answered. A repeated step that was only counted gets a line of its own.
+    /// A request was refused or never answered. A repeated step that was only counted gets a line
+    /// of its own.
     pub(super) fn trouble(&mut self, request: &StoryLine) {
-        let Some(counted) = self.repeated.iter().position(|(record, _)| *record == request.record) else { return };
+        let Some(counted) = self.repeated.iter().position(|(record, _)| *record == request.record)
+        else {
+            return;
+        };
         self.repeated.remove(counted);
-        let with = |line: &StoryLine| line.record < request.record && line.message == request.message && line.times > 1;
+        let with = |line: &StoryLine| {
+            line.record < request.record && line.message == request.message && line.times > 1
+        };
         let Some(at) = self.lines.iter().rposition(with) else { return };
         if let Some(line) = self.lines.get_mut(at) {
             line.times -= 1;
@@ -129,7 +138,9 @@ impl Story {
     /// Splits a line of several steps into its first step and the others.
     fn part(&mut self, at: usize) {
         let Some(line) = self.lines.get_mut(at) else { return };
-        let Some((record, frame)) = self.repeated.iter().copied().find(|(record, _)| *record > line.record) else {
+        let Some((record, frame)) =
+            self.repeated.iter().copied().find(|(record, _)| *record > line.record)
+        else {
             return;
         };
         let others = StoryLine {
@@ -144,7 +155,8 @@ impl Story {
         self.insert(at + 1, others);
     }
 
-    /// Adds a line to the story. Repeated steps become one line after the first few, and lines in the middle of a long story are left out.
+    /// Adds a line to the story. Repeated steps become one line after the first few, and lines in
+    /// the middle of a long story are left out.
     pub(super) fn tell(&mut self, line: StoryLine) {
         if self.off {
             return;
@@ -191,8 +203,14 @@ pub(super) fn line_of(stream: TransportStream, record: &Record<'_>) -> StoryLine
 }
 
 /// The same for a record with a message of a name.
-pub(super) fn bare_line<B>(stream: TransportStream, record: &Record<'_, B>, message: &str) -> StoryLine {
-    let (message, text, outcome) = (message.to_string(), String::new(), StoryOutcome::None);
+pub(super) fn bare_line<B>(
+    stream: TransportStream,
+    record: &Record<'_, B>,
+    message: &str,
+) -> StoryLine {
+    let message = message.to_string();
+    let text = String::new();
+    let outcome = StoryOutcome::None;
     StoryLine { record: record.number, at: record.at, stream, message, text, times: 1, outcome }
 }
 
@@ -215,7 +233,11 @@ mod tests {
     }
 
     fn told(story: &Story) -> Vec<(u64, u32, bool)> {
-        story.lines.iter().map(|line| (line.record, line.times, line.outcome.is_trouble())).collect()
+        story
+            .lines
+            .iter()
+            .map(|line| (line.record, line.times, line.outcome.is_trouble()))
+            .collect()
     }
 
     fn refused() -> StoryOutcome {
@@ -232,7 +254,10 @@ mod tests {
         assert_eq!(told(&story), [(1, 1, false), (2, 1, false), (3, 4, false), (5, 1, true)]);
         story.tell(question(8));
         story.tell(question(9));
-        assert_eq!(told(&story), [(1, 1, false), (2, 1, false), (3, 4, false), (5, 1, true), (8, 2, false)]);
+        assert_eq!(
+            told(&story),
+            [(1, 1, false), (2, 1, false), (3, 4, false), (5, 1, true), (8, 2, false)]
+        );
     }
 
     #[test]

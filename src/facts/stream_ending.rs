@@ -1,4 +1,5 @@
-//! How a stream ended: who ended it and how, its bytes, and the facts of the protocol's session at its end.
+//! How a stream ended: who ended it and how, its bytes, and the facts of the protocol's session at
+//! its end.
 
 use crate::record::{Counts, EndedBy};
 use crate::session::{Learned, Side};
@@ -69,7 +70,8 @@ impl StreamEnding {
         self.over = true;
     }
 
-    /// What is known at the stream's end. Streams of datagrams have no ends of directions, so their byte counts come only here.
+    /// What is known at the stream's end. Streams of datagrams have no ends of directions, so their
+    /// byte counts come only here.
     pub(super) fn facts(&mut self, counts: [Counts; 2], learned: Vec<Learned>) {
         self.bytes = Counts::default();
         counts.into_iter().for_each(|counts| self.bytes.add(counts));
@@ -94,14 +96,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_closed_first_is_told_by_the_frames_of_the_farewells_in_whatever_order_the_directions_end() {
-        let end = |how, from, closed_in| DirectionEnd { how, counts: Counts::default(), closed_in, from };
+    fn who_closed_first_is_told_by_the_frames_of_the_farewells_in_whatever_order_the_directions_end()
+     {
+        let end =
+            |how, from, closed_in| DirectionEnd { how, counts: Counts::default(), closed_in, from };
         let told = |ends: [DirectionEnd; 2]| {
             let mut ending = StreamEnding::default();
             ends.iter().for_each(|end| ending.direction(end));
             (ending.how(), ending.closed_by())
         };
-        let (client, server) = (Side::Client, Side::Server);
+        let client = Side::Client;
+        let server = Side::Server;
         let closed = [end(EndedBy::Fin, server, Some(8)), end(EndedBy::Fin, client, Some(7))];
         assert_eq!(told(closed), (EndedBy::Fin, Some(client)));
         // Only one side sends a RST.

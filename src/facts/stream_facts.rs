@@ -11,8 +11,8 @@ use super::silence::nanos;
 use super::story::{Story, bare_line, line_of, shorten};
 use super::stream_ending::{DirectionEnd, StreamEnding};
 use super::{
-    ChatLine, InfoSource, LastMessage, LastReply, RequestCounts, StoryLine, StoryOutcome, Waiting, definition, refused,
-    write_info,
+    ChatLine, InfoSource, LastMessage, LastReply, RequestCounts, StoryLine, StoryOutcome, Waiting,
+    definition, refused, write_info,
 };
 use crate::capture::Moment;
 use crate::record::{EndedBy, Outlined, Record, RoundTrips};
@@ -90,7 +90,12 @@ pub(super) struct StreamFacts {
 
 impl StreamFacts {
     /// The stream of a record, which is the first one; `message` is the name of the message in it.
-    pub(super) fn new<B>(group: u64, record: &Record<'_, B>, message: &str, ties_only: bool) -> Self {
+    pub(super) fn new<B>(
+        group: u64,
+        record: &Record<'_, B>,
+        message: &str,
+        ties_only: bool,
+    ) -> Self {
         let ends = record.ends();
         let id = (record.transport, record.stream);
         let mut story = Story::new(ties_only);
@@ -214,7 +219,8 @@ impl StreamFacts {
         identities
     }
 
-    /// Handles a message that answers nothing and states no identity, if only what joins streams is collected.
+    /// Handles a message that answers nothing and states no identity, if only what joins streams is
+    /// collected.
     pub(super) fn outline(&mut self, record: &Record<'_, Outlined<'_>>, room: bool) {
         let Outlined { message, id, tables, .. } = record.body;
         self.unread = false;
@@ -247,11 +253,15 @@ impl StreamFacts {
         let mut name = self.last_message.take().map(|last| last.message).unwrap_or_default();
         name.clear();
         name.push_str(message.name.raw());
-        let (number, at, from, stream) = (record.number, record.at, record.from, self.id);
+        let number = record.number;
+        let at = record.at;
+        let from = record.from;
+        let stream = self.id;
         self.last_message = Some(LastMessage { record: number, at, from, stream, message: name });
     }
 
-    /// Notes that a message answers a request. Returns the request's record if this is its last reply.
+    /// Notes that a message answers a request. Returns the request's record if this is its last
+    /// reply.
     fn reply(&mut self, seen: &SeenMessage<'_, '_>, known: &MessageFacts<'_>) -> Option<u64> {
         let reply = seen.message.reply?;
         let asked = self.waiting.get(reply.record)?;
@@ -261,7 +271,12 @@ impl StreamFacts {
         let asked = self.take_asked(reply.record)?;
         let network = seen.record.network(reply.nanos);
         let refused = known.refusal.is_some();
-        self.requests.reply(LastReply { request: reply.record, nanos: reply.nanos, network, refused });
+        self.requests.reply(LastReply {
+            request: reply.record,
+            nanos: reply.nanos,
+            network,
+            refused,
+        });
         let outcome = match known.refusal {
             Some(name) => StoryOutcome::Refused(name.to_string(), Some(reply.nanos)),
             None => StoryOutcome::Answered(reply.nanos),
@@ -279,15 +294,23 @@ impl StreamFacts {
                 keep_trouble(&mut self.refusals, line);
             }
         }
-        if let Some(at) = self.places.iter().position(|place| place.pending && place.record == reply.record) {
+        if let Some(at) =
+            self.places.iter().position(|place| place.pending && place.record == reply.record)
+        {
             self.settle(at, seen.record.at, known.refusal.is_none());
         }
         Some(reply.record)
     }
 
-    /// The server refuses a message that is not a request, or nothing in particular. If it refuses a request, that is
-    /// `counted`.
-    fn refuse_unasked(&mut self, seen: &SeenMessage<'_, '_>, def: &MessageDef, why: &str, counted: Option<u64>) {
+    /// The server refuses a message that is not a request, or nothing in particular. If it refuses
+    /// a request, that is `counted`.
+    fn refuse_unasked(
+        &mut self,
+        seen: &SeenMessage<'_, '_>,
+        def: &MessageDef,
+        why: &str,
+        counted: Option<u64>,
+    ) {
         if counted.is_some() || seen.record.from == Side::Client {
             return;
         }
@@ -295,25 +318,50 @@ impl StreamFacts {
         // The request of a reply may be among lost bytes.
         let answers = seen.message.reply.is_none() && !def.answers.is_empty();
         let unasked = if answers { "of no request captured before it" } else { "unasked" };
-        let (mut text, mut nanos) = (unasked.to_string(), None);
+        let mut text = unasked.to_string();
+        let mut nanos = None;
         if let Some(reply) = seen.message.reply {
-            self.story.outcome(reply.record, StoryOutcome::Refused(why.to_string(), Some(reply.nanos)));
+            self.story
+                .outcome(reply.record, StoryOutcome::Refused(why.to_string(), Some(reply.nanos)));
             self.places.retain(|place| place.record != reply.record);
             text = format!("of #{}", reply.record);
             nanos = Some(reply.nanos);
         }
         let outcome = StoryOutcome::Refused(why.to_string(), nanos);
-        keep_trouble(&mut self.refusals, StoryLine { outcome, text, ..line_of(self.id, seen.record) });
+        keep_trouble(
+            &mut self.refusals,
+            StoryLine { outcome, text, ..line_of(self.id, seen.record) },
+        );
     }
 
     /// A line about a request that waited.
-    fn asked_line(&self, record: u64, message: &str, asked: AskedRequest, outcome: StoryOutcome) -> StoryLine {
+    fn asked_line(
+        &self,
+        record: u64,
+        message: &str,
+        asked: AskedRequest,
+        outcome: StoryOutcome,
+    ) -> StoryLine {
         let AskedRequest { at, text, .. } = asked;
-        StoryLine { record, at, stream: self.id, message: message.to_string(), text, times: 1, outcome }
+        StoryLine {
+            record,
+            at,
+            stream: self.id,
+            message: message.to_string(),
+            text,
+            times: 1,
+            outcome,
+        }
     }
 
-    /// A request will never be answered, or no more than in part. Returns the identities that the client stated in it: the server did not refuse them.
-    pub(super) fn unanswered(&mut self, request: u64, message: &str, outcome: StoryOutcome) -> Vec<Identity> {
+    /// A request will never be answered, or no more than in part. Returns the identities that the
+    /// client stated in it: the server did not refuse them.
+    pub(super) fn unanswered(
+        &mut self,
+        request: u64,
+        message: &str,
+        outcome: StoryOutcome,
+    ) -> Vec<Identity> {
         if let Some(asked) = self.take_asked(request) {
             self.requests.unanswered += 1;
             self.story.outcome(request, outcome.clone());
@@ -335,14 +383,17 @@ impl StreamFacts {
         if !self.claims.iter().any(|claim| claim.record == request) {
             return Vec::new();
         }
-        let (settled, left) = std::mem::take(&mut self.claims).into_iter().partition(|claim| claim.record == request);
+        let (settled, left) =
+            std::mem::take(&mut self.claims).into_iter().partition(|claim| claim.record == request);
         self.claims = left;
         if accepted {
             return self.take_in(settled);
         }
         // The client's identity was known before, so the refusal is about something else.
         let known = |claim: &Identity| {
-            self.identities.iter().any(|have| have.kind == claim.kind && have.id == claim.id && have.name == claim.name)
+            self.identities.iter().any(|have| {
+                have.kind == claim.kind && have.id == claim.id && have.name == claim.name
+            })
         };
         let settled: Vec<Identity> = settled.into_iter().filter(|claim| !known(claim)).collect();
         for claim in settled.into_iter().take(MAX_IDENTITIES.saturating_sub(self.refused.len())) {
@@ -415,11 +466,14 @@ impl StreamFacts {
         }
         for (index, node, def, _) in source.marked(|facts| facts.own) {
             let kinds = if def.ids.is_empty() { &def.names } else { &def.ids };
-            let Some(kind) = kinds.first().map(|kind| source.tables.name(*kind).to_string()) else { continue };
+            let Some(kind) = kinds.first().map(|kind| source.tables.name(*kind).to_string()) else {
+                continue;
+            };
             let (id, name) = source.id_and_name(index, node);
             // The first one of a kind counts: nested messages may identify other clients.
             let said = |have: &Identity| {
-                have.kind == kind && (have.id.is_some() && id.is_some() || id.is_none() && have.id.is_none())
+                have.kind == kind
+                    && (have.id.is_some() && id.is_some() || id.is_none() && have.id.is_none())
             };
             if id.is_none() && name.is_none() || found.iter().any(said) {
                 continue;
@@ -436,7 +490,8 @@ impl StreamFacts {
         if self.ties_only {
             return text;
         }
-        let source = InfoSource { tables, tree, bytes: message.bytes, layout: def.layout, redact: true };
+        let source =
+            InfoSource { tables, tree, bytes: message.bytes, layout: def.layout, redact: true };
         write_info(source, called, &mut text);
         shorten(&mut text);
         text
@@ -456,9 +511,15 @@ impl StreamFacts {
         if self.story.has(chat.record) {
             return;
         }
-        let to: Vec<&str> = chat.to.iter().filter_map(|to| to.name.as_deref().or(to.id.as_deref())).take(3).collect();
+        let to: Vec<&str> = chat
+            .to
+            .iter()
+            .filter_map(|to| to.name.as_deref().or(to.id.as_deref()))
+            .take(3)
+            .collect();
         let to = if to.is_empty() { String::new() } else { format!(" to {}", to.join(", ")) };
-        let channel = chat.channel.as_ref().map_or(String::new(), |channel| format!(" on {channel}"));
+        let channel =
+            chat.channel.as_ref().map_or(String::new(), |channel| format!(" on {channel}"));
         let mut text = chat.text.clone();
         shorten(&mut text);
         self.story.tell(StoryLine {

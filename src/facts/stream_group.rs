@@ -7,7 +7,8 @@ use super::silence::{ClientKey, TrafficSpan, nanos};
 use super::stream_facts::StreamFacts;
 use crate::hashing::SeededMap;
 
-/// Identifies a session: the client's address, the kind of an identity such as `player_id`, and its value.
+/// Identifies a session: the client's address, the kind of an identity such as `player_id`, and its
+/// value.
 pub(super) type IdentityKey = (IpAddr, String, String);
 
 /// The facts of all streams.
@@ -39,7 +40,10 @@ impl StreamGroup {
     }
 
     /// Its streams.
-    pub(super) fn facts<'a>(&'a self, streams: &'a FactsByStream) -> impl Iterator<Item = &'a StreamFacts> {
+    pub(super) fn facts<'a>(
+        &'a self,
+        streams: &'a FactsByStream,
+    ) -> impl Iterator<Item = &'a StreamFacts> {
         self.streams.iter().filter_map(|id| streams.get(id)).map(Box::as_ref).chain(&self.parted)
     }
 

@@ -1,4 +1,5 @@
-//! Values by stream. The value of the latest stream is at hand without a look-up: mostly the next record is of the same stream.
+//! Values by stream. The value of the latest stream is at hand without a look-up: mostly the next
+//! record is of the same stream.
 
 use super::TransportStream;
 use crate::hashing::SeededMap;
@@ -54,10 +55,14 @@ mod tests {
         for (stream, add) in [(0, 1), (0, 2), (1, 10), (0, 4), (2, 100), (1, 20)] {
             *map.of((Transport::Tcp, stream)) += add;
         }
-        let mut all: Vec<(u32, u32)> = map.iter().map(|(stream, value)| (stream.1, *value)).collect();
+        let mut all: Vec<(u32, u32)> =
+            map.iter().map(|(stream, value)| (stream.1, *value)).collect();
         all.sort_unstable();
         assert_eq!(all, [(0, 7), (1, 30), (2, 100)]);
-        assert_eq!([1, 0, 7].map(|stream| map.remove((Transport::Tcp, stream))), [Some(30), Some(7), None]);
+        assert_eq!(
+            [1, 0, 7].map(|stream| map.remove((Transport::Tcp, stream))),
+            [Some(30), Some(7), None]
+        );
         assert_eq!(*map.of((Transport::Tcp, 1)), 0);
     }
 }

@@ -37,13 +37,26 @@ impl StreamFacts {
             }
             let beside = facts.place == Some(PlaceRole::Beside);
             let (record, from) = (source.record.number, source.record.at);
-            let place = entered.get_or_insert(Place { name: None, id: None, from, to: None, record, pending, beside });
+            let place = entered.get_or_insert(Place {
+                name: None,
+                id: None,
+                from,
+                to: None,
+                record,
+                pending,
+                beside,
+            });
             place.id = place.id.take().or(id);
             place.name = place.name.take().or(name);
         }
-        let Some(mut place) = entered.filter(|place| place.id.is_some() || place.name.is_some()) else { return };
+        let Some(mut place) = entered.filter(|place| place.id.is_some() || place.name.is_some())
+        else {
+            return;
+        };
         place.name = place.name.or_else(|| self.place_name.clone());
-        let leaves = |(_, node, _, facts): (_, &Node, _, &FieldFacts)| !facts.leaves_unless.contains(&node.value);
+        let leaves = |(_, node, _, facts): (_, &Node, _, &FieldFacts)| {
+            !facts.leaves_unless.contains(&node.value)
+        };
         if source.marked(|facts| !facts.leaves_unless.is_empty()).any(leaves) {
             let open = self.places.iter_mut().filter(|open| open.to.is_none() && open.is(&place));
             open.for_each(|open| open.to = Some(place.from));
@@ -66,7 +79,9 @@ impl StreamFacts {
 
     /// Names the place that the stream is about.
     fn name_place(&mut self, name: Option<String>) {
-        if let Some(place) = self.places.last_mut().filter(|place| place.to.is_none() && place.name.is_none()) {
+        if let Some(place) =
+            self.places.last_mut().filter(|place| place.to.is_none() && place.name.is_none())
+        {
             place.name.clone_from(&name);
         }
         self.place_name = name;

@@ -1,4 +1,5 @@
-//! Facts that sessions learned about their network (muds, routers, channels), collected over a capture: by group and name, the latest wins.
+//! Facts that sessions learned about their network (muds, routers, channels), collected over a
+//! capture: by group and name, the latest wins.
 //!
 //! It does not know what the facts mean. At most `LIMIT` names are kept; further ones are ignored.
 

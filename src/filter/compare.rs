@@ -37,7 +37,8 @@ impl Check {
         }
     }
 
-    /// Whether it holds for a value, if that is known before the value is decoded. `is_other` tells whether the value is certainly another text than a literal.
+    /// Whether it holds for a value, if that is known before the value is decoded. `is_other` tells
+    /// whether the value is certainly another text than a literal.
     pub(super) fn tells_at_once(&self, is_other: impl Fn(&Literal) -> bool) -> Option<bool> {
         match self {
             Check::Present => Some(true),
@@ -54,7 +55,9 @@ impl SetItem {
     pub(super) fn contains(&self, order: &dyn Fn(&Literal) -> Option<Ordering>) -> bool {
         match self {
             SetItem::One(literal) => CompareOp::Eq.holds(order(literal)),
-            SetItem::Range(from, to) => CompareOp::Ge.holds(order(from)) && CompareOp::Le.holds(order(to)),
+            SetItem::Range(from, to) => {
+                CompareOp::Ge.holds(order(from)) && CompareOp::Le.holds(order(to))
+            }
         }
     }
 }
@@ -66,8 +69,11 @@ pub(super) fn compare(leaf: &Leaf<'_>, literal: &Literal) -> Option<Ordering> {
         Leaf::Float(f) => numbers(NumberLiteral::Float(*f), literal.number?),
         Leaf::Bool(b) => Some(b.cmp(&literal.truth()?)),
         Leaf::Null => literal.is_null().then_some(Ordering::Equal),
-        // A text of digits equals a number written the same way, but numbers and texts have no order.
-        Leaf::Text(text) if literal.is_number() => (**text == *literal.raw).then_some(Ordering::Equal),
+        // A text of digits equals a number written the same way, but numbers and texts have no
+        // order.
+        Leaf::Text(text) if literal.is_number() => {
+            (**text == *literal.raw).then_some(Ordering::Equal)
+        }
         Leaf::Text(text) => Some(text.as_ref().cmp(literal.text()?)),
         Leaf::Hex(text) => Some(text.as_str().cmp(literal.bytes()?)),
         Leaf::Uuid(text) => {

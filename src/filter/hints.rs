@@ -2,8 +2,14 @@
 
 /// Words at the beginning of a condition that are no key here, each with the hint to give.
 const FOREIGN_KEYS: [(&[&str], &str); 8] = [
-    (&["tcp", "udp"], "a stream's number is `stream`, its transport `transport`, and ports are in `src` and `dst`"),
-    (&["ip", "ipv6", "addr", "host", "net"], "addresses are `src` and `dst`: src == 127.0.0.1, src in 10.0.0.0/8"),
+    (
+        &["tcp", "udp"],
+        "a stream's number is `stream`, its transport `transport`, and ports are in `src` and `dst`",
+    ),
+    (
+        &["ip", "ipv6", "addr", "host", "net"],
+        "addresses are `src` and `dst`: src == 127.0.0.1, src in 10.0.0.0/8",
+    ),
     (&["port", "srcport", "dstport"], "ports are in `src` and `dst`: dst == :14617"),
     (
         &["select", "test", "any", "all", "has", "len", "length_of", "lower", "upper"],
@@ -29,15 +35,24 @@ const FOREIGN_PARTS: [(&str, &str, &str); 5] = [
 
 /// Operators that are written differently here. One that begins like another comes before it.
 const FOREIGN_OPERATORS: [(&[&str], &str); 11] = [
-    (&["startswith", "starts_with", "beginswith", "begins_with"], "a beginning is asked for with `matches \"^…\"`"),
+    (
+        &["startswith", "starts_with", "beginswith", "begins_with"],
+        "a beginning is asked for with `matches \"^…\"`",
+    ),
     (&["endswith", "ends_with"], "an end is asked for with `matches \"…$\"`"),
-    (&["like", "ilike", "glob"], "a part of a text is asked for with `contains \"…\"`, a pattern with `matches \"…\"`"),
+    (
+        &["like", "ilike", "glob"],
+        "a part of a text is asked for with `contains \"…\"`, a pattern with `matches \"…\"`",
+    ),
     (
         &["regex", "regexp", "match", "=~", "~="],
         "a regular expression follows `matches` (or `~`): message matches \"…\"",
     ),
     (&["!~"], "the opposite of `matches` has `not` before the condition: not message ~ \"…\""),
-    (&["exists", "present", "isset", "defined"], "a name alone asks whether it is there: fields.x, or not fields.x"),
+    (
+        &["exists", "present", "isset", "defined"],
+        "a name alone asks whether it is there: fields.x, or not fields.x",
+    ),
     (&["is", "equals", "equal"], "a comparison is written `==`"),
     (&["<>", "isnt"], "an inequality is written `!=`"),
     (&["between"], "a range is asked for with `in {1..5}`"),
@@ -52,21 +67,26 @@ pub(super) fn foreign_key(word: &str) -> Option<&'static str> {
 
 /// The hint for a part of a key that another program knows.
 pub(super) fn foreign_part(key: &str, part: &str) -> Option<&'static str> {
-    FOREIGN_PARTS.iter().find(|(first, second, _)| (*first, *second) == (key, part)).map(|(.., hint)| *hint)
+    FOREIGN_PARTS
+        .iter()
+        .find(|(first, second, _)| (*first, *second) == (key, part))
+        .map(|(.., hint)| *hint)
 }
 
-/// The hint for an operator of another program: `word` is the word after a path, `rest` the text from there on.
+/// The hint for an operator of another program: `word` is the word after a path, `rest` the text
+/// from there on.
 pub(super) fn foreign_operator<'a>(word: &str, rest: &'a str) -> Option<(&'a str, &'static str)> {
     if rest.starts_with("&&") || rest.starts_with("||") {
         return None;
     }
     let lower = word.to_ascii_lowercase();
     FOREIGN_OPERATORS.iter().find_map(|(spellings, hint)| {
-        let spelled =
-            spellings.iter().find(|spelled| match spelled.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        let spelled = spellings.iter().find(|spelled| {
+            match spelled.starts_with(|c: char| c.is_ascii_alphabetic()) {
                 true => lower == **spelled,
                 false => rest.starts_with(**spelled),
-            })?;
+            }
+        })?;
         Some((rest.get(..spelled.len())?, *hint))
     })
 }
@@ -80,16 +100,20 @@ pub(super) fn misread_literal(key: &str, raw: &str) -> Option<String> {
         && key == "stream"
         && matches!(transport, "tcp" | "udp")
     {
-        return Some(format!("; a stream of one transport is `stream == {number} and transport == {transport}`"));
+        return Some(format!(
+            "; a stream of one transport is `stream == {number} and transport == {transport}`"
+        ));
     }
     let (from, to) = raw.split_once('-')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    (digits(from) && digits(to)).then(|| format!("; a range is asked for with `in {{{from}..{to}}}`"))
+    (digits(from) && digits(to))
+        .then(|| format!("; a range is asked for with `in {{{from}..{to}}}`"))
 }
 
 /// The hint for a word with a wildcard.
 pub(super) fn wildcard(word: &str) -> Option<&'static str> {
-    word.contains(['*', '%']).then_some("; a comparison knows no wildcards: use `contains \"…\"` or `matches \"^…\"`")
+    word.contains(['*', '%'])
+        .then_some("; a comparison knows no wildcards: use `contains \"…\"` or `matches \"^…\"`")
 }
 
 /// The hint for a truth value in the spelling of another language.

@@ -1,4 +1,5 @@
-//! Which ends of a connection a literal matches: an address, a network, a port, or an address with a port.
+//! Which ends of a connection a literal matches: an address, a network, a port, or an address with
+//! a port.
 
 use std::cmp::Ordering;
 use std::net::{IpAddr, SocketAddr};
@@ -20,11 +21,16 @@ struct IpNetwork {
 impl HostPattern {
     /// Reads a pattern; `None` if `raw` is none.
     pub fn parse(raw: &str) -> Option<HostPattern> {
-        if let Some(port) = raw.strip_prefix(':').filter(|digits| digits.bytes().all(|b| b.is_ascii_digit())) {
+        if let Some(port) =
+            raw.strip_prefix(':').filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
+        {
             return Some(HostPattern { network: None, port: Some(port.parse().ok()?) });
         }
         if let Ok(end) = raw.parse::<SocketAddr>() {
-            return Some(HostPattern { network: Some(IpNetwork::single(end.ip())), port: Some(end.port()) });
+            return Some(HostPattern {
+                network: Some(IpNetwork::single(end.ip())),
+                port: Some(end.port()),
+            });
         }
         let network = match raw.split_once('/') {
             Some((address, prefix)) => IpNetwork::with_prefix(bare_address(address)?, prefix)?,
@@ -33,12 +39,14 @@ impl HostPattern {
         Some(HostPattern { network: Some(network), port: None })
     }
 
-    /// Whether it is a single address or a single port: only these can be compared with `<` and `>`.
+    /// Whether it is a single address or a single port: only these can be compared with `<` and
+    /// `>`.
     pub(super) fn is_single(&self) -> bool {
         self.network.is_none_or(|network| network.prefix == bits(network.address))
     }
 
-    /// How an end compares: equal if the pattern contains it. `port` is absent where only addresses are compared.
+    /// How an end compares: equal if the pattern contains it. `port` is absent where only addresses
+    /// are compared.
     pub(super) fn compare(&self, address: IpAddr, port: Option<u16>) -> Ordering {
         let by_network = self.network.map_or(Ordering::Equal, |network| network.compare(address));
         let by_port = self.port.map_or(Ordering::Equal, |wanted| port.cmp(&Some(wanted)));
@@ -116,7 +124,17 @@ mod tests {
             assert!(contains(pattern, inside) && !contains(pattern, outside), "{pattern}");
         }
         assert!(contains("0.0.0.0/0", "1.2.3.4:5") && contains("::/0", "[::1]:5"));
-        for wrong in ["", "127.0.0", "localhost", "10.0.0.0/33", "::/129", ":", ":70000", "[127.0.0.1", "1.2.3.4/"] {
+        for wrong in [
+            "",
+            "127.0.0",
+            "localhost",
+            "10.0.0.0/33",
+            "::/129",
+            ":",
+            ":70000",
+            "[127.0.0.1",
+            "1.2.3.4/",
+        ] {
             assert_eq!(HostPattern::parse(wrong), None, "{wrong}");
         }
     }

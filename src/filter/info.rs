@@ -1,8 +1,10 @@
-//! Decides conditions on a message's `info` line without a tree: where the line cannot have the wanted text, neither in what tables write nor in the message's
-//! texts nor in names that earlier records gave.
+//! Decides conditions on a message's `info` line without a tree: where the line cannot have the
+//! wanted text, neither in what tables write nor in the message's texts nor in names that earlier
+//! records gave.
 //!
-//! What tables write in a line can be a part of the wanted text, or begin or end in it. Where it cannot, the wanted text lies within one value, because no two
-//! values come directly behind each other.
+//! What tables write in a line can be a part of the wanted text, or begin or end in it. Where it
+//! cannot, the wanted text lies within one value, because no two values come directly behind each
+//! other.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -63,11 +65,20 @@ impl InfoTest {
         }
     }
 
-    /// Whether the line of a message with these bytes, its own and those that were made of them, has none of the texts.
-    pub(super) fn lacks(&self, protocol: usize, tables: &Tables, read: OutlineOf<'_>, searched: [&[u8]; 2]) -> bool {
+    /// Whether the line of a message with these bytes, its own and those that were made of them,
+    /// has none of the texts.
+    pub(super) fn lacks(
+        &self,
+        protocol: usize,
+        tables: &Tables,
+        read: OutlineOf<'_>,
+        searched: [&[u8]; 2],
+    ) -> bool {
         let Some(known) = self.protocols.get(protocol) else { return false };
         let wanted = known.get_or_init(|| WantedBytes::new(&self.texts, tables));
-        let written = |layout| tables.info_may_have(layout, &|part| self.texts.iter().any(|text| text.may_be_in(part)));
+        let written = |layout| {
+            tables.info_may_have(layout, &|part| self.texts.iter().any(|text| text.may_be_in(part)))
+        };
         !self.learned.load(Ordering::Relaxed)
             && !wanted.written.any(tables, read, &written)
             && !any_is_in(&wanted.needles, searched)
@@ -82,13 +93,18 @@ impl WantedText {
         // Invalid bytes, and what was cut off, come out as these.
         let unclear = |c: char| matches!(c, '\u{fffd}' | '…') || is_control(c);
         let clear = !word.is_empty() && !whole.text.contains(unclear);
-        clear.then_some(WantedText { word: PartOfText { text: word, any_case: whole.any_case }, whole })
+        clear.then_some(WantedText {
+            word: PartOfText { text: word, any_case: whole.any_case },
+            whole,
+        })
     }
 
     /// Whether a part of a line may have the text, or begin or end in it.
     fn may_be_in(&self, part: InfoText<'_>) -> bool {
         let PartOfText { text: wanted, any_case } = &self.whole;
-        let case = |text| if *any_case { Cow::Owned(str::to_ascii_lowercase(text)) } else { Cow::Borrowed(text) };
+        let case = |text| {
+            if *any_case { Cow::Owned(str::to_ascii_lowercase(text)) } else { Cow::Borrowed(text) }
+        };
         let wanted = case(wanted);
         match part {
             InfoText::Value(value) => case(value).contains(&*wanted),
@@ -96,7 +112,8 @@ impl WantedText {
             InfoText::Between(text) => {
                 let text = case(text);
                 let mut borders = text.char_indices().map(|(at, _)| text.split_at(at)).skip(1);
-                let overlaps = borders.any(|(first, last)| wanted.ends_with(first) || wanted.starts_with(last));
+                let overlaps = borders
+                    .any(|(first, last)| wanted.ends_with(first) || wanted.starts_with(last));
                 overlaps || text.contains(&*wanted) || wanted.contains(&*text)
             }
         }

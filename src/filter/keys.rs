@@ -1,7 +1,7 @@
 //! The keys of a record: the one table by which filters and columns know them.
 //!
-//! A new key is one row of [`KEYS`]: its name as in the JSON, what its values are, what can be named below it, and how
-//! it is taken from a record.
+//! A new key is one row of [`KEYS`]: its name as in the JSON, what its values are, what can be
+//! named below it, and how it is taken from a record.
 
 use super::symbols::SymbolPart;
 use super::value::{RecordScope, RecordValue};
@@ -60,7 +60,8 @@ pub(super) struct RecordKey {
 /// Takes a key's value from a record.
 type Getter = for<'a> fn(&RecordScope<'a>) -> Option<RecordValue<'a>>;
 
-/// A key that is not in the JSON: the session of a record is known only after the captures were read to their end.
+/// A key that is not in the JSON: the session of a record is known only after the captures were
+/// read to their end.
 const SESSION: &str = "session";
 
 /// All keys, in the order in which columns list what is found at any depth.
@@ -168,11 +169,13 @@ impl RecordKey {
         self.name == SESSION
     }
 
-    /// Whether what is found under a name at any depth of a record depends on the names that earlier records give.
+    /// Whether what is found under a name at any depth of a record depends on the names that
+    /// earlier records give.
     pub(super) fn is_named_anywhere(name: &str) -> bool {
-        KEYS.iter()
-            .filter(|key| key.named)
-            .any(|key| key.name == name || matches!(key.parts, KeyParts::ByPath(names) if names.contains(&name)))
+        KEYS.iter().filter(|key| key.named).any(|key| {
+            key.name == name
+                || matches!(key.parts, KeyParts::ByPath(names) if names.contains(&name))
+        })
     }
 }
 

@@ -1,4 +1,5 @@
-//! The right side of a comparison, with every meaning it may have. The value it is compared with decides which counts.
+//! The right side of a comparison, with every meaning it may have. The value it is compared with
+//! decides which counts.
 
 use std::cmp::Ordering;
 
@@ -69,7 +70,8 @@ impl Literal {
         (!other).then_some(self.raw.as_str())
     }
 
-    /// The hex digits, if it can be bytes. Unquoted digits are a number unless they begin with a zero.
+    /// The hex digits, if it can be bytes. Unquoted digits are a number unless they begin with a
+    /// zero.
     pub(super) fn bytes(&self) -> Option<&str> {
         let digits = self.raw.starts_with('0') && self.hex.is_some();
         (self.text().is_some() || digits).then(|| self.hex.as_deref().unwrap_or(&self.raw))
@@ -96,9 +98,11 @@ impl Literal {
         !self.quoted && self.raw == "null"
     }
 
-    /// Whether an unquoted literal has a meaning of its own, so that it needs no quotes and no table has to know it.
+    /// Whether an unquoted literal has a meaning of its own, so that it needs no quotes and no
+    /// table has to know it.
     pub(super) fn is_no_word(&self) -> bool {
-        let uuid = self.raw.len() >= 36 && self.raw.chars().all(|c| c.is_ascii_hexdigit() || "-{}".contains(c));
+        let uuid = self.raw.len() >= 36
+            && self.raw.chars().all(|c| c.is_ascii_hexdigit() || "-{}".contains(c));
         self.text().is_none()
             || uuid
             || self.host.is_some()
@@ -112,7 +116,10 @@ fn number(raw: &str) -> Option<NumberLiteral> {
     let (sign, digits) = raw.strip_prefix('-').map_or((1, raw), |rest| (-1, rest));
     if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         let plain = hex.chars().all(|c| c.is_ascii_hexdigit());
-        return i128::from_str_radix(hex, 16).ok().filter(|_| plain).map(|n| NumberLiteral::Int(sign * n));
+        return i128::from_str_radix(hex, 16)
+            .ok()
+            .filter(|_| plain)
+            .map(|n| NumberLiteral::Int(sign * n));
     }
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -125,7 +132,9 @@ fn number(raw: &str) -> Option<NumberLiteral> {
 fn hex(raw: &str) -> Option<String> {
     let plain: String = raw.split(':').collect();
     let uneven = raw.contains(':') && raw.split(':').any(|part| part.len() != 2);
-    let good = !plain.is_empty() && plain.len().is_multiple_of(2) && plain.chars().all(|c| c.is_ascii_hexdigit());
+    let good = !plain.is_empty()
+        && plain.len().is_multiple_of(2)
+        && plain.chars().all(|c| c.is_ascii_hexdigit());
     (good && !uneven).then(|| plain.to_ascii_lowercase())
 }
 

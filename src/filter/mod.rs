@@ -1,8 +1,8 @@
-//! Filters and columns: expressions over the keys and fields of records, with the names of the JSON. `docs/filters.md`
-//! describes the language.
+//! Filters and columns: expressions over the keys and fields of records, with the names of the
+//! JSON. `docs/filters.md` describes the language.
 //!
-//! An expression is compiled once and tested on records and trees directly, without making JSON. This module knows
-//! tables, trees and records. It knows no protocol and not the command line.
+//! An expression is compiled once and tested on records and trees directly, without making JSON.
+//! This module knows tables, trees and records. It knows no protocol and not the command line.
 
 mod absent;
 mod compare;
@@ -76,7 +76,8 @@ pub struct Filter {
     sessions: Option<Arc<SessionMap>>,
     /// Whether the condition asks for names that earlier records give.
     wants_names: bool,
-    /// Whether it may ever be known without fields that the condition does not hold, and that it holds.
+    /// Whether it may ever be known without fields that the condition does not hold, and that it
+    /// holds.
     told_unread: [bool; 2],
     outline_balance: OutlineBalance,
     /// The tree of a message that was not read: empty.
@@ -132,12 +133,16 @@ enum CompareOp {
 }
 
 impl Filter {
-    /// Compiles an expression. Of `tables`, those of all protocols, only those are loaded that are needed to know its
-    /// names. With `redact`, secrets have the values that redacted outputs show.
+    /// Compiles an expression. Of `tables`, those of all protocols, only those are loaded that are
+    /// needed to know its names. With `redact`, secrets have the values that redacted outputs show.
     ///
     /// # Errors
     /// What is wrong with the expression, and where.
-    pub fn compile(expression: &str, tables: &[LazyTables], redact: bool) -> Result<Filter, FilterError> {
+    pub fn compile(
+        expression: &str,
+        tables: &[LazyTables],
+        redact: bool,
+    ) -> Result<Filter, FilterError> {
         Filter::compile_with(expression, tables, &NamedExpressions::default(), redact)
     }
 
@@ -152,10 +157,15 @@ impl Filter {
         redact: bool,
     ) -> Result<Filter, FilterError> {
         let names = FilterNames::new(tables, named);
-        let (condition, parse::Remarks { doubts, used, .. }) = parse::expression(expression, &names)?;
-        let (protocols, kept) = (protocols(tables), AtomicBool::new(false));
-        let (sessions, outline_balance, no_tree) = (None, OutlineBalance::default(), Tree::new());
-        let (wants_names, told_unread) = (false, [false; 2]);
+        let (condition, parse::Remarks { doubts, used, .. }) =
+            parse::expression(expression, &names)?;
+        let protocols = protocols(tables);
+        let kept = AtomicBool::new(false);
+        let sessions = None;
+        let outline_balance = OutlineBalance::default();
+        let no_tree = Tree::new();
+        let wants_names = false;
+        let told_unread = [false; 2];
         let filter = Filter {
             condition,
             protocols,
@@ -172,15 +182,18 @@ impl Filter {
         Ok(filter.completed())
     }
 
-    /// The filter, after its condition changed: puts the condition's parts in order, and looks up what is known of it once and for all.
+    /// The filter, after its condition changed: puts the condition's parts in order, and looks up
+    /// what is known of it once and for all.
     fn completed(mut self) -> Filter {
         self.condition.order_by_cost();
         self.wants_names = self.condition.any_path(&Path::wants_names);
-        self.told_unread = [false, true].map(|holds| self.condition.may_be_told_unread(holds, self.redact));
+        self.told_unread =
+            [false, true].map(|holds| self.condition.may_be_told_unread(holds, self.redact));
         self
     }
 
-    /// A filter that keeps what both keep. Both have to be compiled with the same tables and the same `redact`.
+    /// A filter that keeps what both keep. Both have to be compiled with the same tables and the
+    /// same `redact`.
     pub fn and(mut self, other: Filter) -> Filter {
         self.condition = BooleanExpr::And(vec![self.condition, other.condition]);
         self.doubts.extend(other.doubts);
@@ -188,27 +201,32 @@ impl Filter {
         self.completed()
     }
 
-    /// The filters which have names that the expression uses, themselves or within others: what each stands for, by its name with its `@`.
+    /// The filters which have names that the expression uses, themselves or within others: what
+    /// each stands for, by its name with its `@`.
     pub fn used(&self) -> &BTreeMap<String, String> {
         &self.used
     }
 
-    /// Whether [`keeps`](Filter::keeps) depends on which session a record belongs to, as [`with_sessions`](Filter::with_sessions) tells it.
+    /// Whether [`keeps`](Filter::keeps) depends on which session a record belongs to, as
+    /// [`with_sessions`](Filter::with_sessions) tells it.
     pub fn wants_session(&self) -> bool {
         self.condition.any_path(&Path::wants_session)
     }
 
-    /// Tells the filter which session each record belongs to. Without this call, no record belongs to a session.
+    /// Tells the filter which session each record belongs to. Without this call, no record belongs
+    /// to a session.
     pub fn with_sessions(self, sessions: Arc<SessionMap>) -> Filter {
         Filter { sessions: Some(sessions), ..self }
     }
 
-    /// Whether [`keeps`](Filter::keeps) depends on the names that earlier records give. Otherwise it may be called without annotations.
+    /// Whether [`keeps`](Filter::keeps) depends on the names that earlier records give. Otherwise
+    /// it may be called without annotations.
     pub fn wants_names(&self) -> bool {
         self.wants_names
     }
 
-    /// Whether the condition holds for a record; `annotations` are the names that earlier records give to its numbers.
+    /// Whether the condition holds for a record; `annotations` are the names that earlier records
+    /// give to its numbers.
     pub fn keeps(&self, record: &Record<'_>, annotations: Annotations<'_>) -> bool {
         let scope = RecordScope::new(record, annotations, &self.protocols, self.redact);
         let kept = self.condition.holds(&scope.with_sessions(self.sessions.as_deref()));
@@ -236,7 +254,8 @@ impl Filter {
     }
 }
 
-/// A filter with what it needs to know of earlier records, for an output that sees all of them; without a filter it keeps every record.
+/// A filter with what it needs to know of earlier records, for an output that sees all of them;
+/// without a filter it keeps every record.
 #[derive(Default)]
 pub struct RecordFilter {
     filter: Option<Arc<Filter>>,
@@ -252,7 +271,8 @@ impl RecordFilter {
         RecordFilter { filter: filter.map(Into::into), annotator, asked: (0, None) }
     }
 
-    /// Whether the next record is kept. Every record of the capture has to be asked about, in order.
+    /// Whether the next record is kept. Every record of the capture has to be asked about, in
+    /// order.
     pub fn keeps(&mut self, record: &Record<'_>) -> bool {
         let Some(filter) = &self.filter else { return true };
         if !filter.wants_names() {
@@ -268,8 +288,8 @@ impl RecordFilter {
         self.filter.as_ref().is_none_or(|filter| filter.asks_outlines(true))
     }
 
-    /// Whether the tree of a message of which only the outline was read is needed to know whether the message is kept. If not, it is not
-    /// [asked about](RecordFilter::keeps) again.
+    /// Whether the tree of a message of which only the outline was read is needed to know whether
+    /// the message is kept. If not, it is not [asked about](RecordFilter::keeps) again.
     pub fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
         let Some(filter) = &self.filter else { return false };
         let names = filter.wants_names() && self.annotator.learns_from(record);
@@ -277,7 +297,8 @@ impl RecordFilter {
         self.asked.1.is_none()
     }
 
-    /// Whether a message is kept that came as an outline. Its tree was [not needed](RecordFilter::wants_tree).
+    /// Whether a message is kept that came as an outline. Its tree was [not
+    /// needed](RecordFilter::wants_tree).
     pub fn keeps_outline(&self, record: &Record<'_, Outlined<'_>>) -> bool {
         self.filter.is_none() || self.asked == (record.number, Some(true))
     }
@@ -327,12 +348,14 @@ impl Paths {
         Ok(Paths { paths, protocols: protocols(tables), redact, doubts, sessions: None })
     }
 
-    /// Whether one of the paths leads to the session of a record, as [`with_sessions`](Paths::with_sessions) tells it.
+    /// Whether one of the paths leads to the session of a record, as
+    /// [`with_sessions`](Paths::with_sessions) tells it.
     pub fn wants_session(&self) -> bool {
         self.paths.iter().any(Path::wants_session)
     }
 
-    /// Tells the paths which session each record belongs to. Without this call, no record belongs to a session.
+    /// Tells the paths which session each record belongs to. Without this call, no record belongs
+    /// to a session.
     pub fn with_sessions(self, sessions: Arc<SessionMap>) -> Paths {
         Paths { sessions: Some(sessions), ..self }
     }
@@ -352,9 +375,15 @@ impl Paths {
         self.paths.iter().any(Path::wants_names)
     }
 
-    /// A scope in which the paths can be looked up in a record; `annotations` are the names that earlier records give to its numbers.
-    pub fn scope<'a>(&'a self, record: &'a Record<'a>, annotations: Annotations<'a>) -> RecordScope<'a> {
-        RecordScope::new(record, annotations, &self.protocols, self.redact).with_sessions(self.sessions.as_deref())
+    /// A scope in which the paths can be looked up in a record; `annotations` are the names that
+    /// earlier records give to its numbers.
+    pub fn scope<'a>(
+        &'a self,
+        record: &'a Record<'a>,
+        annotations: Annotations<'a>,
+    ) -> RecordScope<'a> {
+        RecordScope::new(record, annotations, &self.protocols, self.redact)
+            .with_sessions(self.sessions.as_deref())
     }
 }
 
@@ -368,14 +397,18 @@ impl BooleanExpr {
             BooleanExpr::And(all) => all.iter().all(|c| c.holds(scope)),
             BooleanExpr::Or(any) => any.iter().any(|c| c.holds(scope)),
             BooleanExpr::Not(c) => !c.holds(scope),
-            BooleanExpr::Test(path, check, _) => scope.passes(path, &mut |value| check.holds(scope, value)),
+            BooleanExpr::Test(path, check, _) => {
+                scope.passes(path, &mut |value| check.holds(scope, value))
+            }
         }
     }
 
     /// Whether `wanted` holds for one of its paths.
     fn any_path(&self, wanted: &dyn Fn(&Path) -> bool) -> bool {
         match self {
-            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().any(|part| part.any_path(wanted)),
+            BooleanExpr::And(list) | BooleanExpr::Or(list) => {
+                list.iter().any(|part| part.any_path(wanted))
+            }
             BooleanExpr::Not(condition) => condition.any_path(wanted),
             BooleanExpr::Test(path, ..) => wanted(path),
         }
@@ -384,7 +417,9 @@ impl BooleanExpr {
     /// How expensive testing it is.
     fn cost(&self) -> u32 {
         match self {
-            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().map(BooleanExpr::cost).max().unwrap_or(0),
+            BooleanExpr::And(list) | BooleanExpr::Or(list) => {
+                list.iter().map(BooleanExpr::cost).max().unwrap_or(0)
+            }
             BooleanExpr::Not(c) => c.cost(),
             BooleanExpr::Test(path, check, _) => path.cost() + check.cost(),
         }
@@ -439,17 +474,26 @@ impl Check {
         match self {
             Check::Present => true,
             Check::Compare(comparison, literal) => comparison.holds(order(scope, value, literal)),
-            Check::In(items) => items.iter().any(|item| item.contains(&|literal| order(scope, value, literal))),
+            Check::In(items) => {
+                items.iter().any(|item| item.contains(&|literal| order(scope, value, literal)))
+            }
             Check::Contains(literal) => compare::contains(&scope.leaf(value), literal),
             #[cfg(feature = "regex")]
-            Check::Matches(pattern) => compare::any_text(&scope.leaf(value), |text| pattern.is_match(text)),
+            Check::Matches(pattern) => {
+                compare::any_text(&scope.leaf(value), |text| pattern.is_match(text))
+            }
             Check::Has(literal) => compare::has(&scope.leaf(value), literal),
         }
     }
 }
 
-/// How a value compares with a literal. A literal that reads as a time is compared as one with values that are times.
-fn order<'a>(scope: &RecordScope<'a>, value: RecordValue<'a>, literal: &Literal) -> Option<std::cmp::Ordering> {
+/// How a value compares with a literal. A literal that reads as a time is compared as one with
+/// values that are times.
+fn order<'a>(
+    scope: &RecordScope<'a>,
+    value: RecordValue<'a>,
+    literal: &Literal,
+) -> Option<std::cmp::Ordering> {
     let time = literal.time.and_then(|time| Some(time.compare(scope.instant(value)?)));
     time.or_else(|| compare::compare(&scope.leaf(value), literal))
 }

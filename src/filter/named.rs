@@ -1,4 +1,5 @@
-//! Filters and lists of columns that have names. Expressions use them as `@name`, which no path can begin with.
+//! Filters and lists of columns that have names. Expressions use them as `@name`, which no path can
+//! begin with.
 //!
 //! It has their texts, and does not know where they come from.
 

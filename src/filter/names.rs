@@ -10,7 +10,8 @@ use crate::table::Tables;
 
 const SEVERITIES: [&str; 3] = ["note", "warning", "error"];
 
-/// All names of all tables, and those that filters and columns have. A table is compiled only when a name was not found before it.
+/// All names of all tables, and those that filters and columns have. A table is compiled only when
+/// a name was not found before it.
 pub(super) struct FilterNames<'a> {
     lazy: &'a [LazyTables],
     named: &'a NamedExpressions,
@@ -62,7 +63,10 @@ impl<'a> FilterNames<'a> {
 
     fn all(&self) -> impl Iterator<Item = &'a str> {
         let parts: Vec<&'a str> = part_names().collect();
-        self.tables().flat_map(|t| t.names().iter().map(|name| &**name)).filter(|name| !name.is_empty()).chain(parts)
+        self.tables()
+            .flat_map(|t| t.names().iter().map(|name| &**name))
+            .filter(|name| !name.is_empty())
+            .chain(parts)
     }
 
     fn knows(&self, name: &str) -> bool {
@@ -94,21 +98,26 @@ impl<'a> FilterNames<'a> {
             return near_key;
         }
         if self.knows(word) {
-            return format!("; a message's fields are written `fields.{word}`, or `*.{word}` at any depth");
+            return format!(
+                "; a message's fields are written `fields.{word}`, or `*.{word}` at any depth"
+            );
         }
         let near_message = suggestion(word, self.messages());
         if !near_message.is_empty() {
             return near_message.replace("mean `", "mean `message == ");
         }
         match suggestion(word, self.all()) {
-            near if near.is_empty() => format!("; it has {}", list(KEYS.iter().map(|key| key.name))),
+            near if near.is_empty() => {
+                format!("; it has {}", list(KEYS.iter().map(|key| key.name)))
+            }
             near => near.replace("mean `", "mean `fields."),
         }
     }
 
     /// What a word is, if it is a value that some key can have.
     fn kind_of(&self, word: &str) -> Option<String> {
-        let said = |what: &str, condition: &str| Some(format!("; it is {what}: {condition} == {word}"));
+        let said =
+            |what: &str, condition: &str| Some(format!("; it is {what}: {condition} == {word}"));
         if EVENTS.contains(&word) {
             return said("an event", "event");
         }
@@ -139,14 +148,17 @@ impl<'a> FilterNames<'a> {
         }
         match (key.parts, element) {
             (KeyParts::Fields, _) => Ok(()),
-            (KeyParts::None, _) => Err(format!("`{key_name}` is one value; there is nothing in it")),
+            (KeyParts::None, _) => {
+                Err(format!("`{key_name}` is one value; there is nothing in it"))
+            }
             (KeyParts::List(_), false) => Err(format!(
                 "`{key_name}` is a list: {key_name}[*].{name} asks for any of them, {key_name}[0].{name} for the first"
             )),
             (KeyParts::Object(_), true) => Err(format!("`{key_name}` is no list")),
             // The names directly below are paths of fields.
             (KeyParts::ByPath(_), false) => Ok(()),
-            (KeyParts::Object(known), false) | (KeyParts::List(known) | KeyParts::ByPath(known), true) => {
+            (KeyParts::Object(known), false)
+            | (KeyParts::List(known) | KeyParts::ByPath(known), true) => {
                 one_of(name, known, &format!("`{key_name}` has"))
             }
         }
@@ -157,16 +169,20 @@ impl<'a> FilterNames<'a> {
     /// # Errors
     /// They do not: says so, and which name may have been meant.
     pub(super) fn field(&self, name: &str, record: bool) -> Result<(), String> {
-        let numbered = name.rsplit_once('_').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+        let numbered = name
+            .rsplit_once('_')
+            .filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
         let known = self.knows(name)
             || record && RecordKey::named(name).is_some()
-            || numbered
-                .is_some_and(|(before, _)| self.undeclared().any(|names| names.numbered_fields.contains(&before)));
+            || numbered.is_some_and(|(before, _)| {
+                self.undeclared().any(|names| names.numbered_fields.contains(&before))
+            });
         if known {
             return Ok(());
         }
         // Every name of one or two letters is near to some other.
-        let near = if name.chars().count() > 2 { suggestion(name, self.all()) } else { String::new() };
+        let near =
+            if name.chars().count() > 2 { suggestion(name, self.all()) } else { String::new() };
         Err(format!("no table has a field `{name}`{near}"))
     }
 
@@ -174,13 +190,20 @@ impl<'a> FilterNames<'a> {
     ///
     /// # Errors
     /// The word does not belong to it. [`Unknown::near`] is false if it may still occur in traffic.
-    pub(super) fn word(&self, word: &str, vocabulary: Vocabulary, quoted: bool) -> Result<(), Unknown> {
+    pub(super) fn word(
+        &self,
+        word: &str,
+        vocabulary: Vocabulary,
+        quoted: bool,
+    ) -> Result<(), Unknown> {
         let fixed = match vocabulary {
             Vocabulary::Key("from") => one_of(word, &["client", "server"], "a record is from"),
             Vocabulary::Key("transport") => one_of(word, &["tcp", "udp"], "a transport is"),
-            Vocabulary::Key("end") => {
-                one_of(word, &["fin", "reset", "open", "timeout", "given_up"], "the end of a stream is")
-            }
+            Vocabulary::Key("end") => one_of(
+                word,
+                &["fin", "reset", "open", "timeout", "given_up"],
+                "the end of a stream is",
+            ),
             Vocabulary::Key("event") => one_of(word, &EVENTS, "an event is"),
             Vocabulary::Key("protocol") => {
                 let known: Vec<&str> = self.lazy.iter().map(|t| t.protocol().name()).collect();
@@ -215,15 +238,17 @@ impl<'a> FilterNames<'a> {
         enums.flat_map(|e| &e.values).map(|v| &*v.name)
     }
 
-    /// A message's name. In quotes only a name that is nearly a known one is a mistake, because some protocols name
-    /// messages as they like.
+    /// A message's name. In quotes only a name that is nearly a known one is a mistake, because
+    /// some protocols name messages as they like.
     fn message(&self, name: &str, quoted: bool) -> Result<(), String> {
         let undeclared = self.undeclared().any(|names| names.messages.contains(&name));
         if undeclared || self.tables().any(|t| t.message_named(name).is_some()) {
             return Ok(());
         }
-        let closed = self.lazy.iter().filter(|lazy| !quoted || !lazy.protocol().record_names().any_message);
-        let declared = closed.map(LazyTables::get).flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
+        let closed =
+            self.lazy.iter().filter(|lazy| !quoted || !lazy.protocol().record_names().any_message);
+        let declared =
+            closed.map(LazyTables::get).flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
         let undeclared = self.undeclared().flat_map(|names| names.messages).copied();
         let near = match suggestion(name, declared.chain(undeclared)) {
             near if near.is_empty() => self.kind_of(name).unwrap_or_default(),
@@ -239,7 +264,8 @@ impl<'a> FilterNames<'a> {
         }
         let mut other = self.undeclared().flat_map(|names| names.other_services);
         if let Some((_, service)) = other.find(|(unsaid, _)| *unsaid == word) {
-            let text = format!("no record has the service `{word}`; such messages have `{service}`");
+            let text =
+                format!("no record has the service `{word}`; such messages have `{service}`");
             return Err(Unknown { text, near: true });
         }
         let near = match suggestion(word, self.services()) {
@@ -258,25 +284,34 @@ impl<'a> FilterNames<'a> {
             return Err(format!("no enum has a value `{word}`{hint}"));
         }
         if !flags && self.symbols(true).any(|name| name == word) {
-            return Err(format!("`{word}` is a flag: whether it is set is asked with `has {word}`"));
+            return Err(format!(
+                "`{word}` is a flag: whether it is set is asked with `has {word}`"
+            ));
         }
         if flags && self.symbols(false).any(|name| name == word) {
-            return Err(format!("`{word}` is a value of an enum, not a flag: it is compared with `== {word}`"));
+            return Err(format!(
+                "`{word}` is a value of an enum, not a flag: it is compared with `== {word}`"
+            ));
         }
         let near = suggestion(word, self.symbols(flags));
         Err(match (flags, near.is_empty()) {
             (true, _) => format!("no table has a flag `{word}`{near}"),
-            (false, true) => format!("no enum has a value `{word}`; text is written in quotes: \"{word}\""),
-            (false, false) => format!("no enum has a value `{word}`{near} (text is written in quotes)"),
+            (false, true) => {
+                format!("no enum has a value `{word}`; text is written in quotes: \"{word}\"")
+            }
+            (false, false) => {
+                format!("no enum has a value `{word}`{near} (text is written in quotes)")
+            }
         })
     }
 
-    /// The remark on a quoted text that looks like the name of an enum value or a flag and is similar to one.
+    /// The remark on a quoted text that looks like the name of an enum value or a flag and is
+    /// similar to one.
     pub(super) fn misspelt_symbol(&self, text: &str) -> Option<String> {
         let mut letters = text.chars();
         let camel = letters.next() == Some('k') && letters.next().is_some_and(char::is_uppercase);
-        let capitals =
-            text.contains('_') && text.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
+        let capitals = text.contains('_')
+            && text.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
         if !(camel || capitals) || text.chars().any(|c| !c.is_alphanumeric() && c != '_') {
             return None;
         }

@@ -1,4 +1,5 @@
-//! Searches bytes for one of two forms that each byte of what is sought may have, such as the two cases of a letter. It knows no encoding.
+//! Searches bytes for one of two forms that each byte of what is sought may have, such as the two
+//! cases of a letter. It knows no encoding.
 
 use memchr::memchr2_iter;
 use memchr::memmem::Finder;
@@ -32,19 +33,23 @@ impl Needle {
         }
         let pairs: Box<[(u8, u8)]> = lower.iter().copied().zip(upper.iter().copied()).collect();
         // Signs and digits are rarer than letters, and zeros are not.
-        let rank = |byte: u8| match LETTERS.iter().position(|letter| [*letter, !letter].contains(&byte)) {
-            Some(place) => place,
-            None if byte == 0 || byte == 0xff => 0,
-            None => LETTERS.len(),
-        };
-        let rare = (0..).zip(&pairs).max_by_key(|(_, pair)| rank(pair.0)).map_or(0, |(place, _)| place);
+        let rank =
+            |byte: u8| match LETTERS.iter().position(|letter| [*letter, !letter].contains(&byte)) {
+                Some(place) => place,
+                None if byte == 0 || byte == 0xff => 0,
+                None => LETTERS.len(),
+            };
+        let rare =
+            (0..).zip(&pairs).max_by_key(|(_, pair)| rank(pair.0)).map_or(0, |(place, _)| place);
         Needle::Either(EitherCase { pairs, rare })
     }
 
     /// Whether it is in some bytes.
     pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
         match self {
-            Needle::Exact(finder) => finder.needle().len() <= bytes.len() && finder.find(bytes).is_some(),
+            Needle::Exact(finder) => {
+                finder.needle().len() <= bytes.len() && finder.find(bytes).is_some()
+            }
             Needle::Either(either) => either.is_in(bytes),
         }
     }
@@ -61,16 +66,23 @@ impl Needle {
 
 /// Whether one of some needles is in one of two parts of a message.
 pub(super) fn any_is_in(needles: &[Needle], parts: [&[u8]; 2]) -> bool {
-    parts.iter().filter(|bytes| !bytes.is_empty()).any(|bytes| needles.iter().any(|needle| needle.is_in(bytes)))
+    parts
+        .iter()
+        .filter(|bytes| !bytes.is_empty())
+        .any(|bytes| needles.iter().any(|needle| needle.is_in(bytes)))
 }
 
 impl EitherCase {
     fn is_in(&self, bytes: &[u8]) -> bool {
         let Some((one, other)) = self.pairs.get(self.rare) else { return true };
         memchr2_iter(*one, *other, bytes).any(|at| {
-            let found = at.checked_sub(self.rare).and_then(|from| bytes.get(from..from + self.pairs.len()));
+            let found =
+                at.checked_sub(self.rare).and_then(|from| bytes.get(from..from + self.pairs.len()));
             found.is_some_and(|found| {
-                self.pairs.iter().zip(found).all(|((one, other), byte)| byte == one || byte == other)
+                self.pairs
+                    .iter()
+                    .zip(found)
+                    .all(|((one, other), byte)| byte == one || byte == other)
             })
         })
     }

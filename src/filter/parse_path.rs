@@ -7,7 +7,8 @@ use super::path::{Path, PathKey, PathStep};
 
 /// The most steps in a path.
 const STEPS: usize = 64;
-/// The most searches at any depth in a path. Each multiplies the number of ways through a deeply nested message.
+/// The most searches at any depth in a path. Each multiplies the number of ways through a deeply
+/// nested message.
 const SEARCHES: usize = 3;
 
 impl FilterParser<'_> {
@@ -30,8 +31,11 @@ impl FilterParser<'_> {
             if steps.len() > STEPS {
                 return Err(self.wrong(start..self.at, "a path with too many steps"));
             }
-            if steps.iter().filter(|step| matches!(step, PathStep::Anywhere(_))).count() > SEARCHES {
-                return Err(self.wrong(start..self.at, format!("a path may have `*.` {SEARCHES} times")));
+            if steps.iter().filter(|step| matches!(step, PathStep::Anywhere(_))).count() > SEARCHES
+            {
+                return Err(
+                    self.wrong(start..self.at, format!("a path may have `*.` {SEARCHES} times"))
+                );
             }
         }
         if let [PathStep::Key(first), _, PathStep::Key(last)] = steps.as_slice()
@@ -44,7 +48,8 @@ impl FilterParser<'_> {
     }
 
     fn first_key(&mut self) -> ParseResult<&'static RecordKey> {
-        let (at, word) = (self.at, self.peek_word());
+        let at = self.at;
+        let word = self.peek_word();
         if word.is_empty() || word.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
             return Err(self.no_name());
         }
@@ -57,9 +62,12 @@ impl FilterParser<'_> {
 
     fn no_name(&self) -> FilterError {
         let found = self.rest().chars().next();
-        let end = self.at + self.rest().find(char::is_whitespace).unwrap_or(self.rest().len()).max(1);
+        let end =
+            self.at + self.rest().find(char::is_whitespace).unwrap_or(self.rest().len()).max(1);
         let message = match found {
-            None => "something is missing here: a condition begins with a name, such as message or fields.trans_id",
+            None => {
+                "something is missing here: a condition begins with a name, such as message or fields.trans_id"
+            }
             Some(')') => "this parenthesis was never opened, or a condition is missing before it",
             Some('"' | '\'') => "a condition begins with a name, not with a text: message == \"…\"",
             Some(_) => "a condition begins with a name, such as message or fields.trans_id",
@@ -70,7 +78,9 @@ impl FilterParser<'_> {
     fn anywhere(&mut self) -> ParseResult<PathStep> {
         let at = self.at;
         if !self.take(".") {
-            return Err(self.wrong(at.saturating_sub(1)..at, "`*` is followed by a name: *.node_id"));
+            return Err(
+                self.wrong(at.saturating_sub(1)..at, "`*` is followed by a name: *.node_id")
+            );
         }
         Ok(PathStep::Anywhere(self.field_name(&[])?))
     }
@@ -111,7 +121,11 @@ impl FilterParser<'_> {
         let step = match inner {
             Some("*" | "") => PathStep::All,
             Some(index) => PathStep::Index(index.parse().map_err(wrong)?),
-            None => return Err(self.wrong(open..after, "a list's element is written [0], all of them [*]")),
+            None => {
+                return Err(
+                    self.wrong(open..after, "a list's element is written [0], all of them [*]")
+                );
+            }
         };
         self.at = after;
         Ok(step)
@@ -131,15 +145,18 @@ impl FilterParser<'_> {
         }
         match composite_before(before) {
             Some((key, element)) => {
-                self.names.part(key, element, word).map_err(|text| self.wrong(at..self.at, text))?;
+                self.names
+                    .part(key, element, word)
+                    .map_err(|text| self.wrong(at..self.at, text))?;
             }
             None => self.check_field(at, word, before)?,
         }
         Ok(PathKey::new(word, self.names.protocols()))
     }
 
-    /// Checks the name of a field. Directly below `fields` tables declare all names; deeper within a message the traffic
-    /// itself may bring names, such as the keys of a mapping, so that only the traffic tells whether the name is a mistake.
+    /// Checks the name of a field. Directly below `fields` tables declare all names; deeper within
+    /// a message the traffic itself may bring names, such as the keys of a mapping, so that only
+    /// the traffic tells whether the name is a mistake.
     fn check_field(&mut self, at: usize, word: &str, before: &[PathStep]) -> ParseResult<()> {
         let Err(unknown) = self.names.field(word, before.is_empty()) else { return Ok(()) };
         let quote = format!("a name that comes with the traffic is written in quotes: \"{word}\"");
@@ -152,7 +169,8 @@ impl FilterParser<'_> {
     }
 }
 
-/// The key whose part comes next, and whether the part belongs to an element of it. `None` for names within fields.
+/// The key whose part comes next, and whether the part belongs to an element of it. `None` for
+/// names within fields.
 fn composite_before(before: &[PathStep]) -> Option<(&'static RecordKey, bool)> {
     let (PathStep::Key(first), element) = (match before {
         [first] => (first, false),

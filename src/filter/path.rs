@@ -32,8 +32,8 @@ pub(super) enum PathStep {
 
 /// A key's name, as a key of the record and as the symbol that each protocol's tables have for it.
 ///
-/// A symbol is looked up when the first record of its protocol comes, so that the tables of other protocols are not
-/// compiled for it.
+/// A symbol is looked up when the first record of its protocol comes, so that the tables of other
+/// protocols are not compiled for it.
 #[derive(Clone, Debug)]
 pub(super) struct PathKey {
     pub(super) text: String,
@@ -49,11 +49,13 @@ impl PathKey {
     pub(super) fn new(text: &str, protocols: usize) -> PathKey {
         let syms = vec![OnceLock::new(); protocols];
         let places = FieldPlaces::new(protocols);
-        let (record, symbol) = (RecordKey::named(text), SymbolPart::of(text));
+        let record = RecordKey::named(text);
+        let symbol = SymbolPart::of(text);
         PathKey { text: text.to_string(), record, symbol, syms, places }
     }
 
-    /// Its symbol in `tables`, which are those of the protocol with this index among those the filter was compiled for.
+    /// Its symbol in `tables`, which are those of the protocol with this index among those the
+    /// filter was compiled for.
     #[inline]
     pub(super) fn sym(&self, protocol: usize, tables: &Tables) -> Option<Sym> {
         // Elements of lists have a name among spans, but no key in the JSON.
@@ -63,7 +65,8 @@ impl PathKey {
 
     /// Whether a message of which only the outline was read certainly has no field of this name.
     pub(super) fn is_absent(&self, protocol: usize, tables: &Tables, read: OutlineOf<'_>) -> bool {
-        self.sym(protocol, tables).is_none_or(|name| self.places.lacks(name, tables, protocol, read))
+        self.sym(protocol, tables)
+            .is_none_or(|name| self.places.lacks(name, tables, protocol, read))
     }
 }
 
@@ -80,10 +83,15 @@ impl PathStep {
 fn field_steps(steps: &[PathStep]) -> Box<[usize]> {
     let first = match steps.first() {
         Some(PathStep::Key(key)) if key.text == "fields" => 1,
-        Some(PathStep::Anywhere(key)) if key.record.is_none() && part_names().all(|part| part != key.text) => 0,
+        Some(PathStep::Anywhere(key))
+            if key.record.is_none() && part_names().all(|part| part != key.text) =>
+        {
+            0
+        }
         _ => return Box::default(),
     };
-    let names = steps.iter().enumerate().skip(first).filter_map(|(at, step)| Some((at, step.key()?)));
+    let names =
+        steps.iter().enumerate().skip(first).filter_map(|(at, step)| Some((at, step.key()?)));
     names.filter(|(_, key)| key.symbol.is_none()).map(|(at, _)| at).collect()
 }
 
@@ -107,7 +115,8 @@ impl Path {
         }
     }
 
-    /// The names that a message's fields must have for the path to lead anywhere in it. None where it also leads to other parts of a record.
+    /// The names that a message's fields must have for the path to lead anywhere in it. None where
+    /// it also leads to other parts of a record.
     pub(super) fn field_names(&self) -> impl Iterator<Item = &PathKey> {
         self.fields.iter().filter_map(|at| self.steps.get(*at)?.key())
     }
@@ -121,14 +130,18 @@ impl Path {
         key.record.is_some_and(RecordKey::is_session)
     }
 
-    /// How expensive looking it up is, for ordering conditions: a key of the record is cheap, a search at any depth
-    /// is expensive.
+    /// How expensive looking it up is, for ordering conditions: a key of the record is cheap, a
+    /// search at any depth is expensive.
     pub(super) fn cost(&self) -> u32 {
         if self.steps.iter().any(|s| matches!(s, PathStep::Anywhere(_))) {
             return 20;
         }
         match self.steps.first() {
-            Some(PathStep::Key(key)) if key.record.is_some_and(|key| key.parts == KeyParts::Fields) => 10,
+            Some(PathStep::Key(key))
+                if key.record.is_some_and(|key| key.parts == KeyParts::Fields) =>
+            {
+                10
+            }
             _ => 0,
         }
     }

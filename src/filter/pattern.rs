@@ -1,5 +1,6 @@
-//! A regular expression with a text that every match of it contains: most texts do not have it, and searching for it is cheaper. What the expression says of short texts
-//! is remembered: most texts of a capture, such as names of messages, come again and again.
+//! A regular expression with a text that every match of it contains: most texts do not have it, and
+//! searching for it is cheaper. What the expression says of short texts is remembered: most texts
+//! of a capture, such as names of messages, come again and again.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
@@ -44,7 +45,10 @@ impl TextPattern {
         let required = RequiredText::of(text);
         let plain = &required.text;
         let needle = match required.any_case {
-            true => Needle::new(plain.to_ascii_lowercase().as_bytes(), plain.to_ascii_uppercase().as_bytes()),
+            true => Needle::new(
+                plain.to_ascii_lowercase().as_bytes(),
+                plain.to_ascii_uppercase().as_bytes(),
+            ),
             false => Needle::exact(plain.as_bytes()),
         };
         let answers = std::iter::repeat_with(OnceLock::new).take(ANSWERS).collect();
@@ -57,7 +61,8 @@ impl TextPattern {
             return false;
         }
         let Some(answer) = self.place(text) else { return self.regex.is_match(text) };
-        let known = answer.get_or_init(|| KnownText { text: text.into(), matches: self.regex.is_match(text) });
+        let known = answer
+            .get_or_init(|| KnownText { text: text.into(), matches: self.regex.is_match(text) });
         if *known.text == *text { known.matches } else { self.regex.is_match(text) }
     }
 
@@ -78,10 +83,11 @@ impl TextPattern {
 }
 
 impl RequiredText {
-    /// The longest plain part of an expression. Behind `.`, `^`, `$` and `+` the parts before them are still required; any other sign might make them
-    /// optional.
+    /// The longest plain part of an expression. Behind `.`, `^`, `$` and `+` the parts before them
+    /// are still required; any other sign might make them optional.
     fn of(expression: &str) -> RequiredText {
-        let (plain, any_case) = expression.strip_prefix("(?i)").map_or((expression, false), |plain| (plain, true));
+        let (plain, any_case) =
+            expression.strip_prefix("(?i)").map_or((expression, false), |plain| (plain, true));
         let unclear = plain.contains(['|', '(', ')', '[', ']', '{', '}', '?', '*', '\\']);
         let parts = plain.split(['.', '^', '$', '+']);
         let longest = parts.filter(|_| !unclear).max_by_key(|part| part.len()).unwrap_or("");
@@ -97,15 +103,34 @@ mod tests {
 
     #[test]
     fn the_required_text_is_in_every_match() {
-        let all = [("zz+", "zz"), ("^Ahny.Sphere$", "Sphere"), ("a|b", ""), ("ab?", ""), ("(?i)a|b", ""), (".", "")];
+        let all = [
+            ("zz+", "zz"),
+            ("^Ahny.Sphere$", "Sphere"),
+            ("a|b", ""),
+            ("ab?", ""),
+            ("(?i)a|b", ""),
+            (".", ""),
+        ];
         for (expression, text) in all {
-            assert_eq!(TextPattern::new(expression, 1 << 16).unwrap().required().text, text, "{expression}");
+            assert_eq!(
+                TextPattern::new(expression, 1 << 16).unwrap().required().text,
+                text,
+                "{expression}"
+            );
         }
         let any_case = TextPattern::new("(?i)^logIn.+", 1 << 16).unwrap();
         assert_eq!(any_case.required(), &RequiredText { text: "logIn".into(), any_case: true });
-        assert!(any_case.is_match("LOGiN 1") && !any_case.is_match("LOGi 1") && !any_case.is_match("a login 1"));
+        assert!(
+            any_case.is_match("LOGiN 1")
+                && !any_case.is_match("LOGi 1")
+                && !any_case.is_match("a login 1")
+        );
         let pattern = TextPattern::new("^Ahny.Sphere$", 1 << 16).unwrap();
-        assert!(pattern.is_match("Ahny Sphere") && !pattern.is_match("Ahny Sphere 1") && !pattern.is_match("Ahny"));
+        assert!(
+            pattern.is_match("Ahny Sphere")
+                && !pattern.is_match("Ahny Sphere 1")
+                && !pattern.is_match("Ahny")
+        );
     }
 
     #[test]
@@ -117,7 +142,11 @@ mod tests {
                 let octal = n.to_string().bytes().all(|digit| digit < b'8');
                 assert_eq!(pattern.is_match(&n.to_string()), octal, "{n}");
             }
-            assert!(pattern.is_match(&long) && !pattern.is_match(&(long.clone() + "8")) && !pattern.is_match(""));
+            assert!(
+                pattern.is_match(&long)
+                    && !pattern.is_match(&(long.clone() + "8"))
+                    && !pattern.is_match("")
+            );
         }
     }
 }

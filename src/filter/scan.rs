@@ -18,13 +18,20 @@ impl<'a> RecordScope<'a> {
         self.walk(RecordValue::Record, &path.steps, see)
     }
 
-    /// Whether a value at a path passes a test, whose answer depends on nothing but the value. Where the path is a key at any depth, all
-    /// nodes of that name are tested first, whether the key leads to them or not: mostly none of them passes.
-    pub(super) fn passes(&self, path: &Path, test: &mut dyn FnMut(RecordValue<'a>) -> bool) -> bool {
+    /// Whether a value at a path passes a test, whose answer depends on nothing but the value.
+    /// Where the path is a key at any depth, all nodes of that name are tested first, whether the
+    /// key leads to them or not: mostly none of them passes.
+    pub(super) fn passes(
+        &self,
+        path: &Path,
+        test: &mut dyn FnMut(RecordValue<'a>) -> bool,
+    ) -> bool {
         match (path.steps.as_slice(), self.message) {
-            ([PathStep::Anywhere(key)], Some(_)) => self.anywhere_in_record(key, test, &mut |index, test| {
-                self.has_passing(key, test) && self.below(index, key, test)
-            }),
+            ([PathStep::Anywhere(key)], Some(_)) => {
+                self.anywhere_in_record(key, test, &mut |index, test| {
+                    self.has_passing(key, test) && self.below(index, key, test)
+                })
+            }
             _ => self.any(path, test),
         }
     }
@@ -66,9 +73,10 @@ impl<'a> RecordScope<'a> {
                 _ => None,
             },
             RecordValue::Refused(refused) => self.refused_key(refused, &key.text),
-            RecordValue::CalledNames => {
-                self.called().find(|called| self.field_path(called.node) == key.text).map(RecordValue::CalledName)
-            }
+            RecordValue::CalledNames => self
+                .called()
+                .find(|called| self.field_path(called.node) == key.text)
+                .map(RecordValue::CalledName),
             RecordValue::CalledName(called) => match key.text.as_str() {
                 "name" => Some(RecordValue::Text(called.name)),
                 "record" => Some(RecordValue::Int(called.record.into())),
@@ -144,22 +152,32 @@ impl<'a> RecordScope<'a> {
                 let list = self.node(index).is_some_and(|n| n.kind == Kind::List && !self.hides(n));
                 list && view.tree.members(index).any(|(i, _)| see(RecordValue::Node(i)))
             }
-            RecordValue::CalledNames => self.called().any(|called| see(RecordValue::CalledName(called))),
-            RecordValue::Names(index) => self.flag_names(index).any(|name| see(RecordValue::Text(name))),
-            RecordValue::Problems => (0..view.tree.problems().len()).any(|i| see(RecordValue::Problem(i))),
-            RecordValue::Links(kind) => {
-                view.tree.links().iter().filter(|l| l.kind == kind).any(|l| see(RecordValue::Link(*l)))
+            RecordValue::CalledNames => {
+                self.called().any(|called| see(RecordValue::CalledName(called)))
             }
+            RecordValue::Names(index) => {
+                self.flag_names(index).any(|name| see(RecordValue::Text(name)))
+            }
+            RecordValue::Problems => {
+                (0..view.tree.problems().len()).any(|i| see(RecordValue::Problem(i)))
+            }
+            RecordValue::Links(kind) => view
+                .tree
+                .links()
+                .iter()
+                .filter(|l| l.kind == kind)
+                .any(|l| see(RecordValue::Link(*l))),
             _ => false,
         }
     }
 
-    /// Calls `see` with the values of a key in `value` and in everything within it, in the order of jq's `..`.
+    /// Calls `see` with the values of a key in `value` and in everything within it, in the order of
+    /// jq's `..`.
     fn anywhere(&self, value: RecordValue<'a>, key: &PathKey, see: See<'_, 'a>) -> bool {
         match value {
-            RecordValue::Record => {
-                self.anywhere_in_record(key, see, &mut |index, see| self.anywhere(RecordValue::Node(index), key, see))
-            }
+            RecordValue::Record => self.anywhere_in_record(key, see, &mut |index, see| {
+                self.anywhere(RecordValue::Node(index), key, see)
+            }),
             RecordValue::Problems | RecordValue::Links(_) | RecordValue::CalledNames => {
                 self.elements(value, &mut |v| self.get(v, key).is_some_and(&mut *see))
             }
@@ -184,27 +202,33 @@ impl<'a> RecordScope<'a> {
             })
     }
 
-    /// Whether a node anywhere in the message has a key's name, or a part of this name, and passes a test.
+    /// Whether a node anywhere in the message has a key's name, or a part of this name, and passes
+    /// a test.
     fn has_passing(&self, key: &PathKey, test: See<'_, 'a>) -> bool {
         let Some(view) = self.message else { return false };
         let sym = key.sym(self.protocol, view.tables);
-        let named = |n: &Node| Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key);
+        let named = |n: &Node| {
+            Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key)
+        };
         let symbol = |index, n: &Node| {
             let has_names = key.symbol.is_some() && view.tables.symbols(n.ty).is_some();
             if has_names { self.symbol_key(index, n, key) } else { None }
         };
         let mut nodes = (0..).zip(view.tree.nodes());
         nodes.any(|(index, node)| {
-            named(node) && test(RecordValue::Node(index)) || symbol(index, node).is_some_and(&mut *test)
+            named(node) && test(RecordValue::Node(index))
+                || symbol(index, node).is_some_and(&mut *test)
         })
     }
 
-    /// Whether a message may have a key anywhere in its fields. Looking at the names of all nodes is cheaper than
-    /// searching the tree, and most messages do not have the key.
+    /// Whether a message may have a key anywhere in its fields. Looking at the names of all nodes
+    /// is cheaper than searching the tree, and most messages do not have the key.
     fn has(&self, key: &PathKey) -> bool {
         let Some(view) = self.message else { return false };
         let sym = key.sym(self.protocol, view.tables);
-        let named = |n: &Node| Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key);
+        let named = |n: &Node| {
+            Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key)
+        };
         key.symbol.is_some() || view.tree.nodes().iter().any(named)
     }
 

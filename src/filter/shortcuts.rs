@@ -1,5 +1,5 @@
-//! What decides a condition on fields or names without a tree: a search of the message's bytes, the place of a field in them, and the names that earlier
-//! records gave.
+//! What decides a condition on fields or names without a tree: a search of the message's bytes, the
+//! place of a field in them, and the names that earlier records gave.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,8 @@ use crate::tree::Node;
 /// The ways to decide one condition.
 pub(super) struct Shortcuts {
     pub(super) start: PathStart,
-    /// The values of which one must be in the message's bytes; without them where the bytes do not decide.
+    /// The values of which one must be in the message's bytes; without them where the bytes do not
+    /// decide.
     pub(super) sought: Option<SoughtValues>,
     /// Set for the paths of fields.
     pub(super) place: Option<FieldPlace>,
@@ -37,8 +38,9 @@ impl Shortcuts {
     }
 }
 
-/// What a path begins with, as far as that tells something without a tree. A message that may be a reply always gets a tree, so without one it has no
-/// keys of a reply; and no message has the keys of events.
+/// What a path begins with, as far as that tells something without a tree. A message that may be a
+/// reply always gets a tree, so without one it has no keys of a reply; and no message has the keys
+/// of events.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathStart {
     /// A key whose values are known.
@@ -55,13 +57,16 @@ pub(super) enum PathStart {
 
 impl PathStart {
     fn of(path: &Path, check: &Check) -> PathStart {
-        let [PathStep::Key(PathKey { record: Some(key), .. }), rest @ ..] = path.steps.as_slice() else {
+        let [PathStep::Key(PathKey { record: Some(key), .. }), rest @ ..] = path.steps.as_slice()
+        else {
             return PathStart::Unknown;
         };
         match (key.name, rest) {
             ("expects_reply", _) => PathStart::ExpectsReply,
             ("refused", _) => PathStart::Refused,
-            ("problems", [PathStep::All, PathStep::Key(last)]) if last.text == "severity" => PathStart::Severities,
+            ("problems", [PathStep::All, PathStep::Key(last)]) if last.text == "severity" => {
+                PathStart::Severities
+            }
             ("problems", _) => PathStart::Problems,
             ("info", _) if matches!(check, Check::Present) => PathStart::Known,
             ("info" | "fields" | "names", _) => PathStart::Unknown,
@@ -73,10 +78,14 @@ impl PathStart {
 /// The part of a number that a path ends with, and the steps before it.
 fn symbol_part(steps: &[PathStep]) -> (&[PathStep], Option<SymbolPart>) {
     match steps {
-        [before @ .., PathStep::Key(last), PathStep::All] if last.symbol == Some(SymbolPart::Names) => {
+        [before @ .., PathStep::Key(last), PathStep::All]
+            if last.symbol == Some(SymbolPart::Names) =>
+        {
             (before, last.symbol)
         }
-        [before @ .., PathStep::Key(last)] if matches!(last.symbol, Some(SymbolPart::Value | SymbolPart::Name)) => {
+        [before @ .., PathStep::Key(last)]
+            if matches!(last.symbol, Some(SymbolPart::Value | SymbolPart::Name)) =>
+        {
             (before, last.symbol)
         }
         _ => (steps, None),
@@ -115,10 +124,18 @@ impl FieldPlace {
             Check::Has(literal) if literal.number.is_none() => Some(literal.raw.clone()),
             _ => None,
         };
-        fields.then(|| FieldPlace { steps: steps.to_vec(), part, is_direct, composites, flag, routes })
+        fields.then(|| FieldPlace {
+            steps: steps.to_vec(),
+            part,
+            is_direct,
+            composites,
+            flag,
+            routes,
+        })
     }
 
-    /// Whether a value there passes a test, in a message that was read into an outline (see [`FieldRoute::any`]); `None` if only a tree can tell.
+    /// Whether a value there passes a test, in a message that was read into an outline (see
+    /// [`FieldRoute::any`]); `None` if only a tree can tell.
     pub(super) fn any(
         &self,
         protocol: usize,
@@ -136,17 +153,25 @@ impl FieldPlace {
         };
         // Of numbers only those count that have the flag. What is no number is left to the test.
         let is_sought = |ty| {
-            let named =
-                |flag: &String| tables.symbols(ty).is_some_and(|set| set.values.iter().any(|one| one.name == *flag));
+            let named = |flag: &String| {
+                tables.symbols(ty).is_some_and(|set| set.values.iter().any(|one| one.name == *flag))
+            };
             self.flag.as_ref().is_none_or(|flag| named(flag) || !tables.is_plain_number(ty))
         };
-        let new =
-            || FieldRoute::new(tables, self.steps.iter().map(step).collect::<Option<_>>()?, self.composites, is_sought);
+        let new = || {
+            FieldRoute::new(
+                tables,
+                self.steps.iter().map(step).collect::<Option<_>>()?,
+                self.composites,
+                is_sought,
+            )
+        };
         self.routes.get(protocol)?.get_or_init(new).as_ref()?.any(tables, message, test)
     }
 }
 
-/// A condition on the names that earlier records give to numbers: `names[*].name`, or `*.name`, which also finds fields and values of enums.
+/// A condition on the names that earlier records give to numbers: `names[*].name`, or `*.name`,
+/// which also finds fields and values of enums.
 pub(super) struct NameTest {
     /// Whether a name passed the test since the first record.
     learned: AtomicBool,
@@ -183,7 +208,12 @@ impl NameTest {
     }
 
     /// For `*.name`: the key, where no value of an enum has a name that passes.
-    pub(super) fn fields(&self, check: &Check, protocol: usize, tables: &Tables) -> Option<&PathKey> {
+    pub(super) fn fields(
+        &self,
+        check: &Check,
+        protocol: usize,
+        tables: &Tables,
+    ) -> Option<&PathKey> {
         let (key, known) = self.anywhere.as_ref()?;
         let passes = || {
             let mut names = tables.enums().flat_map(|one| &one.values).map(|value| &*value.name);

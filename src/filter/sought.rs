@@ -1,4 +1,5 @@
-//! The values of a condition on a field, in the bytes that they have in a message: where none of these is in it, the condition does not hold.
+//! The values of a condition on a field, in the bytes that they have in a message: where none of
+//! these is in it, the condition does not hold.
 //!
 //! It knows the forms that tables give to a name, and nothing of records.
 
@@ -14,11 +15,13 @@ use super::{Check, CompareOp, SetItem};
 use crate::table::{Tables, ValueForm};
 use crate::tree::TextKind;
 
-/// The values of a condition on a field, one of which has to be in the message's bytes for the condition to hold.
+/// The values of a condition on a field, one of which has to be in the message's bytes for the
+/// condition to hold.
 pub(super) struct SoughtValues {
     key: PathKey,
     values: Vec<SoughtValue>,
-    /// For each protocol the bytes of all values in all forms of the fields of this name; `None` where these tell nothing.
+    /// For each protocol the bytes of all values in all forms of the fields of this name; `None`
+    /// where these tell nothing.
     bytes: Vec<OnceLock<Option<Vec<Needle>>>>,
 }
 
@@ -36,7 +39,8 @@ pub(super) struct PartOfText {
     pub(super) any_case: bool,
 }
 
-/// The values of which a text has to be one, or has to have one, for a check to hold; `None` where a check has no such values.
+/// The values of which a text has to be one, or has to have one, for a check to hold; `None` where
+/// a check has no such values.
 pub(super) fn values(check: &Check) -> Option<Vec<SoughtValue>> {
     let whole = |literal: &Literal| SoughtValue::Whole(literal.clone());
     Some(match check {
@@ -44,7 +48,9 @@ pub(super) fn values(check: &Check) -> Option<Vec<SoughtValue>> {
         Check::Contains(literal) => {
             vec![SoughtValue::Part(PartOfText { text: literal.raw.clone(), any_case: false })]
         }
-        Check::In(items) => items.iter().map(|item| item.literal().map(whole)).collect::<Option<_>>()?,
+        Check::In(items) => {
+            items.iter().map(|item| item.literal().map(whole)).collect::<Option<_>>()?
+        }
         #[cfg(feature = "regex")]
         Check::Matches(pattern) => match pattern.required() {
             RequiredText { text, .. } if text.is_empty() => return None,
@@ -64,7 +70,10 @@ impl SoughtValues {
         let key = path.steps.iter().rev().find_map(PathStep::key)?;
         // Other values than fields may have the key `name`, too: who asks knows that.
         let name = path.steps.len() == 1 && key.text == "name";
-        if key.record.is_some() || !name && part_names().any(|part| part == key.text) || !(anywhere || fields) {
+        if key.record.is_some()
+            || !name && part_names().any(|part| part == key.text)
+            || !(anywhere || fields)
+        {
             return None;
         }
         let values = values(check)?;
@@ -72,10 +81,13 @@ impl SoughtValues {
         Some(SoughtValues { key: key.clone(), values, bytes })
     }
 
-    /// Whether the condition cannot hold for a message with these bytes, its own and those that were made of them.
+    /// Whether the condition cannot hold for a message with these bytes, its own and those that
+    /// were made of them.
     pub(super) fn fails(&self, protocol: usize, tables: &Tables, searched: [&[u8]; 2]) -> bool {
-        let known =
-            self.bytes.get(protocol).and_then(|known| known.get_or_init(|| self.find(protocol, tables)).as_ref());
+        let known = self
+            .bytes
+            .get(protocol)
+            .and_then(|known| known.get_or_init(|| self.find(protocol, tables)).as_ref());
         known.is_some_and(|all| !any_is_in(all, searched))
     }
 
@@ -105,7 +117,8 @@ impl SoughtValue {
         }
     }
 
-    /// The bytes of the values of a form that are meant; `None` where bytes do not tell whether a value is meant.
+    /// The bytes of the values of a form that are meant; `None` where bytes do not tell whether a
+    /// value is meant.
     fn needles(&self, form: ValueForm, tables: &Tables) -> Option<Vec<Needle>> {
         match (self, form) {
             (SoughtValue::Whole(literal), ValueForm::Text(kind)) => {
@@ -113,9 +126,15 @@ impl SoughtValue {
             }
             (SoughtValue::Part(text), ValueForm::Text(kind)) => part(text, kind),
             // A structure of numbers may be a time.
-            (SoughtValue::Whole(literal), ValueForm::Object) if literal.time.is_some() || literal.is_null() => None,
+            (SoughtValue::Whole(literal), ValueForm::Object)
+                if literal.time.is_some() || literal.is_null() =>
+            {
+                None
+            }
             (_, ValueForm::Object) => Some(Vec::new()),
-            (SoughtValue::Whole(literal), ValueForm::Int(int)) if literal.time.is_none() && !literal.is_null() => {
+            (SoughtValue::Whole(literal), ValueForm::Int(int))
+                if literal.time.is_none() && !literal.is_null() =>
+            {
                 let bytes = match literal.number {
                     Some(NumberLiteral::Int(number)) => int.bytes(number).into_iter().collect(),
                     Some(NumberLiteral::Float(_)) => return None,
@@ -123,23 +142,29 @@ impl SoughtValue {
                 };
                 Some(bytes.iter().map(|bytes| Needle::exact(bytes)).collect())
             }
-            // A number that is written in another way may be equal. An integer may be a time, and has the text of its name or its digits.
+            // A number that is written in another way may be equal. An integer may be a time, and
+            // has the text of its name or its digits.
             (_, ValueForm::Float | ValueForm::Int(_)) => None,
         }
     }
 }
 
-/// The bytes of a text in an encoding, if it has any; `None` where they do not tell whether it is meant.
+/// The bytes of a text in an encoding, if it has any; `None` where they do not tell whether it is
+/// meant.
 fn part(text: &PartOfText, kind: TextKind) -> Option<Vec<Needle>> {
     // Invalid bytes may also be shown as this character.
     (!text.text.contains('\u{fffd}')).then(|| needle_of(text, kind).into_iter().collect())
 }
 
 /// The bytes of a text in an encoding; `None` where it has none.
-pub(super) fn needle_of(PartOfText { text, any_case }: &PartOfText, kind: TextKind) -> Option<Needle> {
+pub(super) fn needle_of(
+    PartOfText { text, any_case }: &PartOfText,
+    kind: TextKind,
+) -> Option<Needle> {
     match any_case {
         true => {
-            let (lower, upper) = (text.to_ascii_lowercase(), text.to_ascii_uppercase());
+            let lower = text.to_ascii_lowercase();
+            let upper = text.to_ascii_uppercase();
             Some(Needle::new(&encoded(&lower, kind)?, &encoded(&upper, kind)?))
         }
         false => Some(Needle::exact(&encoded(text, kind)?)),
@@ -148,7 +173,8 @@ pub(super) fn needle_of(PartOfText { text, any_case }: &PartOfText, kind: TextKi
 
 /// A text in an encoding; `None` where it has none.
 fn encoded(text: &str, kind: TextKind) -> Option<Vec<u8>> {
-    let latin = || text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect::<Option<Vec<u8>>>();
+    let latin =
+        || text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect::<Option<Vec<u8>>>();
     let wide = || text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let inverted = |bytes: &[u8]| bytes.iter().map(|byte| !byte).collect();
     match kind {

@@ -1,4 +1,5 @@
-//! Numbers whose values have names, and what the JSON has of them: `value`, `name`, `names`. It knows the tables, and nothing of records and paths.
+//! Numbers whose values have names, and what the JSON has of them: `value`, `name`, `names`. It
+//! knows the tables, and nothing of records and paths.
 
 use crate::table::EnumDef;
 
@@ -26,6 +27,9 @@ impl SymbolPart {
 
 /// The names of the flags of a set that bits have.
 pub(super) fn set_flags(symbols: &EnumDef, bits: u64) -> impl Iterator<Item = &str> {
-    let set = symbols.values.iter().filter(move |flag| flag.value != 0 && bits & flag.value == flag.value);
+    let set = symbols
+        .values
+        .iter()
+        .filter(move |flag| flag.value != 0 && bits & flag.value == flag.value);
     set.map(|flag| &*flag.name)
 }

@@ -41,7 +41,8 @@ fn what_can_never_hold_is_a_mistake_that_says_what_to_write() {
         ("time > 2026-02-30", "`2026-02-30` is no time"),
         ("time > 2026-01-01T10:00+99:99", "is no time"),
     ] {
-        let mistake = Filter::compile(expression, &tables, false).err().map(|mistake| mistake.to_string());
+        let mistake =
+            Filter::compile(expression, &tables, false).err().map(|mistake| mistake.to_string());
         let mistake = mistake.unwrap_or_else(|| panic!("{expression} is accepted"));
         assert!(mistake.contains(hint), "{expression}: {mistake}");
         assert_eq!(mistake.lines().count(), 1, "{mistake}");
@@ -63,7 +64,8 @@ fn what_can_hold_is_accepted_without_a_word() {
         "record >= -1 and stream != -1 and elapsed_ms < 0 and frame in {-1..5} and record in {3..3}",
         "event == unanswered and waited_ms > 1000 and request < 100",
     ] {
-        let filter = Filter::compile(expression, &tables, false).unwrap_or_else(|mistake| panic!("{mistake}"));
+        let filter = Filter::compile(expression, &tables, false)
+            .unwrap_or_else(|mistake| panic!("{mistake}"));
         assert!(filter.doubts().is_empty(), "{expression}");
     }
 }
@@ -71,7 +73,8 @@ fn what_can_hold_is_accepted_without_a_word() {
 #[test]
 fn names_that_only_traffic_can_bring_are_doubts() {
     let tables = tables();
-    let doubts = |expression: &str| Filter::compile(expression, &tables, false).unwrap().doubts().len();
+    let doubts =
+        |expression: &str| Filter::compile(expression, &tables, false).unwrap().doubts().len();
     assert_eq!(doubts("*.nod_id == 1"), 1);
     assert_eq!(doubts("*.nosuchfield == 1"), 1);
     assert_eq!(doubts("fields.buffer.nosuchfield == 1"), 1);
@@ -85,5 +88,7 @@ fn names_that_only_traffic_can_bring_are_doubts() {
 fn columns_that_no_record_can_have_are_mistakes() {
     let tables = tables();
     assert!(Paths::compile("record,fields.nosuch", &tables, false).is_err());
-    assert!(Paths::compile("record,fields.trans_id,*.object_name,bytes.lost", &tables, false).is_ok());
+    assert!(
+        Paths::compile("record,fields.trans_id,*.object_name,bytes.lost", &tables, false).is_ok()
+    );
 }

@@ -1,4 +1,5 @@
-//! Times as people type them: RFC 3339, or parts of it, and times of day. All in UTC where no zone is given.
+//! Times as people type them: RFC 3339, or parts of it, and times of day. All in UTC where no zone
+//! is given.
 
 use std::cmp::Ordering;
 
@@ -36,7 +37,9 @@ impl TimeLiteral {
     pub(super) fn compare(self, nanos: i128) -> Ordering {
         match self {
             TimeLiteral::Instant(wanted) => nanos.cmp(&wanted),
-            TimeLiteral::OfDay(wanted) => nanos.rem_euclid(i128::from(SECONDS_PER_DAY) * NANOS_PER_SECOND).cmp(&wanted),
+            TimeLiteral::OfDay(wanted) => {
+                nanos.rem_euclid(i128::from(SECONDS_PER_DAY) * NANOS_PER_SECOND).cmp(&wanted)
+            }
         }
     }
 }
@@ -59,8 +62,11 @@ fn instant(raw: &str) -> Option<i128> {
 /// `09:30`, `09:30:27` or `09:30:27.5` in nanoseconds.
 fn time_of_day(clock: &str) -> Option<i128> {
     let (whole, fraction) = clock.split_once('.').unwrap_or((clock, ""));
-    let [h, m, s] =
-        if whole.matches(':').count() == 1 { parts(&format!("{whole}:00"), ':')? } else { parts(whole, ':')? };
+    let [h, m, s] = if whole.matches(':').count() == 1 {
+        parts(&format!("{whole}:00"), ':')?
+    } else {
+        parts(whole, ':')?
+    };
     let digits = fraction.len() <= 9 && fraction.bytes().all(|b| b.is_ascii_digit());
     let nanos: i128 = format!("{fraction:0<9}").parse().ok()?;
     let fits = digits && h < 24 && m < 60 && s <= 60;
@@ -82,7 +88,8 @@ fn number(text: &str) -> Option<u32> {
 fn zone(text: &str) -> Option<i64> {
     let (sign, digits) = text.split_at_checked(1)?;
     let (h, m) = digits.split_once(':')?;
-    let (h, m) = (number(h).filter(|h| *h < 24)?, number(m).filter(|m| *m < 60)?);
+    let h = number(h).filter(|h| *h < 24)?;
+    let m = number(m).filter(|m| *m < 60)?;
     let seconds = i64::from(h) * 3600 + i64::from(m) * 60;
     Some(if sign == "-" { -seconds } else { seconds })
 }
@@ -121,15 +128,30 @@ mod tests {
         assert_eq!(instant("2026-11-20T09:51"), Some(second - 41 * NANOS_PER_SECOND));
         assert_eq!(instant("2026-11-20"), instant("2026-11-20T00:00:00Z"));
         assert_eq!(instant("1970-01-01"), Some(0));
-        for wrong in ["", "2026", "2026-13-01", "12:30", "2026-11-20T25:00", "2026-11-20Tx", "2026-11-20T1:2:3+"] {
+        for wrong in [
+            "",
+            "2026",
+            "2026-13-01",
+            "12:30",
+            "2026-11-20T25:00",
+            "2026-11-20Tx",
+            "2026-11-20T1:2:3+",
+        ] {
             assert_eq!(instant(wrong), None, "{wrong}");
         }
     }
 
     #[test]
     fn times_that_do_not_exist_are_none() {
-        for wrong in ["2026-02-29", "1900-02-29", "2026-04-31", "2026-01-00", "2026-00-01", "202-010-01", "2026-+1-01"]
-        {
+        for wrong in [
+            "2026-02-29",
+            "1900-02-29",
+            "2026-04-31",
+            "2026-01-00",
+            "2026-00-01",
+            "202-010-01",
+            "2026-+1-01",
+        ] {
             assert_eq!(instant(wrong), None, "{wrong}");
         }
         for zone in ["+24:00", "+99:99", "-10:60", "++2:00"] {

@@ -1,22 +1,27 @@
-//! Drops messages that a filter cannot keep before their trees are made. Most messages can be dropped this way.
+//! Drops messages that a filter cannot keep before their trees are made. Most messages can be
+//! dropped this way.
 //!
-//! It tests the keys that are known without the fields, and asks the [`Shortcuts`] of a condition for all others. That a condition on a field holds it knows
-//! only of a number whose place is found.
+//! It tests the keys that are known without the fields, and asks the [`Shortcuts`] of a condition
+//! for all others. That a condition on a field holds it knows only of a number whose place is
+//! found.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::path::Path;
 use super::shortcuts::{PathStart, Shortcuts};
 use super::symbols::{SymbolPart, set_flags};
-use super::value::{Leaf, RecordScope, RecordValue, found, index_of, integer, is_other_text, symbol};
+use super::value::{
+    Leaf, RecordScope, RecordValue, found, index_of, integer, is_other_text, symbol,
+};
 use super::{BooleanExpr, Check, Filter};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Outlined, Record};
 use crate::table::{MessageDef, OutlineOf, Refusal, SearchedMessage};
 use crate::tree::{Node, Problem, Severity};
 
-/// A message that an outline does not decide is read twice. A counter grows by 2 for each such message, and shrinks by 1 for each decided one. When it
-/// reaches `TOO_MANY`, no outlines are asked about for `WITHOUT` records.
+/// A message that an outline does not decide is read twice. A counter grows by 2 for each such
+/// message, and shrinks by 1 for each decided one. When it reaches `TOO_MANY`, no outlines are
+/// asked about for `WITHOUT` records.
 const TOO_MANY: i32 = 64;
 const WITHOUT: i32 = 8192;
 
@@ -39,28 +44,34 @@ impl OutlineBalance {
     pub(super) fn whole(&self) {
         let now = self.0.load(Ordering::Relaxed);
         if now >= TOO_MANY {
-            self.0.store(if now < TOO_MANY + WITHOUT { now + 1 } else { TOO_MANY / 2 }, Ordering::Relaxed);
+            self.0.store(
+                if now < TOO_MANY + WITHOUT { now + 1 } else { TOO_MANY / 2 },
+                Ordering::Relaxed,
+            );
         }
     }
 }
 
 impl Filter {
-    /// Whether it pays to ask whether it [drops](Filter::drops) messages of which only the outline was read; with `or_keeps`, whether it pays to ask what it
-    /// [decides](Filter::decides) about them.
+    /// Whether it pays to ask whether it [drops](Filter::drops) messages of which only the outline
+    /// was read; with `or_keeps`, whether it pays to ask what it [decides](Filter::decides) about
+    /// them.
     pub fn asks_outlines(&self, or_keeps: bool) -> bool {
         let [fails, holds] = self.told_unread;
         (fails || holds && or_keeps) && self.outline_balance.is_given()
     }
 
-    /// Whether a message of which only the outline was read is certainly not kept. Names that earlier records give are not tested.
+    /// Whether a message of which only the outline was read is certainly not kept. Names that
+    /// earlier records give are not tested.
     pub fn drops(&self, record: &Record<'_, Outlined<'_>>) -> bool {
         let dropped = self.unread(record) == Some(false);
         self.outline_balance.decided(dropped);
         dropped
     }
 
-    /// Whether a message of which only the outline was read is kept; `None` where its fields decide, or where it gives names. These are known
-    /// as far as the filter [learned](Filter::learn_name) them.
+    /// Whether a message of which only the outline was read is kept; `None` where its fields
+    /// decide, or where it gives names. These are known as far as the filter
+    /// [learned](Filter::learn_name) them.
     pub fn decides(&self, record: &Record<'_, Outlined<'_>>, gives_names: bool) -> Option<bool> {
         let kept = if gives_names { None } else { self.unread(record) };
         self.outline_balance.decided(kept.is_some());
@@ -93,7 +104,8 @@ struct UnreadMessage<'s, 'a> {
     /// The index of its protocol among those the filter was compiled for.
     protocol: usize,
     def: Option<&'s MessageDef>,
-    /// The bytes that were made of compressed ones; `None` if values cannot be searched for in these and the message's own.
+    /// The bytes that were made of compressed ones; `None` if values cannot be searched for in
+    /// these and the message's own.
     made: Option<&'s [u8]>,
     /// Whether fields can be found by their places.
     placed: bool,
@@ -103,10 +115,35 @@ impl UnreadMessage<'_, '_> {
     /// Asks about the record with an empty tree.
     fn in_scope(&self, ask: impl FnOnce(&RecordScope<'_>) -> bool) -> bool {
         let (Outlined { message, tables, .. }, filter) = (&self.record.body, self.filter);
-        let Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, .. } = *self.record;
+        let Record {
+            number,
+            at,
+            transport,
+            stream,
+            src,
+            dst,
+            from,
+            protocol,
+            service,
+            round_trips,
+            ..
+        } = *self.record;
         let body = Body::Message { message, tables, tree: &filter.no_tree };
-        let record = Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body };
-        let scope = RecordScope::new(&record, Annotations::default(), &filter.protocols, filter.redact);
+        let record = Record {
+            number,
+            at,
+            transport,
+            stream,
+            src,
+            dst,
+            from,
+            protocol,
+            service,
+            round_trips,
+            body,
+        };
+        let scope =
+            RecordScope::new(&record, Annotations::default(), &filter.protocols, filter.redact);
         ask(&scope.with_sessions(filter.sessions.as_deref()))
     }
 
@@ -115,7 +152,9 @@ impl UnreadMessage<'_, '_> {
         match start {
             PathStart::ExpectsReply => self.def.is_some_and(|def| !def.expects_reply),
             PathStart::Refused => self.def.is_some_and(|def| def.refusal == Refusal::Never),
-            PathStart::Problems | PathStart::Severities => self.record.body.outline.problems().is_empty(),
+            PathStart::Problems | PathStart::Severities => {
+                self.record.body.outline.problems().is_empty()
+            }
             PathStart::Known | PathStart::Unknown => false,
         }
     }
@@ -123,10 +162,12 @@ impl UnreadMessage<'_, '_> {
     /// Whether a condition on fields or names holds, if that can be told without a tree.
     fn decide(&self, path: &Path, check: &Check, shortcuts: &Shortcuts) -> Option<bool> {
         let Outlined { message, tables, outline, .. } = self.record.body;
-        let (bytes, protocol) = (message.bytes, self.protocol);
+        let bytes = message.bytes;
+        let protocol = self.protocol;
         let searched = self.made.map(|made| [bytes, made]);
         let sought = shortcuts.sought.as_ref().zip(searched);
-        let in_bytes = || sought.is_none_or(|(sought, searched)| !sought.fails(protocol, tables, searched));
+        let in_bytes =
+            || sought.is_none_or(|(sought, searched)| !sought.fails(protocol, tables, searched));
         if let Some(names) = &shortcuts.names {
             let no_name = names.fails();
             let no_field = names.is_of_names_only() || {
@@ -138,15 +179,19 @@ impl UnreadMessage<'_, '_> {
         }
         if let Some(info) = &shortcuts.info {
             let read = OutlineOf { layout: self.def?.layout, outline };
-            let lacks = searched.is_some_and(|searched| info.lacks(protocol, tables, read, searched));
+            let lacks =
+                searched.is_some_and(|searched| info.lacks(protocol, tables, read, searched));
             return lacks.then_some(info.without);
         }
         let place = shortcuts.place.as_ref().filter(|_| self.placed).zip(self.def);
         let ask = || {
             let (place, def) = place?;
-            let (made, dialects) = (self.made.unwrap_or_default(), outline.dialects());
+            let made = self.made.unwrap_or_default();
+            let dialects = outline.dialects();
             let searched = SearchedMessage { def, bytes, made, dialects };
-            place.any(protocol, tables, searched, &mut |node, bytes| self.holds(check, node, bytes, place.part))
+            place.any(protocol, tables, searched, &mut |node, bytes| {
+                self.holds(check, node, bytes, place.part)
+            })
         };
         if place.is_some_and(|(place, _)| place.is_direct) {
             return ask().or_else(|| (self.lacks(path) || !in_bytes()).then_some(false));
@@ -154,7 +199,8 @@ impl UnreadMessage<'_, '_> {
         if self.lacks(path) || !in_bytes() { Some(false) } else { ask() }
     }
 
-    /// Whether a condition holds for a value that was found, whose place is in these bytes, or for a part of it.
+    /// Whether a condition holds for a value that was found, whose place is in these bytes, or for
+    /// a part of it.
     fn holds(&self, check: &Check, node: Node, bytes: &[u8], part: Option<SymbolPart>) -> bool {
         if let Some(part) = part {
             return self.holds_for_part(check, node, part);
@@ -181,9 +227,12 @@ impl UnreadMessage<'_, '_> {
         }
     }
 
-    /// Whether a path certainly leads nowhere, because the message has no field of one of its names.
+    /// Whether a path certainly leads nowhere, because the message has no field of one of its
+    /// names.
     fn lacks(&self, path: &Path) -> bool {
-        let (Some(def), Outlined { tables, outline, .. }) = (self.def, &self.record.body) else { return false };
+        let (Some(def), Outlined { tables, outline, .. }) = (self.def, &self.record.body) else {
+            return false;
+        };
         let read = OutlineOf { layout: def.layout, outline };
         path.field_names().any(|key| key.is_absent(self.protocol, tables, read))
     }
@@ -208,12 +257,21 @@ impl BooleanExpr {
             BooleanExpr::Or(list) => among(list, true),
             BooleanExpr::Not(condition) => condition.unread(message).map(|holds| !holds),
             BooleanExpr::Test(path, check, shortcuts) if shortcuts.start == PathStart::Known => {
-                Some(message.in_scope(|scope| scope.any(path, &mut |value| check.holds(scope, value))))
+                Some(
+                    message
+                        .in_scope(|scope| scope.any(path, &mut |value| check.holds(scope, value))),
+                )
             }
             BooleanExpr::Test(_, _, shortcuts) if message.has_none(shortcuts.start) => Some(false),
             BooleanExpr::Test(_, check, shortcuts) if shortcuts.start == PathStart::Severities => {
                 // Some of these problems may be taken out before the message becomes a record.
-                let mut words = message.record.body.outline.problems().iter().map(|problem| problem.severity.word());
+                let mut words = message
+                    .record
+                    .body
+                    .outline
+                    .problems()
+                    .iter()
+                    .map(|problem| problem.severity.word());
                 (!words.any(|word| check.holds_for_name(word))).then_some(false)
             }
             BooleanExpr::Test(path, check, shortcuts) => message.decide(path, check, shortcuts),
@@ -223,7 +281,9 @@ impl BooleanExpr {
     /// A record gave a name to a number.
     fn learn_name(&self, name: &str) {
         match self {
-            BooleanExpr::And(list) | BooleanExpr::Or(list) => list.iter().for_each(|part| part.learn_name(name)),
+            BooleanExpr::And(list) | BooleanExpr::Or(list) => {
+                list.iter().for_each(|part| part.learn_name(name))
+            }
             BooleanExpr::Not(condition) => condition.learn_name(name),
             BooleanExpr::Test(_, check, shortcuts) => {
                 shortcuts.names.iter().for_each(|names| names.learn_name(name, check));
@@ -254,9 +314,12 @@ impl BooleanExpr {
             BooleanExpr::Test(_, _, shortcuts) if shortcuts.start == PathStart::Known => true,
             BooleanExpr::Test(path, _, shortcuts) => {
                 let Shortcuts { start, sought, place, names, info } = &**shortcuts;
-                let info = info.as_ref().filter(|_| !redact).is_some_and(|info| info.without == holds);
+                let info =
+                    info.as_ref().filter(|_| !redact).is_some_and(|info| info.without == holds);
                 let in_bytes = !redact && (place.is_some() || sought.is_some() && !holds) || info;
-                let absent = *start != PathStart::Unknown || path.field_names().next().is_some() || names.is_some();
+                let absent = *start != PathStart::Unknown
+                    || path.field_names().next().is_some()
+                    || names.is_some();
                 in_bytes || absent && !holds
             }
         }

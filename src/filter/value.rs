@@ -142,7 +142,9 @@ impl<'a> RecordScope<'a> {
         redact: bool,
     ) -> RecordScope<'a> {
         let message = match &record.body {
-            Body::Message { message, tables, tree } => Some(MessageView { tables, tree, bytes: message.bytes }),
+            Body::Message { message, tables, tree } => {
+                Some(MessageView { tables, tree, bytes: message.bytes })
+            }
             _ => None,
         };
         let protocol = index_of(record.protocol, protocols);
@@ -184,7 +186,8 @@ impl<'a> RecordScope<'a> {
 
     /// What earlier records call the message's numbers.
     pub(super) fn called(&self) -> impl Iterator<Item = CalledName<'a>> {
-        let named = self.annotations.names().map(|(node, name, record)| CalledName { node, name, record });
+        let named =
+            self.annotations.names().map(|(node, name, record)| CalledName { node, name, record });
         named.filter(|called| self.node(called.node).is_some_and(|node| !self.hides(node)))
     }
 
@@ -200,7 +203,9 @@ impl<'a> RecordScope<'a> {
 
     /// The path of a field as the JSON's `names` and `refused` have it.
     pub(super) fn field_path(&self, node: u32) -> String {
-        self.message.map_or_else(String::new, |v| format!("fields.{}", problem_path(v.tree, v.tables, node)))
+        self.message.map_or_else(String::new, |v| {
+            format!("fields.{}", problem_path(v.tree, v.tables, node))
+        })
     }
 
     pub(super) fn node(&self, index: u32) -> Option<&'a Node> {
@@ -230,7 +235,9 @@ impl<'a> RecordScope<'a> {
     /// The form in which a value is compared.
     pub fn leaf(&self, value: RecordValue<'a>) -> Leaf<'a> {
         match value {
-            RecordValue::Node(index) => self.node(index).map_or(Leaf::Null, |node| self.node_leaf(node)),
+            RecordValue::Node(index) => {
+                self.node(index).map_or(Leaf::Null, |node| self.node_leaf(node))
+            }
             RecordValue::Found(node) => self.node_leaf(&node),
             RecordValue::Number(index) => self.node(index).map_or(Leaf::Null, integer),
             RecordValue::Int(n) => Leaf::Int(n),
@@ -240,16 +247,25 @@ impl<'a> RecordScope<'a> {
             RecordValue::Address(at) => Leaf::Address(at),
             RecordValue::Bool(truth) => Leaf::Bool(truth),
             RecordValue::FieldPath(node) => Leaf::Text(Cow::Owned(self.field_path(node))),
-            RecordValue::Info => self.info().map_or(Leaf::Null, |text| Leaf::Text(Cow::Owned(text))),
-            RecordValue::ProblemText(i) => self.problem(i, |p, v| problem_text(p, v.tables, v.tree)),
-            RecordValue::ProblemField(i) => self.problem(i, |p, v| problem_path(v.tree, v.tables, p.node)),
-            RecordValue::ProblemBytes(i) => self.problem_bytes(i).map_or(Leaf::Null, |bytes| Leaf::Hex(hex(bytes))),
+            RecordValue::Info => {
+                self.info().map_or(Leaf::Null, |text| Leaf::Text(Cow::Owned(text)))
+            }
+            RecordValue::ProblemText(i) => {
+                self.problem(i, |p, v| problem_text(p, v.tables, v.tree))
+            }
+            RecordValue::ProblemField(i) => {
+                self.problem(i, |p, v| problem_path(v.tree, v.tables, p.node))
+            }
+            RecordValue::ProblemBytes(i) => {
+                self.problem_bytes(i).map_or(Leaf::Null, |bytes| Leaf::Hex(hex(bytes)))
+            }
             RecordValue::EventBytes => self.event_bytes(),
             _ => Leaf::Composite,
         }
     }
 
-    /// The bytes that an event shows; what they say is not known, so that all of them may be secret.
+    /// The bytes that an event shows; what they say is not known, so that all of them may be
+    /// secret.
     fn event_bytes(&self) -> Leaf<'a> {
         match &self.record.body {
             Body::Event(event) if self.redact => {
@@ -260,7 +276,11 @@ impl<'a> RecordScope<'a> {
         }
     }
 
-    fn problem(&self, i: usize, text: impl Fn(&crate::tree::Problem, MessageView<'a>) -> String) -> Leaf<'a> {
+    fn problem(
+        &self,
+        i: usize,
+        text: impl Fn(&crate::tree::Problem, MessageView<'a>) -> String,
+    ) -> Leaf<'a> {
         let found = self.message.and_then(|v| Some((v.tree.problems().get(i)?, v)));
         found.map_or(Leaf::Null, |(p, v)| Leaf::Text(Cow::Owned(text(p, v))))
     }
@@ -273,11 +293,13 @@ impl<'a> RecordScope<'a> {
         Some(all.get(start as usize..start as usize + len as usize).unwrap_or(&[]))
     }
 
-    /// The time that a value denotes, in nanoseconds since 1970: the record's time, a field that tables declare as Unix
-    /// time, or a structure of such a field and microseconds.
+    /// The time that a value denotes, in nanoseconds since 1970: the record's time, a field that
+    /// tables declare as Unix time, or a structure of such a field and microseconds.
     pub(super) fn instant(&self, value: RecordValue<'a>) -> Option<i128> {
         match value {
-            RecordValue::Time(time) => Some(i128::from(time.seconds) * NANOS_PER_SECOND + i128::from(time.nanos)),
+            RecordValue::Time(time) => {
+                Some(i128::from(time.seconds) * NANOS_PER_SECOND + i128::from(time.nanos))
+            }
             RecordValue::Node(index) => self.node_instant(index),
             RecordValue::Found(node) => self.unix_time(&node),
             _ => None,
@@ -331,17 +353,20 @@ impl<'a> RecordScope<'a> {
         match node.kind {
             Kind::Struct | Kind::List => Leaf::Composite,
             Kind::Null => Leaf::Null,
-            Kind::Uuid | Kind::UuidBe => Leaf::Uuid(uuid_text(&self.content(node), node.kind == Kind::Uuid)),
-            Kind::Text(TextKind::Owned) => {
-                Leaf::Text(Cow::Borrowed(self.message.map_or("", |v| v.tree.owned(node.value).raw())))
+            Kind::Uuid | Kind::UuidBe => {
+                Leaf::Uuid(uuid_text(&self.content(node), node.kind == Kind::Uuid))
             }
+            Kind::Text(TextKind::Owned) => Leaf::Text(Cow::Borrowed(
+                self.message.map_or("", |v| v.tree.owned(node.value).raw()),
+            )),
             Kind::Text(kind) => Leaf::Text(text(kind, self.content(node))),
             Kind::Bytes | Kind::Undecoded => Leaf::Hex(hex(&self.content(node))),
             _ => plain_number(node),
         }
     }
 
-    /// Whether a value is certainly a text other than the literal, judged by its bytes alone. `false` means that this is not known.
+    /// Whether a value is certainly a text other than the literal, judged by its bytes alone.
+    /// `false` means that this is not known.
     pub(super) fn is_other_text(&self, value: RecordValue<'a>, literal: &Literal) -> bool {
         let RecordValue::Node(index) = value else { return false };
         let (Some(view), Some(node)) = (self.message, self.node(index)) else { return false };
@@ -360,7 +385,8 @@ impl<'a> RecordScope<'a> {
     }
 }
 
-/// The index of a protocol among those the filter was compiled for; [`usize::MAX`] if it is none of them.
+/// The index of a protocol among those the filter was compiled for; [`usize::MAX`] if it is none of
+/// them.
 pub(super) fn index_of(protocol: &str, protocols: &[&'static str]) -> usize {
     // Mostly the same text, not only an equal one.
     let same = protocols.iter().position(|known| std::ptr::eq(*known, protocol));
@@ -375,7 +401,8 @@ pub(super) fn is_other_text(node: &Node, bytes: &[u8], literal: &Literal) -> boo
         _ => return false,
     };
     let same = |bytes: &[u8]| {
-        bytes.len() == literal.raw.len() && bytes.iter().zip(literal.raw.bytes()).all(|(b, wanted)| b ^ flip == wanted)
+        bytes.len() == literal.raw.len()
+            && bytes.iter().zip(literal.raw.bytes()).all(|(b, wanted)| b ^ flip == wanted)
     };
     let (start, length) = node.content();
     let bytes = bytes.get(start..start.saturating_add(length));
@@ -383,7 +410,8 @@ pub(super) fn is_other_text(node: &Node, bytes: &[u8], literal: &Literal) -> boo
     !literal.raw.contains('\u{fffd}') && bytes.is_some_and(|bytes| !same(bytes))
 }
 
-/// A value that was found in a message, in the form in which it is compared; `None` if it may be a time. The place of a text is in `bytes`.
+/// A value that was found in a message, in the form in which it is compared; `None` if it may be a
+/// time. The place of a text is in `bytes`.
 pub(super) fn found<'a>(tables: &'a Tables, node: &Node, bytes: &'a [u8]) -> Option<Leaf<'a>> {
     Some(match node.kind {
         Kind::Text(kind) => {
@@ -393,7 +421,9 @@ pub(super) fn found<'a>(tables: &'a Tables, node: &Node, bytes: &'a [u8]) -> Opt
         Kind::Struct | Kind::List => Leaf::Composite,
         Kind::Null => Leaf::Null,
         _ if tables.type_op(node.ty).shown => return None,
-        _ => tables.symbols(node.ty).map_or_else(|| plain_number(node), |symbols| symbol(symbols, node)),
+        _ => tables
+            .symbols(node.ty)
+            .map_or_else(|| plain_number(node), |symbols| symbol(symbols, node)),
     })
 }
 
@@ -431,7 +461,8 @@ pub(super) fn integer<'a>(node: &Node) -> Leaf<'a> {
     }
 }
 
-/// A float of 32 bits as the number that its shortest decimal form denotes, which is what JSON shows.
+/// A float of 32 bits as the number that its shortest decimal form denotes, which is what JSON
+/// shows.
 fn float32<'a>(f: f32) -> Leaf<'a> {
     if f.is_finite() && f.abs() <= 3e38 {
         return Leaf::Float(zmij::Buffer::new().format_finite(f).parse().unwrap_or(f64::from(f)));

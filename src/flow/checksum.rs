@@ -1,8 +1,9 @@
-//! Checksums of IPv4 headers, TCP and UDP (RFC 791, 9293, 768, 8200). They are checked only on request: on the sending
-//! machine the network card fills them in after the capture, so wrong ones are normal there.
+//! Checksums of IPv4 headers, TCP and UDP (RFC 791, 9293, 768, 8200). They are checked only on
+//! request: on the sending machine the network card fills them in after the capture, so wrong ones
+//! are normal there.
 //!
-//! It knows bytes and addresses. It skips packets that were cut, and packets with hops still to come, whose final
-//! destination is not in the header yet.
+//! It knows bytes and addresses. It skips packets that were cut, and packets with hops still to
+//! come, whose final destination is not in the header yet.
 
 use std::ops::Range;
 
@@ -102,7 +103,8 @@ pub(super) fn transport(packet: &IpPacket<'_>) -> Option<WrongSum> {
 
 /// The sum of the pseudo header.
 fn pseudo(packet: &IpPacket<'_>, length: usize) -> Sum {
-    let addresses = [&packet.src, &packet.dst].map(|address| if packet.v6 { &address[..] } else { &address[12..] });
+    let addresses = [&packet.src, &packet.dst]
+        .map(|address| if packet.v6 { &address[..] } else { &address[12..] });
     let [src, dst] = addresses;
     Sum::default().add(src).add(dst).add(&[0, packet.protocol]).add(&(length as u32).to_be_bytes())
 }
@@ -110,12 +112,14 @@ fn pseudo(packet: &IpPacket<'_>, length: usize) -> Sum {
 /// Checks the checksum at `place` in `bytes`. `before` is the sum of what is summed before them.
 fn check(of: Summed, before: Sum, bytes: &[u8], place: usize) -> Option<WrongSum> {
     let found = u16::from_be_bytes(*bytes.get(place..)?.first_chunk()?);
-    // In UDP a sum of 0 is written as all ones, because 0 means that there is none. In one's complement both are zero.
+    // In UDP a sum of 0 is written as all ones, because 0 means that there is none. In one's
+    // complement both are zero.
     let right = match before.add(bytes.get(..place)?).add(bytes.get(place + 2..)?).finish() {
         0 if of == Summed::Udp => 0xffff,
         right => right,
     };
-    let equal = found == right || (of != Summed::Udp && found.wrapping_add(1) <= 1 && right.wrapping_add(1) <= 1);
+    let equal = found == right
+        || (of != Summed::Udp && found.wrapping_add(1) <= 1 && right.wrapping_add(1) <= 1);
     (!equal).then_some(WrongSum { of, found, right })
 }
 

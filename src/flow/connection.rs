@@ -1,6 +1,7 @@
 //! One TCP connection: its two directions, which end opened it, and how it ends or begins anew.
 //!
-//! It does not know of other connections. `tcp` asks it whether a segment begins a new stream, and then makes one.
+//! It does not know of other connections. `tcp` asks it whether a segment begins a new stream, and
+//! then makes one.
 
 use super::conversations::{EndpointPair, PairSide};
 use super::delivery::DirectionSink;
@@ -12,7 +13,8 @@ use super::{FlowLimits, elapsed};
 use crate::capture::Moment;
 use crate::capture::Time;
 
-/// Bytes up to this far from the end of a closed stream are late copies. Others begin a new connection.
+/// Bytes up to this far from the end of a closed stream are late copies. Others begin a new
+/// connection.
 const LATE_COPY: u64 = 1 << 24;
 
 /// A connection.
@@ -100,7 +102,9 @@ impl TcpConnection {
     }
 
     pub(super) fn pending(&self) -> bool {
-        self.open && !self.ended() && (self.low.waits() || self.high.waits() || self.reset.is_some())
+        self.open
+            && !self.ended()
+            && (self.low.waits() || self.high.waits() || self.reset.is_some())
     }
 
     fn bases(&mut self, side: PairSide) -> (&mut Option<u32>, &mut Option<u32>) {
@@ -117,8 +121,8 @@ impl TcpConnection {
         segment.opens() && base.is_some_and(|base| base != segment.seq || closing)
     }
 
-    /// Updates Wireshark's base numbers. Returns whether a SYN with ACK shows that its side has begun anew. `created` is
-    /// set for the first segment of the conversation.
+    /// Updates Wireshark's base numbers. Returns whether a SYN with ACK shows that its side has
+    /// begun anew. `created` is set for the first segment of the conversation.
     pub(super) fn rebase(&mut self, side: PairSide, segment: &Segment<'_>, created: bool) -> bool {
         let (mine, theirs) = self.bases(side);
         let answer = segment.has(SYN) && segment.has(ACK);
@@ -138,7 +142,13 @@ impl TcpConnection {
     }
 
     /// Calls `tcp_open`. This segment decides which direction is forward.
-    pub(super) fn begin<S: FlowSink>(&mut self, side: PairSide, segment: &Segment<'_>, at: Moment, sink: &mut S) {
+    pub(super) fn begin<S: FlowSink>(
+        &mut self,
+        side: PairSide,
+        segment: &Segment<'_>,
+        at: Moment,
+        sink: &mut S,
+    ) {
         let (opening, forward) = match segment.flags & (SYN | ACK) {
             SYN => (TcpOpening::Syn, side),
             flags if flags == SYN | ACK => (TcpOpening::SynAck, side.other()),
@@ -151,27 +161,36 @@ impl TcpConnection {
     }
 
     fn stream(&self) -> Stream {
-        Stream { id: self.id, forward: self.key.end(self.forward), backward: self.key.end(self.forward.other()) }
+        Stream {
+            id: self.id,
+            forward: self.key.end(self.forward),
+            backward: self.key.end(self.forward.other()),
+        }
     }
 
     /// Lets holes ripen if enough frames or time have passed since the last check.
     #[inline]
     pub(super) fn look(&mut self, now: Time, limits: &FlowLimits) {
         let both = self.seen_low && self.seen_high;
-        let (frames, time) =
-            if both { (limits.hole_frames, limits.hole_time) } else { (limits.blind_frames, limits.blind_time) };
+        let (frames, time) = if both {
+            (limits.hole_frames, limits.hole_time)
+        } else {
+            (limits.blind_frames, limits.blind_time)
+        };
         let waited = elapsed(self.looked.time, now);
         if self.frames - self.looked.frames >= frames || waited >= time {
             self.looked = StreamMoment { frames: self.frames, time: now };
             self.low.ripen(both);
             self.high.ripen(both);
         } else if waited < 0 || self.looked.time == Time::default() {
-            // If the clock was set back, the wait begins again: no hole may be given up early because of it.
+            // If the clock was set back, the wait begins again: no hole may be given up early
+            // because of it.
             self.looked.time = now;
         }
     }
 
-    /// Updates the positions of both directions by a segment's sequence and acknowledgement numbers.
+    /// Updates the positions of both directions by a segment's sequence and acknowledgement
+    /// numbers.
     fn anchor(&mut self, side: PairSide, segment: &Segment<'_>, base: Option<u32>) {
         let other_seen = match side {
             PairSide::Low => self.seen_high,
@@ -185,7 +204,8 @@ impl TcpConnection {
             }
         } else if segment.len == 0 && !other_seen && segment.flags & (FIN | RST | ACK) == ACK {
             // The last step of a handshake whose second step was not captured.
-            let handshake = base.is_some_and(|base| base.wrapping_add(1) == segment.seq) && mine.expects(segment.seq);
+            let handshake = base.is_some_and(|base| base.wrapping_add(1) == segment.seq)
+                && mine.expects(segment.seq);
             if handshake && mine.untouched() {
                 theirs.begin(segment.ack);
             }
@@ -230,9 +250,14 @@ impl TcpConnection {
         }
         // The payload of a RST explains its cause (RFC 1122) and is not part of the stream.
         if segment.len > 0 && !segment.has(RST) {
-            mine.data(Payload { seq: segment.first(), bytes: segment.bytes, len: segment.len }, at, &mut out);
+            mine.data(
+                Payload { seq: segment.first(), bytes: segment.bytes, len: segment.len },
+                at,
+                &mut out,
+            );
         }
-        let fin = segment.has(FIN) && mine.finish_at(segment.first().wrapping_add(segment.len as u32));
+        let fin =
+            segment.has(FIN) && mine.finish_at(segment.first().wrapping_add(segment.len as u32));
         if fin || segment.has(RST) {
             out.sink.tcp_closing(out.stream, out.dir, at);
         }
@@ -247,7 +272,13 @@ impl TcpConnection {
 
     /// Measures the round trip to either end: from a segment to its acknowledgement.
     #[inline]
-    fn time<S: FlowSink>(&mut self, side: PairSide, segment: &Segment<'_>, at: Moment, sink: &mut S) {
+    fn time<S: FlowSink>(
+        &mut self,
+        side: PairSide,
+        segment: &Segment<'_>,
+        at: Moment,
+        sink: &mut S,
+    ) {
         let (mine, theirs) = match side {
             PairSide::Low => (&mut self.low_timer, &mut self.high_timer),
             PairSide::High => (&mut self.high_timer, &mut self.low_timer),
@@ -271,8 +302,8 @@ impl TcpConnection {
         }
         if let Some(reset) = self.reset {
             // Segments that were on their way when the RST was sent are captured shortly after it.
-            let over =
-                self.frames - reset.frames >= limits.hole_frames || elapsed(reset.time, now.time) >= limits.hole_time;
+            let over = self.frames - reset.frames >= limits.hole_frames
+                || elapsed(reset.time, now.time) >= limits.hole_time;
             if over {
                 self.end(End::Rst, now, sink);
             }
@@ -318,8 +349,14 @@ impl TcpConnection {
 
     /// Resets everything but the stream's number and Wireshark's base numbers.
     fn forget(&mut self) {
-        let (low_base, high_base) = (self.low_base, self.high_base);
-        *self = TcpConnection { low_base, high_base, frames: 1, ..TcpConnection::new(self.id, self.key) };
+        let low_base = self.low_base;
+        let high_base = self.high_base;
+        *self = TcpConnection {
+            low_base,
+            high_base,
+            frames: 1,
+            ..TcpConnection::new(self.id, self.key)
+        };
     }
 
     /// Gives up all holes, to free memory.

@@ -1,7 +1,8 @@
-//! A table of conversations: finds one by its pair of ends, and the one that was idle longest, both in constant time.
+//! A table of conversations: finds one by its pair of ends, and the one that was idle longest, both
+//! in constant time.
 //!
-//! A conversation is a value in a slot, and linked lists run through the slots. This file does not know what the values
-//! are.
+//! A conversation is a value in a slot, and linked lists run through the slots. This file does not
+//! know what the values are.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -23,8 +24,8 @@ pub(super) struct PacketEnds {
     pub sender: PairSide,
 }
 
-/// Two ends, in the same order whichever of them sends: two words for each address, and a word with the ports and the
-/// address family.
+/// Two ends, in the same order whichever of them sends: two words for each address, and a word with
+/// the ports and the address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EndpointPair([u64; 5]);
 
@@ -50,8 +51,10 @@ impl PacketEnds {
             let address = u128::from_be_bytes(*end.address);
             ((address >> 64) as u64, address as u64, end.port)
         };
-        let (src, dst) = (words(src), words(dst));
-        let (low, high, sender) = if src <= dst { (src, dst, PairSide::Low) } else { (dst, src, PairSide::High) };
+        let src = words(src);
+        let dst = words(dst);
+        let (low, high, sender) =
+            if src <= dst { (src, dst, PairSide::Low) } else { (dst, src, PairSide::High) };
         let ports = u64::from(v6) << 32 | u64::from(low.2) << 16 | u64::from(high.2);
         PacketEnds { pair: EndpointPair([low.0, low.1, high.0, high.1, ports]), sender }
     }
@@ -82,7 +85,8 @@ impl PairSide {
 /// The index of a slot in the table.
 pub(super) type SlotId = u32;
 
-/// A list through the slots, oldest first. A slot is in one of the first two, and may also be in the third.
+/// A list through the slots, oldest first. A slot is in one of the first two, and may also be in
+/// the third.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
     /// Conversations that have not ended, in order of their last packets.
@@ -116,7 +120,8 @@ struct Slot<V> {
     links: [ListLink; 2],
 }
 
-/// The table. Its memory grows with the largest number of conversations held at once; slots are reused.
+/// The table. Its memory grows with the largest number of conversations held at once; slots are
+/// reused.
 #[derive(Debug)]
 pub(super) struct ConversationTable<V> {
     index: HashMap<EndpointPair, SlotId>,
@@ -278,7 +283,9 @@ impl<V> ConversationTable<V> {
 
     fn append(&mut self, list: List, id: SlotId) {
         let last = self.ends(list).last;
-        self.change_link(list, Some(id), |link| *link = ListLink { before: last, after: None, linked: true });
+        self.change_link(list, Some(id), |link| {
+            *link = ListLink { before: last, after: None, linked: true }
+        });
         self.change_link(list, last, |link| link.after = Some(id));
         let ends = self.ends_mut(list);
         ends.first = ends.first.or(Some(id));
@@ -310,8 +317,13 @@ mod tests {
     use super::*;
 
     fn ends(v6: bool, src: u8, src_port: u16, dst: u8, dst_port: u16) -> PacketEnds {
-        let (src, dst) = ([src; 16], [dst; 16]);
-        PacketEnds::new(v6, Endpoint { address: &src, port: src_port }, Endpoint { address: &dst, port: dst_port })
+        let src = [src; 16];
+        let dst = [dst; 16];
+        PacketEnds::new(
+            v6,
+            Endpoint { address: &src, port: src_port },
+            Endpoint { address: &dst, port: dst_port },
+        )
     }
 
     fn key(port: u16) -> EndpointPair {
@@ -335,8 +347,15 @@ mod tests {
         let back = ends(true, 2, 80, 1, 4000);
         assert_eq!(there.pair, back.pair);
         assert_eq!(there.sender.other(), back.sender);
-        assert_eq!(there.pair.end(there.sender).to_string(), "[101:101:101:101:101:101:101:101]:4000");
-        assert_ne!(key(4000), there.pair, "pairs of different families differ even if their bytes are equal");
+        assert_eq!(
+            there.pair.end(there.sender).to_string(),
+            "[101:101:101:101:101:101:101:101]:4000"
+        );
+        assert_ne!(
+            key(4000),
+            there.pair,
+            "pairs of different families differ even if their bytes are equal"
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! Calls the sink for one direction, and keeps the state for these calls: the next position, the counts, and which
-//! notes were given.
+//! Calls the sink for one direction, and keeps the state for these calls: the next position, the
+//! counts, and which notes were given.
 //!
-//! It decides nothing. Positions are those of `direction`; offsets count from the position where the stream starts.
+//! It decides nothing. Positions are those of `direction`; offsets count from the position where
+//! the stream starts.
 
 use std::ops::Range;
 
@@ -58,7 +59,13 @@ impl Delivery {
 
     /// Delivers the next `len` bytes. `bytes` are those that were captured; the rest becomes a gap.
     #[inline]
-    pub(super) fn deliver<S: FlowSink>(&mut self, bytes: &[u8], len: u64, at: Moment, out: &mut DirectionSink<'_, S>) {
+    pub(super) fn deliver<S: FlowSink>(
+        &mut self,
+        bytes: &[u8],
+        len: u64,
+        at: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
         if !bytes.is_empty() {
             self.tell_start(out);
             out.sink.tcp_data(out.stream, out.dir, self.next - self.start, bytes, at);
@@ -73,7 +80,13 @@ impl Delivery {
     }
 
     /// Delivers the next `len` bytes as a gap.
-    pub(super) fn give_up<S: FlowSink>(&mut self, len: u64, cause: Cause, at: Moment, out: &mut DirectionSink<'_, S>) {
+    pub(super) fn give_up<S: FlowSink>(
+        &mut self,
+        len: u64,
+        cause: Cause,
+        at: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
         self.tell_start(out);
         out.sink.tcp_gap(out.stream, out.dir, self.next - self.start, len, cause, at);
         self.gap = self.next..self.next + len;
@@ -89,7 +102,8 @@ impl Delivery {
         }
     }
 
-    /// The moment of delivery for bytes that came at `at` and then waited: not before the last delivery.
+    /// The moment of delivery for bytes that came at `at` and then waited: not before the last
+    /// delivery.
     pub(super) fn not_before(&self, at: Moment) -> Moment {
         at.max(self.last)
     }
@@ -129,13 +143,23 @@ impl Delivery {
     }
 
     /// Counts the bytes of a segment that lies too far away.
-    pub(super) fn count_implausible<S: FlowSink>(&mut self, len: u64, at: Moment, out: &mut DirectionSink<'_, S>) {
+    pub(super) fn count_implausible<S: FlowSink>(
+        &mut self,
+        len: u64,
+        at: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
         self.totals.ignored += len;
         self.note(NOTED_IMPLAUSIBLE, Note::Implausible { len }, at, out);
     }
 
     /// Notes that a limit was reached.
-    pub(super) fn limit<S: FlowSink>(&mut self, note: Note, at: Moment, out: &mut DirectionSink<'_, S>) {
+    pub(super) fn limit<S: FlowSink>(
+        &mut self,
+        note: Note,
+        at: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
         self.note(NOTED_LIMIT, note, at, out);
     }
 
@@ -144,7 +168,13 @@ impl Delivery {
         out.sink.tcp_end(out.stream, out.dir, how, &self.totals, at);
     }
 
-    fn note<S: FlowSink>(&mut self, bit: u8, note: Note, at: Moment, out: &mut DirectionSink<'_, S>) {
+    fn note<S: FlowSink>(
+        &mut self,
+        bit: u8,
+        note: Note,
+        at: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
         if self.notes & bit == 0 {
             self.notes |= bit;
             out.sink.tcp_note(out.stream, out.dir, note, at);

@@ -1,10 +1,11 @@
-//! One direction of a TCP stream: takes segments, and delivers bytes in order and gaps of known length.
+//! One direction of a TCP stream: takes segments, and delivers bytes in order and gaps of known
+//! length.
 //!
-//! It knows what its sender sent and what the receiver acknowledged. It does not know connections: `connection` decides
-//! when one begins, is reset, or is replaced.
+//! It knows what its sender sent and what the receiver acknowledged. It does not know connections:
+//! `connection` decides when one begins, is reset, or is replaced.
 //!
-//! Sequence numbers become positions of 64 bits that never wrap. The first number seen has position [`ORIGIN`]. Each
-//! later number gets the position nearest to the next expected byte.
+//! Sequence numbers become positions of 64 bits that never wrap. The first number seen has position
+//! [`ORIGIN`]. Each later number gets the position nearest to the next expected byte.
 
 use super::delivery::{Delivery, DirectionSink, Overlap};
 use super::pending::{PendingBytes, Span, head, tail};
@@ -12,17 +13,18 @@ use super::sink::{Cause, End, FlowSink, Note, Totals};
 use super::{FlowLimits, elapsed};
 use crate::capture::Moment;
 
-/// Position of the first sequence number seen. If the capture begins in the middle of a stream, earlier numbers may
-/// follow.
+/// Position of the first sequence number seen. If the capture begins in the middle of a stream,
+/// earlier numbers may follow.
 const ORIGIN: u64 = 1 << 32;
 /// The largest TCP window (RFC 7323). Nothing further away can belong to the stream.
 const WINDOW: u64 = 1 << 30;
 /// An acknowledgement further ahead of everything captured is ignored.
 const ACK_REACH: u64 = 1 << 26;
-/// A jump in the numbers is taken as real after this many segments have continued the first one behind it.
+/// A jump in the numbers is taken as real after this many segments have continued the first one
+/// behind it.
 const JUMP_PROOF: u8 = 3;
-/// The cut-off part of a segment may span this many runs of waiting bytes. Without this bound, a frame of a few bytes
-/// could claim a length that spans all waiting runs.
+/// The cut-off part of a segment may span this many runs of waiting bytes. Without this bound, a
+/// frame of a few bytes could claim a length that spans all waiting runs.
 const CUT_SPANS: usize = 16;
 /// How many segments or bytes may wait for the start of a stream whose opening was not captured.
 const START_SEGMENTS: usize = 16;
@@ -104,7 +106,8 @@ impl DirectionState {
         self.phase == Phase::Started && self.position(seq) == self.delivery.next
     }
 
-    /// Starts the stream, whose first byte has this sequence number according to a SYN or an answer to one.
+    /// Starts the stream, whose first byte has this sequence number according to a SYN or an answer
+    /// to one.
     pub(super) fn begin(&mut self, seq: u32) {
         if self.phase >= Phase::Started {
             return;
@@ -140,7 +143,11 @@ impl DirectionState {
     /// How many of the `len` bytes from a sequence number on are beyond what was delivered.
     pub(super) fn beyond(&self, seq: u32, len: u64) -> u64 {
         let position = self.position(seq);
-        if self.delivery.start == 0 { len } else { (position + len).saturating_sub(self.delivery.next.max(position)) }
+        if self.delivery.start == 0 {
+            len
+        } else {
+            (position + len).saturating_sub(self.delivery.next.max(position))
+        }
     }
 
     /// Whether bytes before this sequence number are missing.
@@ -164,8 +171,9 @@ impl DirectionState {
         }
     }
 
-    /// Called at each check. A hole that was acknowledged two checks ago is ripe: bytes captured out of order would have
-    /// come by now. If no frame of the receiver was captured, the furthest captured byte counts as acknowledged.
+    /// Called at each check. A hole that was acknowledged two checks ago is ripe: bytes captured
+    /// out of order would have come by now. If no frame of the receiver was captured, the furthest
+    /// captured byte counts as acknowledged.
     pub(super) fn ripen(&mut self, receiver_seen: bool) {
         self.ripe = self.ripe.max(self.ripening);
         self.ripening = if receiver_seen { self.acked } else { self.reached() };
@@ -173,7 +181,12 @@ impl DirectionState {
 
     /// Handles payload: delivers it if it is next, keeps it if it is ahead.
     #[inline]
-    pub(super) fn data<S: FlowSink>(&mut self, payload: Payload<'_>, at: Moment, out: &mut DirectionSink<'_, S>) {
+    pub(super) fn data<S: FlowSink>(
+        &mut self,
+        payload: Payload<'_>,
+        at: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
         self.delivery.totals.segments += 1;
         self.anchor_at(payload.seq);
         let position = self.position(payload.seq);
@@ -188,11 +201,13 @@ impl DirectionState {
         }
     }
 
-    /// The sender's FIN has this sequence number. Returns whether it can belong to the stream and is the first.
+    /// The sender's FIN has this sequence number. Returns whether it can belong to the stream and
+    /// is the first.
     pub(super) fn finish_at(&mut self, seq: u32) -> bool {
         self.anchor_at(seq);
         let position = self.position(seq);
-        let plausible = position >= self.reached() && position <= self.reached().max(self.acked).max(ORIGIN) + WINDOW;
+        let plausible = position >= self.reached()
+            && position <= self.reached().max(self.acked).max(ORIGIN) + WINDOW;
         let first = plausible && self.fin.is_none();
         if first {
             self.fin = Some(position);
@@ -201,8 +216,8 @@ impl DirectionState {
         first
     }
 
-    /// Delivers bytes that are in order, and gives up holes that are ripe or exceed a limit. Returns whether the FIN is
-    /// reached.
+    /// Delivers bytes that are in order, and gives up holes that are ripe or exceed a limit.
+    /// Returns whether the FIN is reached.
     pub(super) fn settle<S: FlowSink>(
         &mut self,
         now: Moment,
@@ -242,8 +257,14 @@ impl DirectionState {
         self.flush(Cause::Limit, now, out);
     }
 
-    /// Delivers all waiting bytes, gives up bytes that were acknowledged but never captured, and ends the direction.
-    pub(super) fn end<S: FlowSink>(&mut self, how: End, now: Moment, out: &mut DirectionSink<'_, S>) {
+    /// Delivers all waiting bytes, gives up bytes that were acknowledged but never captured, and
+    /// ends the direction.
+    pub(super) fn end<S: FlowSink>(
+        &mut self,
+        how: End,
+        now: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
         if self.ended() {
             return;
         }
@@ -259,7 +280,8 @@ impl DirectionState {
         self.delivery.end(how, now, out);
     }
 
-    /// Gives up bytes at the end that were never captured, although a FIN or an acknowledgement proves that they were sent.
+    /// Gives up bytes at the end that were never captured, although a FIN or an acknowledgement
+    /// proves that they were sent.
     fn give_up_tail<S: FlowSink>(&mut self, now: Moment, out: &mut DirectionSink<'_, S>) {
         let sent = self.fin.unwrap_or(self.acked);
         if self.fin.is_none() && sent == self.delivery.next + 1 {
@@ -276,7 +298,8 @@ impl DirectionState {
         }
     }
 
-    /// The position of a sequence number: of all positions with this number, the one nearest to `here`.
+    /// The position of a sequence number: of all positions with this number, the one nearest to
+    /// `here`.
     #[inline]
     fn position(&self, seq: u32) -> u64 {
         let here = self.here();
@@ -299,9 +322,16 @@ impl DirectionState {
         self.high.max(self.delivery.next)
     }
 
-    /// Handles payload that is not simply next: out of order, repeated, beyond a FIN, or before the start is known.
+    /// Handles payload that is not simply next: out of order, repeated, beyond a FIN, or before the
+    /// start is known.
     #[inline(never)]
-    fn place<S: FlowSink>(&mut self, position: u64, payload: Payload<'_>, at: Moment, out: &mut DirectionSink<'_, S>) {
+    fn place<S: FlowSink>(
+        &mut self,
+        position: u64,
+        payload: Payload<'_>,
+        at: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
         let Some(position) = self.plausible(position, payload, at, out) else {
             return;
         };
@@ -347,12 +377,15 @@ impl DirectionState {
             cut_spans += usize::from(bytes.is_empty());
             let until = match self.pending.span(here, end) {
                 Span::Taken { end, bytes: first } => {
-                    let (offset, len) = (here - start, end - here);
+                    let offset = here - start;
+                    let len = end - here;
                     let overlap = Overlap { offset, len, first, again: head(bytes, len) };
                     self.delivery.count_overlap(overlap, at, out);
                     end
                 }
-                Span::Free { end } if self.phase == Phase::Started && here == self.delivery.next => {
+                Span::Free { end }
+                    if self.phase == Phase::Started && here == self.delivery.next =>
+                {
                     self.delivery.deliver(head(bytes, end - here), end - here, at, out);
                     end
                 }
@@ -368,8 +401,8 @@ impl DirectionState {
         self.delivery.totals.ignored += end.saturating_sub(here);
     }
 
-    /// The position of a segment, or `None` if it cannot belong to the stream. A jump in the numbers is taken as real when
-    /// several segments have continued the first one.
+    /// The position of a segment, or `None` if it cannot belong to the stream. A jump in the
+    /// numbers is taken as real when several segments have continued the first one.
     fn plausible<S: FlowSink>(
         &mut self,
         position: u64,
@@ -403,14 +436,21 @@ impl DirectionState {
     }
 
     /// Gives up everything before a position.
-    fn skip_to<S: FlowSink>(&mut self, position: u64, cause: Cause, now: Moment, out: &mut DirectionSink<'_, S>) {
+    fn skip_to<S: FlowSink>(
+        &mut self,
+        position: u64,
+        cause: Cause,
+        now: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
         if position > self.delivery.next {
             let at = self.pending.first().map_or(now, |(_, at)| self.delivery.not_before(at));
             self.delivery.give_up(position - self.delivery.next, cause, at, out);
         }
     }
 
-    /// Starts a stream whose opening was not captured, if no earlier bytes are likely to come. Returns whether it did.
+    /// Starts a stream whose opening was not captured, if no earlier bytes are likely to come.
+    /// Returns whether it did.
     fn start_if_due(&mut self, now: Moment, limits: &FlowLimits) -> bool {
         let Some((first, at)) = self.pending.first().or(self.fin.map(|fin| (fin, now))) else {
             return false;
@@ -446,10 +486,12 @@ impl DirectionState {
         }
     }
 
-    /// Delivers waiting bytes that are next. `filled` is the frame with the bytes that they waited for. Without it,
-    /// they keep their own frame.
+    /// Delivers waiting bytes that are next. `filled` is the frame with the bytes that they waited
+    /// for. Without it, they keep their own frame.
     fn drain<S: FlowSink>(&mut self, filled: Option<Moment>, out: &mut DirectionSink<'_, S>) {
-        while let Some((start, at)) = self.pending.first().filter(|(start, _)| *start <= self.delivery.next) {
+        while let Some((start, at)) =
+            self.pending.first().filter(|(start, _)| *start <= self.delivery.next)
+        {
             let Some((_, piece)) = self.pending.pop() else {
                 break;
             };

@@ -1,7 +1,8 @@
 //! Reassembles IP fragments of both families in any order, with bounded memory.
 //!
-//! It knows positions and lengths, not the content of a datagram. If fragments overlap, the bytes captured first are
-//! kept. If a datagram is given up incomplete, its beginning is delivered if it was captured.
+//! It knows positions and lengths, not the content of a datagram. If fragments overlap, the bytes
+//! captured first are kept. If a datagram is given up incomplete, its beginning is delivered if it
+//! was captured.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -94,8 +95,8 @@ impl Fragments {
         }
     }
 
-    /// Handles a fragment. If it completes its datagram, returns the datagram's protocol. The payload is then
-    /// [`whole`](Self::whole).
+    /// Handles a fragment. If it completes its datagram, returns the datagram's protocol. The
+    /// payload is then [`whole`](Self::whole).
     pub(super) fn add(&mut self, packet: &IpPacket<'_>, fragment: Fragment) -> Option<u8> {
         let key = DatagramKey {
             v6: packet.v6,
@@ -145,7 +146,8 @@ impl Fragments {
         }
         self.serial += 1;
         self.order.push_back((key, self.serial));
-        self.partial.insert(key, Partial { born: self.now, serial: self.serial, ..Partial::default() });
+        self.partial
+            .insert(key, Partial { born: self.now, serial: self.serial, ..Partial::default() });
     }
 
     /// Sets the time to `now`, in nanoseconds, and gives up datagrams that have waited too long.
@@ -177,15 +179,18 @@ impl Fragments {
     fn finish(&mut self, key: DatagramKey) -> Option<u8> {
         let mut partial = self.partial.remove(&key)?;
         self.cost -= partial.pieces.cost();
-        // Its entry in `order` is stale now. Stale entries are removed when they are the majority, so that they neither
-        // accumulate nor cost time for each datagram.
+        // Its entry in `order` is stale now. Stale entries are removed when they are the majority,
+        // so that they neither accumulate nor cost time for each datagram.
         if self.order.len() > 2 * self.partial.len() + 16 {
             let alive = &self.partial;
-            self.order.retain(|(key, serial)| alive.get(key).is_some_and(|partial| partial.serial == *serial));
+            self.order.retain(|(key, serial)| {
+                alive.get(key).is_some_and(|partial| partial.serial == *serial)
+            });
         }
         self.whole.clear();
         while let Some((start, piece)) = partial.pieces.pop() {
-            // The lengths of contradictory fragments can add up to the total although there is a hole.
+            // The lengths of contradictory fragments can add up to the total although there is a
+            // hole.
             if start != self.whole.len() as u64 {
                 self.dropped += 1;
                 return None;
@@ -201,10 +206,19 @@ impl Partial {
     fn beginning(mut self, key: DatagramKey, crowded: bool) -> Option<IncompleteDatagram> {
         let protocol = self.protocol?;
         let mut payload = Vec::new();
-        while let Some((_, piece)) = self.pieces.pop().filter(|(start, _)| *start == payload.len() as u64) {
+        while let Some((_, piece)) =
+            self.pieces.pop().filter(|(start, _)| *start == payload.len() as u64)
+        {
             payload.extend_from_slice(&piece.bytes);
         }
-        Some(IncompleteDatagram { v6: key.v6, src: key.src, dst: key.dst, protocol, payload, crowded })
+        Some(IncompleteDatagram {
+            v6: key.v6,
+            src: key.src,
+            dst: key.dst,
+            protocol,
+            payload,
+            crowded,
+        })
     }
 
     fn add(&mut self, packet: &IpPacket<'_>, fragment: Fragment) {
@@ -213,7 +227,8 @@ impl Partial {
             return;
         };
         // Bytes beyond the end of the datagram are ignored, and so is a second, different end.
-        let (mut at, limit) = (u64::from(fragment.offset), u64::from(end.min(self.total.unwrap_or(LONGEST))));
+        let mut at = u64::from(fragment.offset);
+        let limit = u64::from(end.min(self.total.unwrap_or(LONGEST)));
         let mut bytes = packet.payload;
         while at < limit {
             match self.pieces.span(at, limit) {

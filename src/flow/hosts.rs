@@ -1,5 +1,5 @@
-//! Finds the two hosts of a frame, for splitting captures by host. It needs no ports and no streams: every fragment of a
-//! datagram has the same two hosts.
+//! Finds the two hosts of a frame, for splitting captures by host. It needs no ports and no
+//! streams: every fragment of a datagram has the same two hosts.
 
 use std::net::IpAddr;
 
@@ -9,9 +9,10 @@ use super::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, icmp, link};
 /// Bytes of an ICMP error before the packet it quotes.
 const ICMP_HEADER: usize = 8;
 
-/// Source and destination of the IP packet in a frame. `None` if there is no readable packet. An ICMP error about a TCP or
-/// UDP packet counts as a packet of the two hosts that it quotes, since it belongs to their stream. In a tunnel the outer
-/// packet counts, because not every fragment shows the inner one.
+/// Source and destination of the IP packet in a frame. `None` if there is no readable packet. An
+/// ICMP error about a TCP or UDP packet counts as a packet of the two hosts that it quotes, since
+/// it belongs to their stream. In a tunnel the outer packet counts, because not every fragment
+/// shows the inner one.
 pub fn hosts(link: u16, data: &[u8], wire_len: u32) -> Option<(IpAddr, IpAddr)> {
     let bytes = link::ip(link, data).ok()?;
     let cut = (wire_len as usize).saturating_sub(data.len());

@@ -1,5 +1,6 @@
-//! ICMP errors. They quote the packet that caused them, and Wireshark numbers the stream of a quoted packet as if the
-//! packet had been captured there. If the packet itself is in the capture before, nothing changes.
+//! ICMP errors. They quote the packet that caused them, and Wireshark numbers the stream of a
+//! quoted packet as if the packet had been captured there. If the packet itself is in the capture
+//! before, nothing changes.
 
 use super::conversations::{Endpoint, PacketEnds};
 use super::ip::{self, IpPacket};
@@ -20,11 +21,12 @@ const V6_PARAMETER_PROBLEM: u8 = 4;
 
 /// Bytes of an ICMP header.
 const HEADER: usize = 8;
-/// Wireshark numbers the stream of a quoted TCP segment only if this many bytes of its header are quoted.
+/// Wireshark numbers the stream of a quoted TCP segment only if this many bytes of its header are
+/// quoted.
 const TCP_QUOTED: usize = 16;
 const UDP_QUOTED: usize = 8;
-/// How long a quoted packet may have been. Its own header states the length; the quote ends earlier, like a packet that
-/// was cut.
+/// How long a quoted packet may have been. Its own header states the length; the quote ends
+/// earlier, like a packet that was cut.
 const LONGEST_QUOTED: usize = u16::MAX as usize + 40;
 
 /// The protocol and the ends of the TCP or UDP packet that an ICMP error quotes.

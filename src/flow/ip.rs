@@ -1,11 +1,14 @@
-//! Headers of IPv4 and IPv6: addresses, protocol, payload, and how many of its bytes the capture cut off.
+//! Headers of IPv4 and IPv6: addresses, protocol, payload, and how many of its bytes the capture
+//! cut off.
 //!
-//! It knows extension headers and fragment headers. It does not reassemble fragments and knows no transport.
+//! It knows extension headers and fragment headers. It does not reassemble fragments and knows no
+//! transport.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use etherparse::{
-    IpAuthHeaderSlice, IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice,
+    IpAuthHeaderSlice, IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice,
+    Ipv6RawExtHeaderSlice,
 };
 
 /// An address of either family in 16 bytes. The family is not part of it.
@@ -25,9 +28,11 @@ pub(super) struct IpPacket<'a> {
     pub missing: u32,
     /// Set if the payload is a fragment.
     pub fragment: Option<Fragment>,
-    /// Whether checksums can be computed from the header: it lists no further hops, and it states the length.
+    /// Whether checksums can be computed from the header: it lists no further hops, and it states
+    /// the length.
     pub final_hop: bool,
-    /// Whether its end is missing because too many fragments were waiting and this datagram's were given up.
+    /// Whether its end is missing because too many fragments were waiting and this datagram's were
+    /// given up.
     pub crowded: bool,
 }
 
@@ -44,8 +49,8 @@ pub(super) struct Fragment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// IPv4 options that list hops: loose and strict source route. Any option byte with one of these values counts, because
-/// packets with options are rare.
+/// IPv4 options that list hops: loose and strict source route. Any option byte with one of these
+/// values counts, because packets with options are rare.
 const SOURCE_ROUTES: [u8; 2] = [131, 137];
 /// The most extension headers that are read.
 const MOST_EXTENSIONS: usize = 16;
@@ -68,8 +73,8 @@ impl<'a> IpPacket<'a> {
                 None => return Ok(()),
             };
             // With hops still to come, the destination changes on the way.
-            let hops =
-                self.protocol == IpNumber::IPV6_ROUTE_HEADER.0 && self.payload.get(3).is_some_and(|left| *left > 0);
+            let hops = self.protocol == IpNumber::IPV6_ROUTE_HEADER.0
+                && self.payload.get(3).is_some_and(|left| *left > 0);
             self.final_hop &= !(self.v6 && hops);
             self.protocol = next.0;
             self.payload = self.payload.get(len..).ok_or(Malformed)?;
@@ -81,7 +86,8 @@ impl<'a> IpPacket<'a> {
         Err(Malformed)
     }
 
-    /// The next extension header, if there is one: the protocol after it, its length, and the fragment it describes.
+    /// The next extension header, if there is one: the protocol after it, its length, and the
+    /// fragment it describes.
     fn extension(&self) -> Result<Option<(IpNumber, usize, Option<Fragment>)>, Malformed> {
         let plain = |next, len| Ok(Some((next, len, None)));
         match IpNumber(self.protocol) {
@@ -89,14 +95,18 @@ impl<'a> IpPacket<'a> {
                 let header = IpAuthHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
                 plain(header.next_header(), header.slice().len())
             }
-            IpNumber::IPV6_HEADER_HOP_BY_HOP | IpNumber::IPV6_ROUTE_HEADER | IpNumber::IPV6_DESTINATION_OPTIONS
+            IpNumber::IPV6_HEADER_HOP_BY_HOP
+            | IpNumber::IPV6_ROUTE_HEADER
+            | IpNumber::IPV6_DESTINATION_OPTIONS
                 if self.v6 =>
             {
-                let header = Ipv6RawExtHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
+                let header =
+                    Ipv6RawExtHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
                 plain(header.next_header(), header.slice().len())
             }
             IpNumber::IPV6_FRAGMENTATION_HEADER if self.v6 => {
-                let header = Ipv6FragmentHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
+                let header =
+                    Ipv6FragmentHeaderSlice::from_slice(self.payload).map_err(|_| Malformed)?;
                 let fragment = header.is_fragmenting_payload().then(|| Fragment {
                     id: header.identification(),
                     offset: u32::from(header.fragment_offset().value()) * 8,
@@ -121,7 +131,8 @@ pub(super) fn address(v6: bool, bytes: &Address) -> IpAddr {
 fn parse_v4(data: &[u8], wire_len: usize) -> Result<IpPacket<'_>, Malformed> {
     let header = Ipv4HeaderSlice::from_slice(data).map_err(|_| Malformed)?;
     let header_len = header.slice().len();
-    // With segmentation offload, the network card fills in the length after the capture; until then it is 0.
+    // With segmentation offload, the network card fills in the length after the capture; until then
+    // it is 0.
     let total = match usize::from(header.total_len()) {
         0 => wire_len,
         total if total < header_len => return Err(Malformed),
@@ -140,7 +151,8 @@ fn parse_v4(data: &[u8], wire_len: usize) -> Result<IpPacket<'_>, Malformed> {
             offset: u32::from(header.fragments_offset().value()) * 8,
             more: header.more_fragments(),
         }),
-        final_hop: header.total_len() != 0 && !header.options().iter().any(|option| SOURCE_ROUTES.contains(option)),
+        final_hop: header.total_len() != 0
+            && !header.options().iter().any(|option| SOURCE_ROUTES.contains(option)),
         crowded: false,
     };
     if packet.fragment.is_none() {

@@ -1,6 +1,7 @@
 //! Link layers: finds the IP packet in a frame. It does not know what is in an IP packet.
 //!
-//! The link types are those of the tcpdump group's registry, <https://www.tcpdump.org/linktypes.html>.
+//! The link types are those of the tcpdump group's registry,
+//! <https://www.tcpdump.org/linktypes.html>.
 
 use etherparse::{Ethernet2HeaderSlice, SingleVlanHeaderSlice};
 
@@ -19,7 +20,8 @@ pub(super) enum NoIp {
 const LINK_NULL: u16 = 0;
 const LINK_ETHERNET: u16 = 1;
 const LINK_PPP: u16 = 9;
-/// `DLT_RAW` of most systems, which some programs write although the registry gives files another number.
+/// `DLT_RAW` of most systems, which some programs write although the registry gives files another
+/// number.
 const LINK_RAW_DLT: u16 = 12;
 /// `DLT_RAW` of OpenBSD.
 const LINK_RAW_OPENBSD: u16 = 14;
@@ -41,11 +43,13 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 const ETHERTYPE_PPPOE: u16 = 0x8864;
 /// 802.1Q, 802.1ad, and what QinQ used before 802.1ad.
 const ETHERTYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-/// The most VLAN tags that are read. No network uses as many; a hostile frame may consist of tags alone.
+/// The most VLAN tags that are read. No network uses as many; a hostile frame may consist of tags
+/// alone.
 const MOST_TAGS: usize = 8;
 
 const FAMILY_IPV4: u32 = 2;
-/// Protocol families of a loopback header that mean IPv6: Linux, NetBSD and OpenBSD, FreeBSD, Darwin.
+/// Protocol families of a loopback header that mean IPv6: Linux, NetBSD and OpenBSD, FreeBSD,
+/// Darwin.
 const FAMILIES_IPV6: [u32; 4] = [10, 24, 28, 30];
 
 /// The address and control fields that may begin a PPP frame.
@@ -59,7 +63,8 @@ const SLL2_HEADER: usize = 20;
 /// Bytes of a PPPoE header: version and type, code, session (2), length (2).
 const PPPOE_HEADER: usize = 6;
 
-/// The bytes of `data`, a frame of type `link`, from the IP header on. They may have padding or a checksum at their end.
+/// The bytes of `data`, a frame of type `link`, from the IP header on. They may have padding or a
+/// checksum at their end.
 pub(super) fn ip(link: u16, data: &[u8]) -> Result<&[u8], NoIp> {
     match link {
         LINK_ETHERNET => ethernet(data),
@@ -111,11 +116,15 @@ fn by_ethertype(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NoIp> {
 fn loopback(data: &[u8]) -> Result<&[u8], NoIp> {
     let (family, rest) = data.split_first_chunk::<4>().ok_or(NoIp::Short)?;
     let known = |family: u32| family == FAMILY_IPV4 || FAMILIES_IPV6.contains(&family);
-    if known(u32::from_be_bytes(*family)) || known(u32::from_le_bytes(*family)) { Ok(rest) } else { Err(NoIp::Other) }
+    if known(u32::from_be_bytes(*family)) || known(u32::from_le_bytes(*family)) {
+        Ok(rest)
+    } else {
+        Err(NoIp::Other)
+    }
 }
 
-/// PPP (RFC 1661, RFC 1662): address and control may be absent, and a protocol number whose first byte is odd has one
-/// byte instead of two.
+/// PPP (RFC 1661, RFC 1662): address and control may be absent, and a protocol number whose first
+/// byte is odd has one byte instead of two.
 fn ppp(data: &[u8]) -> Result<&[u8], NoIp> {
     let data = data.strip_prefix(&PPP_ADDRESS_CONTROL).unwrap_or(data);
     let (protocol, rest) = match data {

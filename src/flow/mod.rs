@@ -1,11 +1,12 @@
 //! Reassembles TCP streams and collects UDP datagrams from captured frames.
 //!
-//! [`Flow`] takes frames as `capture` reads them. It calls a [`FlowSink`] with the bytes of each direction of each TCP
-//! stream in order, with gaps of known length for bytes that were not captured, and with the datagrams of UDP. It knows
-//! link layers, IP with fragments, TCP and UDP, and no protocol above them. `docs/flow.md` has the rules.
+//! [`Flow`] takes frames as `capture` reads them. It calls a [`FlowSink`] with the bytes of each
+//! direction of each TCP stream in order, with gaps of known length for bytes that were not
+//! captured, and with the datagrams of UDP. It knows link layers, IP with fragments, TCP and UDP,
+//! and no protocol above them. `docs/flow.md` has the rules.
 //!
-//! [`FlowLimits`] bounds memory, whatever the capture's length and content. Payload that is in order is borrowed from
-//! the frame, without a copy.
+//! [`FlowLimits`] bounds memory, whatever the capture's length and content. Payload that is in
+//! order is borrowed from the frame, without a copy.
 
 mod checksum;
 mod connection;
@@ -50,7 +51,8 @@ const PROTOCOL_ICMPV6: u8 = 58;
 /// How deep IP may be nested within IP.
 const MOST_TUNNELS: usize = 4;
 
-/// Bounds on memory, and on how long missing bytes are waited for. Times are capture time in nanoseconds.
+/// Bounds on memory, and on how long missing bytes are waited for. Times are capture time in
+/// nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowLimits {
     /// The most open TCP streams. For one more, the stream that was idle longest is ended.
@@ -59,7 +61,8 @@ pub struct FlowLimits {
     pub tcp_closed: usize,
     /// The most UDP conversations. For one more, the one that was idle longest is forgotten.
     pub udp_streams: usize,
-    /// The most bytes of one direction that wait for earlier ones. Each segment counts about 100 bytes more.
+    /// The most bytes of one direction that wait for earlier ones. Each segment counts about 100
+    /// bytes more.
     pub stream_buffer: usize,
     /// The most bytes of all streams together that wait for earlier ones.
     pub total_buffer: usize,
@@ -69,13 +72,13 @@ pub struct FlowLimits {
     pub fragment_buffer: usize,
     /// How long IP fragments wait for the others.
     pub fragment_time: i64,
-    /// A hole that the receiver acknowledged is given up if later bytes are there and, since the acknowledgement, this
-    /// many frames of the stream have passed …
+    /// A hole that the receiver acknowledged is given up if later bytes are there and, since the
+    /// acknowledgement, this many frames of the stream have passed …
     pub hole_frames: u64,
     /// … or this much time.
     pub hole_time: i64,
-    /// If no frame of the receiver was captured: a hole is given up if, since later bytes came, this many frames of the
-    /// stream have passed …
+    /// If no frame of the receiver was captured: a hole is given up if, since later bytes came,
+    /// this many frames of the stream have passed …
     pub blind_frames: u64,
     /// … or this much time.
     pub blind_time: i64,
@@ -209,14 +212,19 @@ impl Flow {
     /// A flow before the first frame.
     #[must_use]
     pub fn new(limits: FlowLimits) -> Self {
-        let bounds =
-            FragmentBounds { datagrams: limits.fragmented, bytes: limits.fragment_buffer, age: limits.fragment_time };
-        let (stats, now) = (FlowStats::default(), Moment::default());
+        let bounds = FragmentBounds {
+            datagrams: limits.fragmented,
+            bytes: limits.fragment_buffer,
+            age: limits.fragment_time,
+        };
+        let stats = FlowStats::default();
+        let now = Moment::default();
         let transports = Transports { limits, stats, now, tcp: Tcp::new(), udp: Udp::new() };
         Flow { fragments: Fragments::new(bounds), transports }
     }
 
-    /// Counts a frame without a network packet, which is read elsewhere. `readable` says whether it could be read.
+    /// Counts a frame without a network packet, which is read elsewhere. `readable` says whether it
+    /// could be read.
     pub fn count_other(&mut self, frame: &Frame<'_>, readable: bool) {
         let stats = &mut self.transports.stats;
         stats.frames += 1;
@@ -251,7 +259,8 @@ impl Flow {
         transports.tcp.sweep(transports.now, &transports.limits, sink);
     }
 
-    /// Called after the last frame: delivers everything that still waits, reports the gaps, and ends every stream.
+    /// Called after the last frame: delivers everything that still waits, reports the gaps, and
+    /// ends every stream.
     pub fn finish<S: FlowSink>(&mut self, sink: &mut S) {
         self.fragments.end();
         self.deliver_incomplete(sink);
@@ -273,7 +282,8 @@ impl Flow {
 
     /// An IP packet that was `wire_len` bytes long before it was cut. It may hold other IP packets.
     fn packet<S: FlowSink>(&mut self, bytes: &[u8], wire_len: usize, sink: &mut S) {
-        let (mut bytes, mut wire_len) = (bytes, wire_len);
+        let mut bytes = bytes;
+        let mut wire_len = wire_len;
         let mut header_sum = None;
         for _ in 0..MOST_TUNNELS {
             let Ok(packet) = ip::parse(bytes, wire_len) else {
@@ -305,7 +315,8 @@ impl Flow {
     ) {
         self.transports.stats.fragments += 1;
         let mut whole = IpPacket { fragment: None, ..*packet };
-        // A datagram whose first fragment was cut cannot be reassembled. Only that fragment is delivered.
+        // A datagram whose first fragment was cut cannot be reassembled. Only that fragment is
+        // delivered.
         let cut = fragment.offset == 0 && packet.missing > 0;
         if !cut {
             let complete = self.fragments.add(packet, fragment);
@@ -326,10 +337,19 @@ impl Flow {
     fn deliver_incomplete<S: FlowSink>(&mut self, sink: &mut S) {
         for datagram in self.fragments.take_incomplete() {
             let IncompleteDatagram { v6, src, dst, protocol, ref payload, crowded } = datagram;
-            // A UDP header states how much of its datagram is missing. A TCP segment is taken to end with its captured
-            // part, because the rest may be sent again.
-            let mut packet =
-                IpPacket { v6, src, dst, protocol, payload, missing: 0, fragment: None, final_hop: false, crowded };
+            // A UDP header states how much of its datagram is missing. A TCP segment is taken to
+            // end with its captured part, because the rest may be sent again.
+            let mut packet = IpPacket {
+                v6,
+                src,
+                dst,
+                protocol,
+                payload,
+                missing: 0,
+                fragment: None,
+                final_hop: false,
+                crowded,
+            };
             if packet.walk_extensions().is_err() || packet.fragment.is_some() {
                 self.transports.stats.malformed += 1;
                 continue;
@@ -340,9 +360,15 @@ impl Flow {
 }
 
 impl Transports {
-    /// Handles an IP packet's payload. `header_sum` is set if the checksum of the IP header is wrong.
+    /// Handles an IP packet's payload. `header_sum` is set if the checksum of the IP header is
+    /// wrong.
     #[inline]
-    fn take<S: FlowSink>(&mut self, packet: &IpPacket<'_>, header_sum: Option<WrongSum>, sink: &mut S) {
+    fn take<S: FlowSink>(
+        &mut self,
+        packet: &IpPacket<'_>,
+        header_sum: Option<WrongSum>,
+        sink: &mut S,
+    ) {
         let Transports { limits, stats, now, tcp, udp } = self;
         let mut sums = WrongSums { ip: header_sum, transport: None };
         if limits.checksums {
@@ -362,7 +388,8 @@ impl Transports {
                 tcp.segment(ends, &segment, &mut context, sink);
             }
             PROTOCOL_UDP => {
-                let Some(mut datagram) = Datagram::parse(packet.payload, packet.missing, packet.v6) else {
+                let Some(mut datagram) = Datagram::parse(packet.payload, packet.missing, packet.v6)
+                else {
                     return context.stats.count_unreadable(packet.missing > 0);
                 };
                 context.stats.udp += 1;
@@ -412,7 +439,8 @@ impl FlowStats {
         }
     }
 
-    /// Counts a frame whose headers could not be read: because it was cut, or because they are wrong.
+    /// Counts a frame whose headers could not be read: because it was cut, or because they are
+    /// wrong.
     fn count_unreadable(&mut self, cut: bool) {
         if cut {
             self.headless += 1;

@@ -1,13 +1,14 @@
 //! Bytes that wait for earlier ones: runs of bytes in order of their position, which never overlap.
 //!
-//! It knows neither sequence numbers nor fragments: positions are plain numbers. Bytes that are already there are not
-//! replaced.
+//! It knows neither sequence numbers nor fragments: positions are plain numbers. Bytes that are
+//! already there are not replaced.
 
 use std::collections::BTreeMap;
 
 use crate::capture::Moment;
 
-/// The memory that a run takes beside its bytes, roughly: its entry in the tree, and the allocator's overhead.
+/// The memory that a run takes beside its bytes, roughly: its entry in the tree, and the
+/// allocator's overhead.
 const OVERHEAD: usize = 96;
 
 /// A run of waiting bytes.
@@ -110,7 +111,11 @@ mod tests {
         assert_eq!(pieces.span(0, 100), Span::Free { end: 10 });
         assert_eq!(pieces.span(12, 100), Span::Taken { end: 14, bytes: b"cd" });
         assert_eq!(pieces.span(14, 18), Span::Free { end: 18 });
-        assert_eq!(pieces.span(23, 100), Span::Taken { end: 25, bytes: b"" }, "the cut part has no bytes");
+        assert_eq!(
+            pieces.span(23, 100),
+            Span::Taken { end: 25, bytes: b"" },
+            "the cut part has no bytes"
+        );
         assert_eq!(pieces.span(25, 100), Span::Free { end: 100 });
         assert_eq!(pieces.pop().map(|(start, piece)| (start, piece.len)), Some((10, 4)));
         assert_eq!(pieces.pop().map(|(start, piece)| (start, piece.len)), Some((20, 5)));

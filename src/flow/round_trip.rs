@@ -1,9 +1,10 @@
-//! Measures the round trip of one direction: from the capturing machine to the receiver, and back with the
-//! acknowledgement.
+//! Measures the round trip of one direction: from the capturing machine to the receiver, and back
+//! with the acknowledgement.
 //!
-//! The opening of a connection measures it best, because a SYN is acknowledged at once. An acknowledgement of data may be
-//! delayed, or wait for a reply that carries it, so only the shortest one counts. Data that was sent twice is not measured:
-//! the acknowledgement may belong to either copy (Karn's rule, RFC 6298). One segment is timed at a time.
+//! The opening of a connection measures it best, because a SYN is acknowledged at once. An
+//! acknowledgement of data may be delayed, or wait for a reply that carries it, so only the
+//! shortest one counts. Data that was sent twice is not measured: the acknowledgement may belong to
+//! either copy (Karn's rule, RFC 6298). One segment is timed at a time.
 //!
 //! It knows one direction, and no connection.
 
@@ -108,13 +109,19 @@ mod tests {
         let mut timer = RoundTripTimer::default();
         // The numbers begin anew behind the SYN.
         timer.sent(&segment(u32::MAX, SYN, 0), at(100));
-        assert_eq!(timer.acknowledged(0, at(130)), Some(ShorterTrip { nanos: 30_000, opening: true }));
+        assert_eq!(
+            timer.acknowledged(0, at(130)),
+            Some(ShorterTrip { nanos: 30_000, opening: true })
+        );
         timer.sent(&segment(0, 0, 10), at(200));
         timer.sent(&segment(10, 0, 10), at(225));
         assert_eq!(timer.acknowledged(9, at(210)), None, "not all of the first one");
         assert_eq!(timer.acknowledged(20, at(240)), None, "longer than before");
         timer.sent(&segment(20, 0, 10), at(300));
-        assert_eq!(timer.acknowledged(30, at(325)), Some(ShorterTrip { nanos: 25_000, opening: true }));
+        assert_eq!(
+            timer.acknowledged(30, at(325)),
+            Some(ShorterTrip { nanos: 25_000, opening: true })
+        );
     }
 
     #[test]
@@ -128,6 +135,9 @@ mod tests {
         timer.sent(&segment(56, 0, 5), at(3000));
         assert_eq!(timer.acknowledged(61, at(2999)), None, "a clock that went back");
         timer.sent(&segment(61, 0, 5), at(4000));
-        assert_eq!(timer.acknowledged(66, at(4001)), Some(ShorterTrip { nanos: 1000, opening: false }));
+        assert_eq!(
+            timer.acknowledged(66, at(4001)),
+            Some(ShorterTrip { nanos: 1000, opening: false })
+        );
     }
 }

@@ -28,13 +28,14 @@ pub(super) struct Segment<'a> {
     /// Length of the payload on the wire.
     pub len: u64,
     pub sums: WrongSums,
-    /// Whether its end is missing because too many IP fragments were waiting and this segment's were given up.
+    /// Whether its end is missing because too many IP fragments were waiting and this segment's
+    /// were given up.
     pub crowded: bool,
 }
 
 impl<'a> Segment<'a> {
-    /// Reads a header (RFC 9293) from the captured bytes of an IP payload that was `missing` bytes longer. `None` if the
-    /// fields up to the flags were not captured.
+    /// Reads a header (RFC 9293) from the captured bytes of an IP payload that was `missing` bytes
+    /// longer. `None` if the fields up to the flags were not captured.
     #[inline]
     pub(super) fn parse(data: &'a [u8], missing: u32) -> Option<Self> {
         let (ports, rest) = data.split_first_chunk::<4>()?;

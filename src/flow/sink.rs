@@ -1,5 +1,5 @@
-//! The output of `flow`: the trait [`FlowSink`], which receives ordered bytes of TCP streams and UDP datagrams, and the
-//! types of its arguments.
+//! The output of `flow`: the trait [`FlowSink`], which receives ordered bytes of TCP streams and
+//! UDP datagrams, and the types of its arguments.
 //!
 //! Nothing here knows how bytes are reassembled, or what they mean.
 
@@ -11,8 +11,8 @@ use crate::capture::Moment;
 /// One of the two directions of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dir {
-    /// Sent by the end that opened the connection, or, if its opening was not captured, by the sender of the first
-    /// captured frame.
+    /// Sent by the end that opened the connection, or, if its opening was not captured, by the
+    /// sender of the first captured frame.
     Forward,
     /// Sent by the other end.
     Backward,
@@ -29,7 +29,8 @@ impl Dir {
     }
 }
 
-/// Number of a stream, from 0, as Wireshark's `tcp.stream` or `udp.stream`. TCP and UDP are numbered separately.
+/// Number of a stream, from 0, as Wireshark's `tcp.stream` or `udp.stream`. TCP and UDP are
+/// numbered separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
 
@@ -49,35 +50,41 @@ impl Stream {}
 /// What the first captured frame of a TCP stream shows of its opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOpening {
-    /// A SYN: the sender of [`Dir::Forward`] is the client, and offset 0 is the first byte of each direction.
+    /// A SYN: the sender of [`Dir::Forward`] is the client, and offset 0 is the first byte of each
+    /// direction.
     Syn,
-    /// The answer to a SYN: the sender of [`Dir::Forward`], which receives this frame, is the client.
+    /// The answer to a SYN: the sender of [`Dir::Forward`], which receives this frame, is the
+    /// client.
     SynAck,
-    /// Neither: the connection is older than the capture. Only its content shows which end is the client.
+    /// Neither: the connection is older than the capture. Only its content shows which end is the
+    /// client.
     Middle,
 }
 
 /// Why bytes are given up as never captured. The limits are those of [`super::FlowLimits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The receiver acknowledged them, and they were not captured within `hole_frames` or `hole_time` after that.
+    /// The receiver acknowledged them, and they were not captured within `hole_frames` or
+    /// `hole_time` after that.
     Acknowledged,
-    /// Later bytes were captured but no frame of the receiver, and `blind_frames` or `blind_time` passed.
+    /// Later bytes were captured but no frame of the receiver, and `blind_frames` or `blind_time`
+    /// passed.
     Unanswered,
     /// A snap length cut the frame that held them.
     Cut,
-    /// Too many bytes were waiting behind them, or the sequence numbers jumped by more than the largest window.
+    /// Too many bytes were waiting behind them, or the sequence numbers jumped by more than the
+    /// largest window.
     Limit,
     /// The stream ended: later bytes were captured, or the receiver acknowledged them.
     Ended,
 }
 
-/// An anomaly in one direction of a stream. Each kind except wrong checksums and fragments is noted once a direction,
-/// at its first occurrence; [`Totals`] has the counts.
+/// An anomaly in one direction of a stream. Each kind except wrong checksums and fragments is noted
+/// once a direction, at its first occurrence; [`Totals`] has the counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// Bytes were captured twice with different content while the first ones were waiting. The first ones are kept.
-    /// (Delivered bytes are no longer there to be compared.)
+    /// Bytes were captured twice with different content while the first ones were waiting. The
+    /// first ones are kept. (Delivered bytes are no longer there to be compared.)
     Conflict {
         /// Offset of the first differing byte.
         offset: u64,
@@ -89,23 +96,26 @@ pub enum Note {
         /// How many.
         len: u64,
     },
-    /// A segment's number is too far from the others for it to belong to this stream. The segment was ignored.
+    /// A segment's number is too far from the others for it to belong to this stream. The segment
+    /// was ignored.
     Implausible {
         /// How many payload bytes it had.
         len: u64,
     },
     /// More bytes were waiting in this direction than [`super::FlowLimits::stream_buffer`] allows.
     StreamLimit,
-    /// More bytes were waiting in all streams together than [`super::FlowLimits::total_buffer`] allows, and this
-    /// stream's had waited longest.
+    /// More bytes were waiting in all streams together than [`super::FlowLimits::total_buffer`]
+    /// allows, and this stream's had waited longest.
     TotalLimit,
-    /// More IP fragments were waiting than [`super::FlowLimits::fragmented`] or [`super::FlowLimits::fragment_buffer`]
-    /// allow. The packet that follows is only the beginning of its datagram.
+    /// More IP fragments were waiting than [`super::FlowLimits::fragmented`] or
+    /// [`super::FlowLimits::fragment_buffer`] allow. The packet that follows is only the beginning
+    /// of its datagram.
     FragmentLimit,
-    /// At the end of the stream the receiver had acknowledged one number more than was captured: a FIN that was not
-    /// captured, and not a byte.
+    /// At the end of the stream the receiver had acknowledged one number more than was captured: a
+    /// FIN that was not captured, and not a byte.
     FinAssumed,
-    /// A packet's checksum is wrong. Given only with [`super::FlowLimits::checksums`]; the packet is used all the same.
+    /// A packet's checksum is wrong. Given only with [`super::FlowLimits::checksums`]; the packet
+    /// is used all the same.
     Checksum(WrongSum),
 }
 
@@ -133,7 +143,8 @@ pub struct Totals {
     pub delivered: u64,
     /// Bytes given up as gaps.
     pub lost: u64,
-    /// Bytes captured more than once, because they were sent or captured twice. Includes keep-alives.
+    /// Bytes captured more than once, because they were sent or captured twice. Includes
+    /// keep-alives.
     pub repeated: u64,
     /// How many of the repeated bytes differed from the first.
     pub conflicting: u64,
@@ -147,33 +158,38 @@ pub struct Totals {
 ///
 /// # Order of the calls
 ///
-/// All calls are made within [`Flow::frame`](super::Flow::frame) and [`Flow::finish`](super::Flow::finish), on the
-/// caller's thread. The moments of the calls for one direction never decrease.
+/// All calls are made within [`Flow::frame`](super::Flow::frame) and
+/// [`Flow::finish`](super::Flow::finish), on the caller's thread. The moments of the calls for one
+/// direction never decrease.
 ///
 /// For each TCP stream:
 ///
 /// 1. one [`tcp_open`](Self::tcp_open);
-/// 2. for each direction, one [`tcp_start`](Self::tcp_start) before its first data or gap, unless it has none;
-/// 3. for each direction, [`tcp_data`](Self::tcp_data) and [`tcp_gap`](Self::tcp_gap) that cover it from offset 0 on,
-///    each beginning at the offset where the one before ended. The calls for the two directions are interleaved in the
-///    order in which they became deliverable;
-/// 4. one [`tcp_end`](Self::tcp_end) for each direction, after which no data of that direction follows.
+/// 2. for each direction, one [`tcp_start`](Self::tcp_start) before its first data or gap, unless
+///    it has none;
+/// 3. for each direction, [`tcp_data`](Self::tcp_data) and [`tcp_gap`](Self::tcp_gap) that cover it
+///    from offset 0 on, each beginning at the offset where the one before ended. The calls for the
+///    two directions are interleaved in the order in which they became deliverable;
+/// 4. one [`tcp_end`](Self::tcp_end) for each direction, after which no data of that direction
+///    follows.
 ///
-/// [`tcp_note`](Self::tcp_note), [`tcp_round_trip`](Self::tcp_round_trip) and [`tcp_closing`](Self::tcp_closing) may come at any time between `tcp_open` and the last `tcp_end`. A stream that ended as
-/// [`End::Evicted`] or [`End::Replaced`] may begin again with `tcp_open` under the same number, because Wireshark keeps
-/// the number. After `Evicted` its offsets go on from where they were if they can, after `Replaced` they begin at 0.
+/// [`tcp_note`](Self::tcp_note), [`tcp_round_trip`](Self::tcp_round_trip) and
+/// [`tcp_closing`](Self::tcp_closing) may come at any time between `tcp_open` and the last
+/// `tcp_end`. A stream that ended as [`End::Evicted`] or [`End::Replaced`] may begin again with
+/// `tcp_open` under the same number, because Wireshark keeps the number. After `Evicted` its
+/// offsets go on from where they were if they can, after `Replaced` they begin at 0.
 ///
-/// For each UDP conversation: [`udp`](Self::udp) for each datagram, in the order of the capture, each after its
-/// [`udp_note`](Self::udp_note)s; then one [`udp_end`](Self::udp_end).
+/// For each UDP conversation: [`udp`](Self::udp) for each datagram, in the order of the capture,
+/// each after its [`udp_note`](Self::udp_note)s; then one [`udp_end`](Self::udp_end).
 ///
 /// Bytes are lent for the duration of the call. They may be copied, not kept.
 pub trait FlowSink {
     /// A stream begins.
     fn tcp_open(&mut self, stream: &Stream, opening: TcpOpening, at: Moment);
 
-    /// The next bytes of a direction. `offset` counts its payload bytes from the start of the stream, or from the first
-    /// captured byte if the start was not captured. `at` is the frame that completed the bytes. If they had to wait for
-    /// earlier ones, it is the frame with those.
+    /// The next bytes of a direction. `offset` counts its payload bytes from the start of the
+    /// stream, or from the first captured byte if the start was not captured. `at` is the frame
+    /// that completed the bytes. If they had to wait for earlier ones, it is the frame with those.
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: Moment);
 
     /// The sequence number of offset 0.
@@ -181,23 +197,33 @@ pub trait FlowSink {
         let _ = (stream, dir, seq);
     }
 
-    /// The round trip of a direction, from the capturing machine to its receiver and back, takes `nanos` nanoseconds: less than
-    /// measured before. With `opening`, the opening of the connection was measured. Otherwise only acknowledgements of data were,
-    /// which the receiver may have delayed: the true round trip may be shorter.
+    /// The round trip of a direction, from the capturing machine to its receiver and back, takes
+    /// `nanos` nanoseconds: less than measured before. With `opening`, the opening of the
+    /// connection was measured. Otherwise only acknowledgements of data were, which the receiver
+    /// may have delayed: the true round trip may be shorter.
     fn tcp_round_trip(&mut self, stream: StreamId, dir: Dir, nanos: i64, opening: bool) {
         let _ = (stream, dir, nanos, opening);
     }
 
-    /// The next `len` bytes of a direction were never captured. `at` is the frame with the bytes after them, if there are
-    /// any. [`Totals::lost`] counts them.
-    fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, cause: Cause, at: Moment);
+    /// The next `len` bytes of a direction were never captured. `at` is the frame with the bytes
+    /// after them, if there are any. [`Totals::lost`] counts them.
+    fn tcp_gap(
+        &mut self,
+        stream: StreamId,
+        dir: Dir,
+        offset: u64,
+        len: u64,
+        cause: Cause,
+        at: Moment,
+    );
 
     /// An anomaly.
     fn tcp_note(&mut self, stream: StreamId, dir: Dir, note: Note, at: Moment) {
         let _ = (stream, dir, note, at);
     }
 
-    /// The sender of a direction closed or reset the connection in this frame. The direction's end comes later where bytes before it are missing.
+    /// The sender of a direction closed or reset the connection in this frame. The direction's end
+    /// comes later where bytes before it are missing.
     fn tcp_closing(&mut self, stream: StreamId, dir: Dir, at: Moment) {
         let _ = (stream, dir, at);
     }
@@ -213,7 +239,8 @@ pub trait FlowSink {
         let _ = (stream, dir, note, at);
     }
 
-    /// A conversation has ended: the capture did, or too many conversations were open and this one was idle longest.
+    /// A conversation has ended: the capture did, or too many conversations were open and this one
+    /// was idle longest.
     fn udp_end(&mut self, stream: StreamId, how: End, at: Moment) {
         let _ = (stream, how, at);
     }

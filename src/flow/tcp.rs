@@ -1,9 +1,10 @@
-//! All TCP connections: which stream a segment belongs to, and when streams begin, end, and begin anew.
+//! All TCP connections: which stream a segment belongs to, and when streams begin, end, and begin
+//! anew.
 //!
-//! `connection` handles one connection, `direction` the sequence numbers of one direction. Streams are numbered
-//! as Wireshark numbers them (epan/dissectors/packet-tcp.c, `dissect_tcp`): a SYN without ACK whose number is not the
-//! base of its sender's direction, or that comes after a FIN with ACK or a RST, starts a new stream between the same
-//! ends.
+//! `connection` handles one connection, `direction` the sequence numbers of one direction. Streams
+//! are numbered as Wireshark numbers them (epan/dissectors/packet-tcp.c, `dissect_tcp`): a SYN
+//! without ACK whose number is not the base of its sender's direction, or that comes after a FIN
+//! with ACK or a RST, starts a new stream between the same ends.
 
 use super::connection::TcpConnection;
 use super::conversations::{ConversationTable, EndpointPair, List, PacketEnds, SlotId};
@@ -56,7 +57,9 @@ impl Tcp {
         context: &mut FlowContext<'_>,
         sink: &mut S,
     ) {
-        let (at, limits, side) = (context.at, context.limits, ends.sender);
+        let at = context.at;
+        let limits = context.limits;
+        let side = ends.sender;
         let (id, created) = self.conversation(ends, segment, at, sink);
         if !(segment.measured && segment.full()) {
             // Wireshark numbers streams of damaged headers too.
@@ -93,15 +96,20 @@ impl Tcp {
     }
 
     /// Numbers the conversation of a packet that an ICMP error quotes.
-    pub(super) fn mention<S: FlowSink>(&mut self, pair: EndpointPair, context: &mut FlowContext<'_>, sink: &mut S) {
+    pub(super) fn mention<S: FlowSink>(
+        &mut self,
+        pair: EndpointPair,
+        context: &mut FlowContext<'_>,
+        sink: &mut S,
+    ) {
         if self.table.find(&pair).is_none() {
             self.create(pair);
             self.evict_surplus(context, sink);
         }
     }
 
-    /// Checks one of the waiting streams, in turn, for holes to give up. Called once a frame, so that a stream without
-    /// further frames is checked too.
+    /// Checks one of the waiting streams, in turn, for holes to give up. Called once a frame, so
+    /// that a stream without further frames is checked too.
     pub(super) fn sweep<S: FlowSink>(&mut self, now: Moment, limits: &FlowLimits, sink: &mut S) {
         let Some(id) = self.hand.or_else(|| self.table.oldest(List::Pending)) else {
             return;
@@ -136,7 +144,8 @@ impl Tcp {
         self.hand = None;
     }
 
-    /// The slot of the conversation that a segment belongs to, and whether the segment is its first.
+    /// The slot of the conversation that a segment belongs to, and whether the segment is its
+    /// first.
     fn conversation<S: FlowSink>(
         &mut self,
         ends: PacketEnds,
@@ -145,7 +154,8 @@ impl Tcp {
         sink: &mut S,
     ) -> (SlotId, bool) {
         if let Some(id) = self.table.find(&ends.pair) {
-            let replaced = self.table.get_mut(id).is_some_and(|conn| conn.replaced_by(ends.sender, segment));
+            let replaced =
+                self.table.get_mut(id).is_some_and(|conn| conn.replaced_by(ends.sender, segment));
             if !replaced {
                 return (id, false);
             }
@@ -160,8 +170,8 @@ impl Tcp {
         self.table.insert(pair, TcpConnection::new(id, pair))
     }
 
-    /// Ends the stream that was idle longest if too many are open, and forgets the one closed longest ago if too many
-    /// are closed.
+    /// Ends the stream that was idle longest if too many are open, and forgets the one closed
+    /// longest ago if too many are closed.
     fn evict_surplus<S: FlowSink>(&mut self, context: &mut FlowContext<'_>, sink: &mut S) {
         if self.table.count(List::Open) > context.limits.tcp_streams.max(1)
             && let Some(oldest) = self.table.oldest(List::Open)
@@ -203,7 +213,8 @@ impl Tcp {
         let Some(conn) = self.table.get(id) else {
             return;
         };
-        let (ended, pending) = (conn.ended(), conn.pending());
+        let ended = conn.ended();
+        let pending = conn.pending();
         if pending {
             self.table.set_pending(id, true);
         } else {
@@ -223,8 +234,15 @@ impl Tcp {
         self.table.set_pending(id, false);
     }
 
-    /// Frees memory: the streams that have waited longest give up their holes first, then the `current` one.
-    fn relieve<S: FlowSink>(&mut self, current: SlotId, now: Moment, limits: &FlowLimits, sink: &mut S) {
+    /// Frees memory: the streams that have waited longest give up their holes first, then the
+    /// `current` one.
+    fn relieve<S: FlowSink>(
+        &mut self,
+        current: SlotId,
+        now: Moment,
+        limits: &FlowLimits,
+        sink: &mut S,
+    ) {
         let mut next = self.table.oldest(List::Pending);
         for _ in 0..RELIEF_STEPS {
             let Some(id) = next else { break };
@@ -237,7 +255,13 @@ impl Tcp {
         self.relieve_one(current, now, limits, sink);
     }
 
-    fn relieve_one<S: FlowSink>(&mut self, id: SlotId, now: Moment, limits: &FlowLimits, sink: &mut S) {
+    fn relieve_one<S: FlowSink>(
+        &mut self,
+        id: SlotId,
+        now: Moment,
+        limits: &FlowLimits,
+        sink: &mut S,
+    ) {
         let Some(conn) = self.table.get_mut(id) else {
             return;
         };

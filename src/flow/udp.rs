@@ -1,5 +1,5 @@
-//! UDP datagrams and their conversations. Each pair of ends is a conversation, numbered from 0 in order of their first
-//! datagrams, like Wireshark's `udp.stream`.
+//! UDP datagrams and their conversations. Each pair of ends is a conversation, numbered from 0 in
+//! order of their first datagrams, like Wireshark's `udp.stream`.
 //!
 //! It keeps no content of datagrams.
 
@@ -21,13 +21,15 @@ pub(super) struct Datagram<'a> {
     /// How many more bytes it had on the wire.
     pub missing: u32,
     pub sums: WrongSums,
-    /// Whether its end is missing because too many IP fragments were waiting and this datagram's were given up.
+    /// Whether its end is missing because too many IP fragments were waiting and this datagram's
+    /// were given up.
     pub crowded: bool,
 }
 
 impl<'a> Datagram<'a> {
-    /// Reads a header (RFC 768) from the captured bytes of an IP payload that was `missing` bytes longer. The length
-    /// field bounds the payload. `None` if the header is cut or its length is too small for a header.
+    /// Reads a header (RFC 768) from the captured bytes of an IP payload that was `missing` bytes
+    /// longer. The length field bounds the payload. `None` if the header is cut or its length is
+    /// too small for a header.
     pub(super) fn parse(data: &'a [u8], missing: u32, v6: bool) -> Option<Self> {
         let ([s0, s1, d0, d1, l0, l1, ..], rest) = data.split_first_chunk::<HEADER>()?;
         let there = rest.len() + missing as usize;
@@ -91,7 +93,8 @@ impl Udp {
             return;
         };
         if !conversation.open {
-            *conversation = Conversation { open: true, ..Conversation::new(conversation.stream.id, ends) };
+            *conversation =
+                Conversation { open: true, ..Conversation::new(conversation.stream.id, ends) };
         }
         let dir = if ends.sender == conversation.forward { Dir::Forward } else { Dir::Backward };
         for wrong in datagram.sums.wrong() {
@@ -104,7 +107,12 @@ impl Udp {
     }
 
     /// Numbers the conversation of a packet that an ICMP error quotes.
-    pub(super) fn mention<S: FlowSink>(&mut self, ends: PacketEnds, context: &mut FlowContext<'_>, sink: &mut S) {
+    pub(super) fn mention<S: FlowSink>(
+        &mut self,
+        ends: PacketEnds,
+        context: &mut FlowContext<'_>,
+        sink: &mut S,
+    ) {
         if self.table.find(&ends.pair).is_none() {
             self.create(ends, context, sink);
         }
@@ -117,7 +125,10 @@ impl Udp {
         while let Some(id) = next {
             next = self.table.after(List::Open, id);
             open.extend(
-                self.table.get(id).filter(|conversation| conversation.open).map(|conversation| conversation.stream.id),
+                self.table
+                    .get(id)
+                    .filter(|conversation| conversation.open)
+                    .map(|conversation| conversation.stream.id),
             );
         }
         open.sort_unstable();
@@ -127,7 +138,12 @@ impl Udp {
         self.table = ConversationTable::new();
     }
 
-    fn create<S: FlowSink>(&mut self, ends: PacketEnds, context: &mut FlowContext<'_>, sink: &mut S) -> SlotId {
+    fn create<S: FlowSink>(
+        &mut self,
+        ends: PacketEnds,
+        context: &mut FlowContext<'_>,
+        sink: &mut S,
+    ) -> SlotId {
         if self.table.count(List::Open) >= context.limits.udp_streams.max(1)
             && let Some(oldest) = self.table.oldest(List::Open)
             && let Some(old) = self.table.remove(oldest)

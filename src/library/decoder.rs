@@ -1,4 +1,5 @@
-//! The settings for decoding (keys, tables, bounds), and the way from them to the records of a capture or of bytes.
+//! The settings for decoding (keys, tables, bounds), and the way from them to the records of a
+//! capture or of bytes.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -14,8 +15,8 @@ use crate::filter::Filter;
 use crate::flow::FlowLimits;
 use crate::pipeline::{DecodeAs, Setup};
 use crate::proto::{
-    AllSettings, Given, GivenFile, LazyTables, NamedService, OptionKind, OptionSpec, Options, PROTOCOLS, Protocol,
-    all_tables, decode_named,
+    AllSettings, Given, GivenFile, LazyTables, NamedService, OptionKind, OptionSpec, Options,
+    PROTOCOLS, Protocol, all_tables, decode_named,
 };
 use crate::suggest::suggestion;
 use crate::table::{MAX_TABLE_BYTES, TableSource};
@@ -69,7 +70,8 @@ impl Decoder {
         self.file("keys", path)
     }
 
-    /// Adds a file, or those of a folder, for an option of the program, by the option's name without hyphens.
+    /// Adds a file, or those of a folder, for an option of the program, by the option's name
+    /// without hyphens.
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().file("keys", "keys/moulars.toml")?;
@@ -80,9 +82,13 @@ impl Decoder {
     /// # Errors
     /// There is no such option, or the file cannot be read.
     pub fn file(mut self, option: &str, path: impl AsRef<Path>) -> Result<Decoder, LibraryError> {
-        let (spec, path) = (spec(option)?, path.as_ref());
+        let spec = spec(option)?;
+        let path = path.as_ref();
         let OptionKind::Files(rule) = spec.kind else {
-            return Err(LibraryError::new(ErrorKind::Given, format!("the option `{option}` takes a word and no file")));
+            return Err(LibraryError::new(
+                ErrorKind::Given,
+                format!("the option `{option}` takes a word and no file"),
+            ));
         };
         let folder = path.is_dir().then(|| file_name(path));
         for file in files::named(path, rule.extension)? {
@@ -103,12 +109,19 @@ impl Decoder {
     ///
     /// # Errors
     /// There is no such option.
-    pub fn file_bytes(mut self, option: &str, name: &str, bytes: Vec<u8>) -> Result<Decoder, LibraryError> {
-        self.given.add_file(spec(option)?.name, GivenFile { name: name.into(), bytes, folder: None });
+    pub fn file_bytes(
+        mut self,
+        option: &str,
+        name: &str,
+        bytes: Vec<u8>,
+    ) -> Result<Decoder, LibraryError> {
+        self.given
+            .add_file(spec(option)?.name, GivenFile { name: name.into(), bytes, folder: None });
         Ok(self)
     }
 
-    /// Adds message tables from a file, or from the files of a folder that end in `.table`, as `--tables` does.
+    /// Adds message tables from a file, or from the files of a folder that end in `.table`, as
+    /// `--tables` does.
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().tables("examples/protocols/redis.table")?;
@@ -123,8 +136,9 @@ impl Decoder {
         for file in files::named(path.as_ref(), Some("table"))? {
             let bytes = files::read(&file, MAX_TABLE_BYTES as u64)?;
             let name = file_name(&file);
-            let text = String::from_utf8(bytes)
-                .map_err(|_| LibraryError::new(ErrorKind::Table, format!("{name}: no UTF-8: tables are text")))?;
+            let text = String::from_utf8(bytes).map_err(|_| {
+                LibraryError::new(ErrorKind::Table, format!("{name}: no UTF-8: tables are text"))
+            })?;
             self.tables.push(TableSource { name, text: text.into() });
         }
         Ok(self)
@@ -157,7 +171,8 @@ impl Decoder {
         self
     }
 
-    /// Keeps only the records that an expression keeps, in the language of the program's `--filter`.
+    /// Keeps only the records that an expression keeps, in the language of the program's
+    /// `--filter`.
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().filter("refused");
@@ -181,7 +196,8 @@ impl Decoder {
         Decoder { redact: true, ..self }
     }
 
-    /// The largest message that is reassembled, in bytes (default 16 MiB). A larger one becomes an event `limit`.
+    /// The largest message that is reassembled, in bytes (default 16 MiB). A larger one becomes an
+    /// event `limit`.
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().max_message(1 << 20);
@@ -193,8 +209,8 @@ impl Decoder {
         self
     }
 
-    /// How many bytes of all streams together may wait for missing ones before them (default 32 MiB). Beyond that, the
-    /// missing bytes count as lost.
+    /// How many bytes of all streams together may wait for missing ones before them (default 32
+    /// MiB). Beyond that, the missing bytes count as lost.
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().max_waiting(1 << 20);
@@ -206,7 +222,8 @@ impl Decoder {
         self
     }
 
-    /// Opens a capture (pcap or pcapng; plain, gzip, or zstd with the feature `zstd`) and begins to decode it.
+    /// Opens a capture (pcap or pcapng; plain, gzip, or zstd with the feature `zstd`) and begins to
+    /// decode it.
     ///
     /// ```
     /// for record in moulsniff::Decoder::new().open("captures/moul/golden.pcap")? {
@@ -216,7 +233,8 @@ impl Decoder {
     /// ```
     ///
     /// # Errors
-    /// There is no such file, or something that was given to the decoder is wrong. What is wrong further on in the capture comes as an item of the iterator.
+    /// There is no such file, or something that was given to the decoder is wrong. What is wrong
+    /// further on in the capture comes as an item of the iterator.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Records, LibraryError> {
         self.begin(Capture::open(path.as_ref())?)
     }
@@ -232,12 +250,17 @@ impl Decoder {
     /// ```
     ///
     /// # Errors
-    /// Something that was given to the decoder is wrong. A capture that cannot be read comes as an item of the iterator.
-    pub fn open_all<P: AsRef<Path>>(&self, paths: impl IntoIterator<Item = P>) -> Result<Records, LibraryError> {
+    /// Something that was given to the decoder is wrong. A capture that cannot be read comes as an
+    /// item of the iterator.
+    pub fn open_all<P: AsRef<Path>>(
+        &self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Result<Records, LibraryError> {
         self.begin(Capture::new(paths.into_iter().map(|path| Source::path(path.as_ref()))))
     }
 
-    /// Decodes a capture while it comes from a reader, such as a pipe; `name` is its name in errors. Each record is there as soon as its last byte came.
+    /// Decodes a capture while it comes from a reader, such as a pipe; `name` is its name in
+    /// errors. Each record is there as soon as its last byte came.
     ///
     /// ```
     /// let pipe = std::fs::File::open("captures/moul/golden.pcap")?;
@@ -247,7 +270,11 @@ impl Decoder {
     ///
     /// # Errors
     /// Something that was given to the decoder is wrong.
-    pub fn read(&self, name: &str, reader: impl Read + Send + 'static) -> Result<Records, LibraryError> {
+    pub fn read(
+        &self,
+        name: &str,
+        reader: impl Read + Send + 'static,
+    ) -> Result<Records, LibraryError> {
         self.begin(Capture::from_reader(name, Box::new(reader)))
     }
 
@@ -266,7 +293,8 @@ impl Decoder {
         self.read("bytes", Cursor::new(capture))
     }
 
-    /// Decodes messages that come without a capture: from a log, a debugger, a test. `name` is protocol, service and direction, as in `moul.auth.client`.
+    /// Decodes messages that come without a capture: from a log, a debugger, a test. `name` is
+    /// protocol, service and direction, as in `moul.auth.client`.
     ///
     /// ```
     /// let bytes = [0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0];
@@ -285,15 +313,24 @@ impl Decoder {
         let mut records = Vec::new();
         let named = NamedService::find(&tables, name)?;
         decode_named(named, bytes, &settings, &mut |message, tables, tree| {
-            records.push(OwnedRecord::alone(&context, message, tables, tree, records.len() as u64 + 1));
+            records.push(OwnedRecord::alone(
+                &context,
+                message,
+                tables,
+                tree,
+                records.len() as u64 + 1,
+            ));
         })
-        .map_err(|error| LibraryError::new(ErrorKind::Bytes, LibraryError::from(error).to_string()))?;
+        .map_err(|error| {
+            LibraryError::new(ErrorKind::Bytes, LibraryError::from(error).to_string())
+        })?;
         Ok(records)
     }
 
     fn begin(&self, capture: Capture) -> Result<Records, LibraryError> {
         let tables: Arc<[LazyTables]> = all_tables(self.tables.clone())?.into();
-        let protocols: Vec<&dyn Protocol> = tables.iter().map(|lazy| lazy.protocol() as _).collect();
+        let protocols: Vec<&dyn Protocol> =
+            tables.iter().map(|lazy| lazy.protocol() as _).collect();
         let rule = |text: &String| {
             let wrong = |why| LibraryError::new(ErrorKind::Given, format!("{text}: {why}"));
             DecodeAs::parse(text, &protocols).map_err(wrong)

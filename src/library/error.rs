@@ -8,7 +8,8 @@ use crate::filter::FilterError;
 use crate::proto::SettingsError;
 use crate::table::TableError;
 
-/// Why something could not be read. Its `Display` is what the program would print: the file, the place, what was expected.
+/// Why something could not be read. Its `Display` is what the program would print: the file, the
+/// place, what was expected.
 ///
 /// ```
 /// let error = moulsniff::Decoder::new().open("no.pcap").err().ok_or("a file?")?;

@@ -1,4 +1,5 @@
-//! Facts about fields beside their values: their places, their problems, and names from earlier records.
+//! Facts about fields beside their values: their places, their problems, and names from earlier
+//! records.
 
 use crate::out::tree::Annotations;
 use crate::out::{Body, Record, problem_path, problem_text};
@@ -67,11 +68,13 @@ pub struct FieldSpan {
     pub name: String,
     /// Its type in the table language.
     pub type_name: String,
-    /// Its first bit, counted from the message's first byte, or from the start of the content that it lies in (see `buffer`). Within a byte, bits count from the lowest.
+    /// Its first bit, counted from the message's first byte, or from the start of the content that
+    /// it lies in (see `buffer`). Within a byte, bits count from the lowest.
     pub first_bit: u64,
     /// How many bits it has.
     pub bits: u64,
-    /// Set where the children do not count in the message's own bytes: `decompressed`, `decrypted`, `expanded`.
+    /// Set where the children do not count in the message's own bytes: `decompressed`, `decrypted`,
+    /// `expanded`.
     pub buffer: Option<&'static str>,
     /// The fields within it.
     pub children: Vec<FieldSpan>,
@@ -105,7 +108,8 @@ impl FieldSpan {
 pub(super) fn problems_of(record: &Record<'_>, redact: bool) -> Vec<FieldProblem> {
     let Body::Message { message, tables, tree } = &record.body else { return Vec::new() };
     let bytes = |buffer, start: u32, len: u32| {
-        let (from, to) = (start as usize, start as usize + len as usize);
+        let from = start as usize;
+        let to = start as usize + len as usize;
         let hidden = redact && tree.secrets(buffer).any(|secret| secret.0 < to && from < secret.1);
         let shown = if hidden { None } else { tree.bytes(buffer, message.bytes).get(from..to) };
         shown.unwrap_or(&[]).to_vec()
@@ -114,17 +118,28 @@ pub(super) fn problems_of(record: &Record<'_>, redact: bool) -> Vec<FieldProblem
         severity: problem.severity,
         field: problem_path(tree, tables, problem.node),
         text: problem_text(problem, tables, tree),
-        bytes: problem.bytes.map(|(buffer, start, len)| bytes(buffer, start, len)).unwrap_or_default(),
+        bytes: problem
+            .bytes
+            .map(|(buffer, start, len)| bytes(buffer, start, len))
+            .unwrap_or_default(),
     });
     all.collect()
 }
 
-pub(super) fn names_of(record: &Record<'_>, annotations: Annotations<'_>, redact: bool) -> Vec<FieldName> {
+pub(super) fn names_of(
+    record: &Record<'_>,
+    annotations: Annotations<'_>,
+    redact: bool,
+) -> Vec<FieldName> {
     let Body::Message { tables, tree, .. } = &record.body else { return Vec::new() };
     let shown = |node: u32| !(redact && tree.get(node).is_some_and(|node| node.has(mark::SECRET)));
     let named = annotations.names().filter(|(node, ..)| shown(*node));
     named
-        .map(|(node, name, record)| FieldName { field: problem_path(tree, tables, node), name: name.into(), record })
+        .map(|(node, name, record)| FieldName {
+            field: problem_path(tree, tables, node),
+            name: name.into(),
+            record,
+        })
         .collect()
 }
 
@@ -138,12 +153,18 @@ fn children_of(tree: &Tree, tables: &Tables, parent: u32) -> Vec<FieldSpan> {
     let mut element = 0;
     let mut spans = Vec::new();
     for (index, node) in tree.children(parent) {
-        let name = if list && node.name == Sym::ELEMENT { format!("[{element}]") } else { name(tree, tables, node) };
+        let name = if list && node.name == Sym::ELEMENT {
+            format!("[{element}]")
+        } else {
+            name(tree, tables, node)
+        };
         element += usize::from(!node.has(mark::SPAN));
         let own = node.has(mark::OWN_BUFFER).then(|| tree.get(index + 1)).flatten();
         spans.push(FieldSpan {
             name,
-            type_name: tables.type_def(node.ty).map_or_else(String::new, |def| def.text.to_string()),
+            type_name: tables
+                .type_def(node.ty)
+                .map_or_else(String::new, |def| def.text.to_string()),
             first_bit: node.start.into(),
             bits: node.bits.into(),
             buffer: own.and_then(|child| tree.made(child.buffer)).map(|made| made.word()),

@@ -1,6 +1,8 @@
-//! The public interface of the library, which the crate's root exports. It is small, and follows semantic versioning.
+//! The public interface of the library, which the crate's root exports. It is small, and follows
+//! semantic versioning.
 //!
-//! It hides everything else of the crate: no type of another module is in its signatures but a few plain enums. It knows no option of the command line.
+//! It hides everything else of the crate: no type of another module is in its signatures but a few
+//! plain enums. It knows no option of the command line.
 
 mod decoder;
 mod error;

@@ -1,4 +1,5 @@
-//! One record that the user owns: a message with its bytes and its tree, or an event. It is shown through the view that outputs have.
+//! One record that the user owns: a message with its bytes and its tree, or an event. It is shown
+//! through the view that outputs have.
 
 mod about;
 
@@ -76,7 +77,9 @@ struct OwnedMessage {
 impl std::fmt::Debug for OwnedBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            OwnedBody::Message(message) => write!(f, "{} of {}", message.name, counted(message.bytes.len(), "byte")),
+            OwnedBody::Message(message) => {
+                write!(f, "{} of {}", message.name, counted(message.bytes.len(), "byte"))
+            }
             OwnedBody::Event(event) => write!(f, "{:?}", event.kind),
             OwnedBody::StreamEnd { end, .. } => write!(f, "{end:?}"),
         }
@@ -131,17 +134,36 @@ impl RecordContext {
 
 impl OwnedRecord {
     /// A copy of a record; a message's tree is still missing.
-    pub(super) fn new(context: &Arc<RecordContext>, record: &Record<'_>, annotations: OwnAnnotations) -> OwnedRecord {
+    pub(super) fn new(
+        context: &Arc<RecordContext>,
+        record: &Record<'_>,
+        annotations: OwnAnnotations,
+    ) -> OwnedRecord {
         let body = match &record.body {
             Body::Message { message, .. } => OwnedBody::Message(OwnedMessage::new(message, None)),
             Body::Event(event) => OwnedBody::Event((*event).clone()),
-            Body::StreamEnd { end, text, counts, closed_in } => {
-                OwnedBody::StreamEnd { end: *end, text: (*text).to_owned(), counts: *counts, closed_in: *closed_in }
-            }
+            Body::StreamEnd { end, text, counts, closed_in } => OwnedBody::StreamEnd {
+                end: *end,
+                text: (*text).to_owned(),
+                counts: *counts,
+                closed_in: *closed_in,
+            },
         };
-        let Record { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = *record;
+        let Record { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } =
+            *record;
         let service = record.service.to_owned();
-        let head = OwnedHead { number, at, transport, stream, src, dst, from, protocol, service, round_trips };
+        let head = OwnedHead {
+            number,
+            at,
+            transport,
+            stream,
+            src,
+            dst,
+            from,
+            protocol,
+            service,
+            round_trips,
+        };
         OwnedRecord { context: Arc::clone(context), head, body, annotations }
     }
 
@@ -167,11 +189,17 @@ impl OwnedRecord {
             service: message.service.to_owned(),
             round_trips: RoundTrips::default(),
         };
-        let (mut parts, mut copy) = (TreeParts::default(), Tree::new());
+        let mut parts = TreeParts::default();
+        let mut copy = Tree::new();
         parts.copy_of(tree);
         parts.put_into(&mut copy);
         let body = OwnedBody::Message(OwnedMessage::new(message, Some(copy)));
-        OwnedRecord { context: Arc::clone(context), head, body, annotations: OwnAnnotations::default() }
+        OwnedRecord {
+            context: Arc::clone(context),
+            head,
+            body,
+            annotations: OwnAnnotations::default(),
+        }
     }
 
     /// Takes the tree of its message, if that is missing.
@@ -191,8 +219,9 @@ impl OwnedRecord {
         size_of::<OwnedRecord>() + own
     }
 
-    /// The first value at a path, with the paths of filters and columns: `fields.trans_id`, `fields.items[0].name`, `*.player_id`, `info`, `src`. `None` where the record has
-    /// none, and for a path that is wrong.
+    /// The first value at a path, with the paths of filters and columns: `fields.trans_id`,
+    /// `fields.items[0].name`, `*.player_id`, `info`, `src`. `None` where the record has none, and
+    /// for a path that is wrong.
     ///
     /// ```
     /// # let records = moulsniff::Decoder::new().decode("moul.auth.client", &[0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0])?;
@@ -244,12 +273,18 @@ impl OwnedRecord {
         Ok(all)
     }
 
-    fn each_at(&self, path: &str, take: &mut dyn FnMut(FieldValue) -> bool) -> Result<(), LibraryError> {
+    fn each_at(
+        &self,
+        path: &str,
+        take: &mut dyn FnMut(FieldValue) -> bool,
+    ) -> Result<(), LibraryError> {
         let paths = self.context.path(path)?;
         self.view(|record, annotations| {
             let scope = paths.scope(record, annotations);
             for path in paths.paths() {
-                if scope.any(path, &mut |value| value_of(&scope, record, value).is_some_and(&mut *take)) {
+                if scope
+                    .any(path, &mut |value| value_of(&scope, record, value).is_some_and(&mut *take))
+                {
                     return;
                 }
             }
@@ -269,8 +304,8 @@ impl OwnedRecord {
         self.view(|record, _| problems_of(record, self.context.redact)).unwrap_or_default()
     }
 
-    /// The names that earlier records of the capture give to numbers and UUIDs in this message. They are inferred, not
-    /// on the wire.
+    /// The names that earlier records of the capture give to numbers and UUIDs in this message.
+    /// They are inferred, not on the wire.
     ///
     /// ```
     /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(31).ok_or("none")??;
@@ -279,10 +314,12 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn names(&self) -> Vec<FieldName> {
-        self.view(|record, annotations| names_of(record, annotations, self.context.redact)).unwrap_or_default()
+        self.view(|record, annotations| names_of(record, annotations, self.context.redact))
+            .unwrap_or_default()
     }
 
-    /// Where each field lies in the bytes; the fields of the message, counts and gaps included, tile it exactly. Empty for an event.
+    /// Where each field lies in the bytes; the fields of the message, counts and gaps included,
+    /// tile it exactly. Empty for an event.
     ///
     /// ```
     /// # let record = moulsniff::Decoder::new().decode("moul.auth.client", &[0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0])?.remove(0);
@@ -321,7 +358,8 @@ impl OwnedRecord {
         self.written(|record, annotations, out| writer.record(record, annotations, out))
     }
 
-    /// The record as the program prints it for the eye: a line, and one for each field. It begins with the date where the record is the first of its day.
+    /// The record as the program prints it for the eye: a line, and one for each field. It begins
+    /// with the date where the record is the first of its day.
     ///
     /// ```
     /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
@@ -330,7 +368,11 @@ impl OwnedRecord {
     /// ```
     pub fn tree(&self) -> String {
         let paint = Paint::new(false, Default::default());
-        let mut writer = TreeWriter::new(TreeOptions { paint, redact: self.context.redact, ..TreeOptions::default() });
+        let mut writer = TreeWriter::new(TreeOptions {
+            paint,
+            redact: self.context.redact,
+            ..TreeOptions::default()
+        });
         self.written(|record, annotations, out| writer.record(record, annotations, out))
     }
 
@@ -352,14 +394,18 @@ impl OwnedRecord {
 
     /// Lends it as outputs are handed records.
     fn view<T>(&self, show: impl FnOnce(&Record<'_>, Annotations<'_>) -> T) -> Option<T> {
-        let OwnedHead { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } = self.head;
+        let OwnedHead {
+            number, at, transport, stream, src, dst, from, protocol, round_trips, ..
+        } = self.head;
         let service = self.head.service.as_str();
         let message;
         let body = match &self.body {
             OwnedBody::Message(own) => {
                 let OwnedMessage { number, offset, ref bytes, reply, no_reply, .. } = *own;
-                let (name, once) = (Captured::new(&own.name), None);
-                message = Message { name, number, service, from, offset, bytes, reply, no_reply, once };
+                let name = Captured::new(&own.name);
+                let once = None;
+                message =
+                    Message { name, number, service, from, offset, bytes, reply, no_reply, once };
                 let tables = LazyTables::of(&self.context.tables, protocol)?.get();
                 Body::Message { message: &message, tables, tree: own.tree.as_ref()? }
             }
@@ -368,7 +414,19 @@ impl OwnedRecord {
                 Body::StreamEnd { end: *end, text, counts: *counts, closed_in: *closed_in }
             }
         };
-        let record = Record { number, at, transport, stream, src, dst, from, protocol, service, round_trips, body };
+        let record = Record {
+            number,
+            at,
+            transport,
+            stream,
+            src,
+            dst,
+            from,
+            protocol,
+            service,
+            round_trips,
+            body,
+        };
         Some(show(&record, self.annotations.store.get(self.annotations.range)))
     }
 }

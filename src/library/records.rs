@@ -1,4 +1,5 @@
-//! Records as an iterator. A thread decodes ahead and waits when a bounded number of records waits to be taken.
+//! Records as an iterator. A thread decodes ahead and waits when a bounded number of records waits
+//! to be taken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +18,16 @@ use crate::tree::Tree;
 /// Bytes of records that are handed over at once, unless the next frame has to be waited for.
 const PARCEL: usize = 256 << 10;
 
-/// How many such parcels wait at most; there is one more that is being filled, and one that is being taken from.
+/// How many such parcels wait at most; there is one more that is being filled, and one that is
+/// being taken from.
 const WAITING: usize = 2;
 
 /// The records of a capture, in its order, each as soon as it is decoded.
 ///
-/// A thread of its own reads and decodes; it is at most a megabyte of records ahead, or a few records where each is larger. Dropping the iterator ends it at the next
-/// frame. An item that is an error says that a file is damaged or ends in the middle: everything before that was decoded, and the next file follows.
+/// A thread of its own reads and decodes; it is at most a megabyte of records ahead, or a few
+/// records where each is larger. Dropping the iterator ends it at the next frame. An item that is
+/// an error says that a file is damaged or ends in the middle: everything before that was decoded,
+/// and the next file follows.
 ///
 /// ```
 /// let mut records = moulsniff::Decoder::new().keys("keys/dirtsand.ini")?.open("captures/moul/kind_game.pcap")?;
@@ -89,8 +93,12 @@ impl Records {
         let (sender, receiver) = sync_channel(WAITING);
         let dropped = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&dropped);
-        let begun = thread::Builder::new().name("moulsniff".into()).spawn(move || reader.run(sender, &seen));
-        begun.map_err(|error| LibraryError::new(ErrorKind::Thread, format!("no thread to decode on: {error}")))?;
+        let begun = thread::Builder::new()
+            .name("moulsniff".into())
+            .spawn(move || reader.run(sender, &seen));
+        begun.map_err(|error| {
+            LibraryError::new(ErrorKind::Thread, format!("no thread to decode on: {error}"))
+        })?;
         Ok(Records { receiver, ready: Vec::new().into_iter(), counts: None, over: false, dropped })
     }
 
@@ -209,7 +217,8 @@ impl Collector {
     fn send(&mut self) {
         if !self.parcel.is_empty() {
             self.bytes = 0;
-            self.open &= self.sender.send(Parcel::Records(std::mem::take(&mut self.parcel))).is_ok();
+            self.open &=
+                self.sender.send(Parcel::Records(std::mem::take(&mut self.parcel))).is_ok();
         }
     }
 
@@ -230,14 +239,16 @@ impl Output for Collector {
         }
         let mut annotations = AnnotationStore::default();
         let range = self.annotator.next(record, &mut annotations);
-        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, annotations.get(range))) {
+        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, annotations.get(range)))
+        {
             return;
         }
         self.bytes += annotations.bytes();
         if let Body::Message { tree, .. } = &record.body {
             self.bytes += tree.size();
         }
-        let record = OwnedRecord::new(&self.context, record, OwnAnnotations { store: annotations, range });
+        let record =
+            OwnedRecord::new(&self.context, record, OwnAnnotations { store: annotations, range });
         self.bytes += record.size();
         self.parcel.push(record);
     }

@@ -27,7 +27,8 @@ pub enum FieldValue {
     Int(i128),
     /// A float.
     Float(f64),
-    /// Text; also UUIDs, addresses and times in their usual form, and what a redacted secret is replaced by.
+    /// Text; also UUIDs, addresses and times in their usual form, and what a redacted secret is
+    /// replaced by.
     Text(String),
     /// Bytes without a structure.
     Bytes(Vec<u8>),
@@ -157,14 +158,18 @@ impl FieldValue {
     /// ```
     pub fn field(&self, name: &str) -> Option<&FieldValue> {
         match self {
-            FieldValue::Object(fields) => fields.iter().find(|(field, _)| field == name).map(|(_, value)| value),
+            FieldValue::Object(fields) => {
+                fields.iter().find(|(field, _)| field == name).map(|(_, value)| value)
+            }
             _ => None,
         }
     }
 
     fn integer(&self) -> Option<i128> {
         match self {
-            FieldValue::Int(value) | FieldValue::Enum { value, .. } | FieldValue::Flags { value, .. } => Some(*value),
+            FieldValue::Int(value)
+            | FieldValue::Enum { value, .. }
+            | FieldValue::Flags { value, .. } => Some(*value),
             _ => None,
         }
     }
@@ -220,8 +225,13 @@ impl From<&str> for FieldValue {
     }
 }
 
-/// A value that was found in a record; `None` for objects of the record that are no fields, whose parts are asked for one by one.
-pub(super) fn value_of<'a>(scope: &RecordScope<'a>, record: &Record<'a>, value: RecordValue<'a>) -> Option<FieldValue> {
+/// A value that was found in a record; `None` for objects of the record that are no fields, whose
+/// parts are asked for one by one.
+pub(super) fn value_of<'a>(
+    scope: &RecordScope<'a>,
+    record: &Record<'a>,
+    value: RecordValue<'a>,
+) -> Option<FieldValue> {
     let (index, node) = match (value, &record.body) {
         (RecordValue::Node(index), Body::Message { tree, .. }) => (index, tree.get(index)),
         _ => (0, None),
@@ -254,17 +264,26 @@ pub(super) fn value_of<'a>(scope: &RecordScope<'a>, record: &Record<'a>, value: 
     })
 }
 
-/// The value of a structure or a list. How deep they lie within each other is bounded where they are read.
-fn composite<'a>(scope: &RecordScope<'a>, record: &Record<'a>, index: u32, node: &Node) -> Option<FieldValue> {
+/// The value of a structure or a list. How deep they lie within each other is bounded where they
+/// are read.
+fn composite<'a>(
+    scope: &RecordScope<'a>,
+    record: &Record<'a>,
+    index: u32,
+    node: &Node,
+) -> Option<FieldValue> {
     let Body::Message { tables, tree, .. } = &record.body else { return None };
     let value = |index| value_of(scope, record, RecordValue::Node(index));
     if node.kind == Kind::List {
-        return Some(FieldValue::List(tree.members(index).filter_map(|(index, _)| value(index)).collect()));
+        return Some(FieldValue::List(
+            tree.members(index).filter_map(|(index, _)| value(index)).collect(),
+        ));
     }
     let name = |name: Sym| match tree.dynamic(name) {
         Some(own) => own.raw().to_owned(),
         None => tables.name(name).to_owned(),
     };
-    let fields = tree.members(index).filter_map(|(index, field)| Some((name(field.name), value(index)?)));
+    let fields =
+        tree.members(index).filter_map(|(index, field)| Some((name(field.name), value(index)?)));
     Some(FieldValue::Object(fields.collect()))
 }

@@ -72,7 +72,8 @@ pub fn chat_text(line: &ChatLine, out: &mut String) {
     out.push('\n');
 }
 
-/// The words of a name as programs write them: `private` of `kPrivateMsg`, `nothing special` of `NOTHING_SPECIAL`.
+/// The words of a name as programs write them: `private` of `kPrivateMsg`, `nothing special` of
+/// `NOTHING_SPECIAL`.
 fn words(name: &str) -> String {
     let mut out = String::new();
     let mut before = ' ';
@@ -83,7 +84,8 @@ fn words(name: &str) -> String {
         out.extend(c.to_lowercase().filter(|c| *c != '_'));
         before = c;
     }
-    // In such names, the words around it say that it is one of a list, and that it is about a message.
+    // In such names, the words around it say that it is one of a list, and that it is about a
+    // message.
     let bare = out.strip_prefix("k ").unwrap_or(&out);
     bare.strip_suffix(" msg").unwrap_or(bare).to_string()
 }

@@ -1,4 +1,5 @@
-//! Times as text: RFC 3339 in UTC, with the capture's own number of decimals; or the time of day in a zone.
+//! Times as text: RFC 3339 in UTC, with the capture's own number of decimals; or the time of day in
+//! a zone.
 
 use std::fmt::Write;
 
@@ -11,7 +12,8 @@ pub fn format_time(time: Time, out: &mut String) {
     match second_text(time.seconds).as_ref().map(|text| str::from_utf8(text)) {
         Some(Ok(text)) => out.push_str(text),
         _ => {
-            let ((year, month, day), [h, m, s]) = (civil(time.seconds.div_euclid(86_400)), of_day(time.seconds));
+            let ((year, month, day), [h, m, s]) =
+                (civil(time.seconds.div_euclid(86_400)), of_day(time.seconds));
             let _ = write!(out, "{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}");
         }
     }
@@ -24,8 +26,8 @@ pub fn format_time(time: Time, out: &mut String) {
     out.push('Z');
 }
 
-/// Date and time of day as `2026-11-20T09:51:41`, if the year has four digits. Trees have such a time in every message of game traffic, and
-/// formatting it with `write!` took 2,800 instructions.
+/// Date and time of day as `2026-11-20T09:51:41`, if the year has four digits. Trees have such a
+/// time in every message of game traffic, and formatting it with `write!` took 2,800 instructions.
 pub(super) fn second_text(seconds: i64) -> Option<[u8; 19]> {
     let (year, month, day) = civil(seconds.div_euclid(86_400));
     if !(0..10_000).contains(&year) {
@@ -33,7 +35,9 @@ pub(super) fn second_text(seconds: i64) -> Option<[u8; 19]> {
     }
     let mut text = *b"0000-00-00T00:00:00";
     let [h, m, s] = of_day(seconds);
-    for (at, n) in [(0, year / 100), (2, year % 100), (5, month), (8, day), (11, h), (14, m), (17, s)] {
+    for (at, n) in
+        [(0, year / 100), (2, year % 100), (5, month), (8, day), (11, h), (14, m), (17, s)]
+    {
         let [tens, ones] = text.get_mut(at..)?.first_chunk_mut()?;
         (*tens, *ones) = (b'0' + (n / 10) as u8, b'0' + (n % 10) as u8);
     }
@@ -58,7 +62,8 @@ fn civil(day: i64) -> (i64, i64, i64) {
     (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
 }
 
-/// Formats times. Most records fall into the same second as the one before, so that second's text is cached.
+/// Formats times. Most records fall into the same second as the one before, so that second's text
+/// is cached.
 #[derive(Clone)]
 pub(super) struct Clock {
     zone: Zone,
@@ -172,7 +177,8 @@ mod tests {
     #[test]
     fn a_clock_says_the_same() {
         let mut clock = Clock::default();
-        for (seconds, nanos, digits) in [(1_795_168_301, 586_970_000, 6), (1_795_168_301, 7, 9), (0, 0, 0), (-1, 5, 3)]
+        for (seconds, nanos, digits) in
+            [(1_795_168_301, 586_970_000, 6), (1_795_168_301, 7, 9), (0, 0, 0), (-1, 5, 3)]
         {
             let time = Time { seconds, nanos, digits };
             let mut whole = String::new();
@@ -195,7 +201,8 @@ mod tests {
     fn a_zone_changes_date_and_offset() {
         let mut clock = Clock::in_zone(Zone::posix("CET-1CEST,M3.5.0,M10.5.0/3"));
         let mut said = |seconds| {
-            let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+            let mut out = Vec::new();
+            let mut scratch = Scratch::default();
             let time = Time { seconds, nanos: 120_000_000, digits: 6 };
             let mut w = scratch.writer(&mut out);
             clock.append_date(time, &mut w);

@@ -1,7 +1,9 @@
-//! A cache of the texts of structures that are copies of one another ([`Tree::add_copy`](crate::tree::Tree::add_copy)): to put the text of all that such a structure consists of together
-//! takes longer than copying it.
+//! A cache of the texts of structures that are copies of one another
+//! ([`Tree::add_copy`](crate::tree::Tree::add_copy)): to put the text of all that such a structure
+//! consists of together takes longer than copying it.
 
-/// Texts by the numbers of copies, in as many places as there are numbers, up to [`MOST`]; then a text replaces one of an earlier number.
+/// Texts by the numbers of copies, in as many places as there are numbers, up to [`MOST`]; then a
+/// text replaces one of an earlier number.
 #[derive(Clone, Default)]
 pub(super) struct CopiedTexts {
     places: Vec<(u64, Box<[u8]>)>,
@@ -15,7 +17,10 @@ impl CopiedTexts {
     /// The text of copies with a number.
     #[inline(always)]
     pub(super) fn find(&self, number: u64) -> Option<&[u8]> {
-        self.places.get(number as usize % MOST).filter(|place| place.0 == number).map(|place| &*place.1)
+        self.places
+            .get(number as usize % MOST)
+            .filter(|place| place.0 == number)
+            .map(|place| &*place.1)
     }
 
     /// Keeps their text, unless it is long.

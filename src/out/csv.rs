@@ -4,8 +4,9 @@ use std::io::Write;
 
 use crate::captured::Escaped;
 
-/// Appends a cell between commas, as RFC 4180 has it. Line feeds and tabs stay, other controls are escaped. Text that a spreadsheet would take
-/// for a formula gets an apostrophe before it, which spreadsheets read as "this is text".
+/// Appends a cell between commas, as RFC 4180 has it. Line feeds and tabs stay, other controls are
+/// escaped. Text that a spreadsheet would take for a formula gets an apostrophe before it, which
+/// spreadsheets read as "this is text".
 pub fn csv_cell(text: &str, out: &mut Vec<u8>) {
     let guard = if is_formula(text) { "'" } else { "" };
     let quote = if text.contains([',', '"', '\n', '\r']) { "\"" } else { "" };
@@ -29,7 +30,8 @@ fn is_formula(text: &str) -> bool {
     const BEGINNINGS: [char; 11] =
         ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
     let number = || {
-        text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) && text.parse::<f64>().is_ok()
+        text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
+            && text.parse::<f64>().is_ok()
     };
     text.starts_with(BEGINNINGS) && !number() && text != "-Infinity"
 }

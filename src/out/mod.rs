@@ -35,10 +35,12 @@ mod zone;
 #[cfg(not(feature = "cli"))]
 mod zone_utc;
 
-pub use crate::record::{Body, Counts, EVENTS, EndedBy, Outlined, Record, RoundTrip, RoundTrips, event_word};
+pub use crate::record::{
+    Body, Counts, EVENTS, EndedBy, Outlined, Record, RoundTrip, RoundTrips, event_word,
+};
 pub use batch::{
-    AllSums, Batch, BatchReading, Counting, EndedStream, MessageTotals, OutlineReader, Purpose, RecordChoice, Replay,
-    StreamNumber,
+    AllSums, Batch, BatchReading, Counting, EndedStream, MessageTotals, OutlineReader, Purpose,
+    RecordChoice, Replay, StreamNumber,
 };
 pub use clock::format_time;
 #[cfg(feature = "cli")]

@@ -1,6 +1,8 @@
-//! One aligned line a record, for `--oneline`: number, time, stream, service, direction, message, and what the message is about.
+//! One aligned line a record, for `--oneline`: number, time, stream, service, direction, message,
+//! and what the message is about.
 //!
-//! On a terminal lines are cut to its width, so that columns stay under each other; into a pipe they are whole.
+//! On a terminal lines are cut to its width, so that columns stay under each other; into a pipe
+//! they are whole.
 
 use std::io::Write;
 
@@ -37,7 +39,8 @@ struct LineLayout {
     decimals: usize,
     /// Characters of the stream.
     stream: usize,
-    /// Characters of the service; `None` where there is no room for it: the message's name usually shows it.
+    /// Characters of the service; `None` where there is no room for it: the message's name usually
+    /// shows it.
     service: Option<usize>,
     /// Words for the direction, not letters.
     words: bool,
@@ -47,16 +50,35 @@ struct LineLayout {
 
 impl LineLayout {
     /// For lines that are whole, and for terminals with this room at least.
-    const WIDE: (usize, LineLayout) =
-        (160, LineLayout { number: 6, decimals: 9, stream: 8, service: Some(10), words: true, message: 40 });
-    const MEDIUM: (usize, LineLayout) =
-        (100, LineLayout { number: 6, decimals: 6, stream: 7, service: Some(10), words: false, message: 30 });
+    const WIDE: (usize, LineLayout) = (
+        160,
+        LineLayout {
+            number: 6,
+            decimals: 9,
+            stream: 8,
+            service: Some(10),
+            words: true,
+            message: 40,
+        },
+    );
+    const MEDIUM: (usize, LineLayout) = (
+        100,
+        LineLayout {
+            number: 6,
+            decimals: 6,
+            stream: 7,
+            service: Some(10),
+            words: false,
+            message: 30,
+        },
+    );
     const NARROW: LineLayout =
         LineLayout { number: 5, decimals: 3, stream: 6, service: None, words: false, message: 22 };
 
     fn of(width: Option<usize>) -> LineLayout {
         let width = width.unwrap_or(usize::MAX);
-        let roomy = [LineLayout::WIDE, LineLayout::MEDIUM].into_iter().find(|(from, _)| width >= *from);
+        let roomy =
+            [LineLayout::WIDE, LineLayout::MEDIUM].into_iter().find(|(from, _)| width >= *from);
         roomy.map_or(LineLayout::NARROW, |(_, layout)| layout)
     }
 }
@@ -103,13 +125,20 @@ impl OneLineWriter {
         out.push(b'\n');
     }
 
-    fn write_head(&mut self, record: &Record<'_>, annotations: Annotations<'_>, layout: &LineLayout) {
+    fn write_head(
+        &mut self,
+        record: &Record<'_>,
+        annotations: Annotations<'_>,
+        layout: &LineLayout,
+    ) {
         use std::fmt::Write;
         let head = &mut self.head;
         head.clear();
         let _ = write!(head, "{:>width$} ", record.number, width = layout.number);
         match self.options.time {
-            TimeForm::Absolute => head.push_str(&self.clock.clock_text(record.at.time, layout.decimals)),
+            TimeForm::Absolute => {
+                head.push_str(&self.clock.clock_text(record.at.time, layout.decimals))
+            }
             TimeForm::Relative => seconds(annotations.since_first, head),
             TimeForm::Delta => seconds(annotations.since_previous, head),
         }
@@ -119,8 +148,13 @@ impl OneLineWriter {
             let _ = write!(head, "{:width$} ", escape(record.service));
         }
         if layout.words {
-            let _ =
-                write!(head, "{}{}{}", record.from.word(), self.options.paint.marks.arrow, record.from.other().word());
+            let _ = write!(
+                head,
+                "{}{}{}",
+                record.from.word(),
+                self.options.paint.marks.arrow,
+                record.from.other().word()
+            );
         } else {
             head.push_str(if record.from == Side::Client { "c>s" } else { "s>c" });
         }
@@ -132,9 +166,19 @@ impl OneLineWriter {
         match &record.body {
             Body::Message { message, tables, tree } => {
                 let layout = definition(message.name, tables, tree).and_then(|def| def.layout);
-                let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.options.redact };
+                let source = InfoSource {
+                    tables,
+                    tree,
+                    bytes: message.bytes,
+                    layout,
+                    redact: self.options.redact,
+                };
                 let mut text = String::new();
-                write_info(source, &|node| annotations.name_of(node).map(|(name, _)| name), &mut text);
+                write_info(
+                    source,
+                    &|node| annotations.name_of(node).map(|(name, _)| name),
+                    &mut text,
+                );
                 self.rest.push_str(&escape(text.trim()));
                 message.name.escaped().to_string()
             }
@@ -184,6 +228,9 @@ mod tests {
 
     #[test]
     fn a_cut_text_says_so() {
-        assert_eq!((cut("abc", 3), cut("abcd", 3), cut("abcd", 0)), ("abc".into(), "ab~".into(), String::new()));
+        assert_eq!(
+            (cut("abc", 3), cut("abcd", 3), cut("abcd", 0)),
+            ("abc".into(), "ab~".into(), String::new())
+        );
     }
 }

@@ -49,8 +49,9 @@ impl Marks {
     /// The forms in ASCII.
     pub const ASCII: Marks = Marks { arrow: " > ", rule: "-- ", dot: "- " };
 
-    /// The forms for a locale, as `LC_ALL`, `LC_CTYPE` or `LANG` name it: ASCII where it has another encoding than UTF-8 (`C`, `POSIX`).
-    /// Without a locale, ASCII on a terminal alone, so that files are the same wherever they are written.
+    /// The forms for a locale, as `LC_ALL`, `LC_CTYPE` or `LANG` name it: ASCII where it has
+    /// another encoding than UTF-8 (`C`, `POSIX`). Without a locale, ASCII on a terminal alone, so
+    /// that files are the same wherever they are written.
     pub fn of_locale(locale: Option<&str>, terminal: bool) -> Marks {
         let unicode = match locale {
             Some(name) => {
@@ -71,7 +72,8 @@ impl Paint {
         }
         let style = |on| Style { on, off: "\u{1b}[0m" };
         let [red, green, yellow, blue, magenta, cyan] =
-            ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[34m", "\u{1b}[35m", "\u{1b}[36m"].map(style);
+            ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[34m", "\u{1b}[35m", "\u{1b}[36m"]
+                .map(style);
         Paint {
             name: style("\u{1b}[1m"),
             dim: style("\u{1b}[2m"),

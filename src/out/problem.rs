@@ -18,7 +18,9 @@ pub(super) fn problem_text_into<'a>(
     scratch: &'a mut String,
 ) -> Captured<'a> {
     match problem.text {
-        ProblemText::Fixed(text) if memchr::memchr(b'{', text.as_bytes()).is_none() => Captured::new(text),
+        ProblemText::Fixed(text) if memchr::memchr(b'{', text.as_bytes()).is_none() => {
+            Captured::new(text)
+        }
         ProblemText::Table(sym) => Captured::new(tables.name(sym)),
         ProblemText::Owned(place) => tree.owned(place),
         ProblemText::Fixed(_) | ProblemText::ShortFor(_) => {
@@ -29,7 +31,8 @@ pub(super) fn problem_text_into<'a>(
     }
 }
 
-/// The path of the field a problem is about, as filters write it but without `fields.`; empty for the message itself.
+/// The path of the field a problem is about, as filters write it but without `fields.`; empty for
+/// the message itself.
 pub fn problem_path(tree: &Tree, tables: &Tables, target: u32) -> String {
     let mut out = String::new();
     path_parts(tree, target, |part| match part {
@@ -94,8 +97,11 @@ fn path_parts(tree: &Tree, target: u32, mut show: impl FnMut(PathPart)) {
     let nodes = tree.nodes();
     let mut parent = 0;
     while let Some(node) = nodes.get(parent as usize).filter(|_| parent < target) {
-        let (mut index, mut element, list) = (parent + 1, 0, node.kind == Kind::List);
-        // Skip the children that end before the node: node indices ascend, and `end` is the index behind a child's last descendant.
+        let mut index = parent + 1;
+        let mut element = 0;
+        let list = node.kind == Kind::List;
+        // Skip the children that end before the node: node indices ascend, and `end` is the index
+        // behind a child's last descendant.
         let next = loop {
             let Some(next) = nodes.get(index as usize) else { return };
             if target < next.end {
@@ -113,6 +119,10 @@ fn path_parts(tree: &Tree, target: u32, mut show: impl FnMut(PathPart)) {
         if next.has(mark::SEE_THROUGH) {
             continue;
         }
-        show(if list && next.name == Sym::ELEMENT { PathPart::Element(element) } else { PathPart::Name(next.name) });
+        show(if list && next.name == Sym::ELEMENT {
+            PathPart::Element(element)
+        } else {
+            PathPart::Name(next.name)
+        });
     }
 }

@@ -1,11 +1,15 @@
-//! A scratch buffer of fixed size in which a record's text is put together before it goes into a vector.
+//! A scratch buffer of fixed size in which a record's text is put together before it goes into a
+//! vector.
 //!
-//! A record's text consists of some hundred pieces of a few bytes each. To append a piece to a vector costs a capacity check and a `memcpy`
-//! of unknown length. In the scratch buffer a piece is one store of a fixed-size block, and the write position moves by the piece's real
-//! length; the next piece overwrites the excess. Measured on game traffic to JSON (2,300 bytes a message, 85 values and structures):
-//! 17,900 instructions a message on top of decoding with a vector, 12,900 with the scratch buffer.
+//! A record's text consists of some hundred pieces of a few bytes each. To append a piece to a
+//! vector costs a capacity check and a `memcpy` of unknown length. In the scratch buffer a piece is
+//! one store of a fixed-size block, and the write position moves by the piece's real length; the
+//! next piece overwrites the excess. Measured on game traffic to JSON (2,300 bytes a message, 85
+//! values and structures): 17,900 instructions a message on top of decoding with a vector, 12,900
+//! with the scratch buffer.
 //!
-//! It knows bytes, not what they say. Text from a capture is escaped on its way in: see [`TextWriter::captured`].
+//! It knows bytes, not what they say. Text from a capture is escaped on its way in: see
+//! [`TextWriter::captured`].
 
 use std::io::Write;
 
@@ -25,7 +29,8 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// A writer that appends to `out`. The text is complete in `out` only after [`TextWriter::finish`].
+    /// A writer that appends to `out`. The text is complete in `out` only after
+    /// [`TextWriter::finish`].
     #[inline]
     pub(super) fn writer<'a>(&'a mut self, out: &'a mut Vec<u8>) -> TextWriter<'a> {
         TextWriter { scratch: &mut self.0, at: 0, out }
@@ -34,8 +39,9 @@ impl Scratch {
 
 /// Writes into a scratch buffer and moves its content to the vector whenever it is full.
 ///
-/// Functions that are not inlined get the buffer and the position as separate arguments, never `&mut TextWriter`: as soon as the address of
-/// a writer escapes, the compiler has to keep it in memory, and a loop that writes can no longer hold the position in a register.
+/// Functions that are not inlined get the buffer and the position as separate arguments, never
+/// `&mut TextWriter`: as soon as the address of a writer escapes, the compiler has to keep it in
+/// memory, and a loop that writes can no longer hold the position in a register.
 pub(super) struct TextWriter<'a> {
     scratch: &'a mut [u8; SCRATCH_BYTES],
     at: usize,
@@ -50,9 +56,14 @@ pub(super) struct TextMark {
 }
 
 impl<'a> TextWriter<'a> {
-    /// A writer that goes on at position `at` of a scratch buffer, before which lies what belongs behind `out`.
+    /// A writer that goes on at position `at` of a scratch buffer, before which lies what belongs
+    /// behind `out`.
     #[inline(always)]
-    pub(super) fn new(scratch: &'a mut [u8; SCRATCH_BYTES], at: usize, out: &'a mut Vec<u8>) -> TextWriter<'a> {
+    pub(super) fn new(
+        scratch: &'a mut [u8; SCRATCH_BYTES],
+        at: usize,
+        out: &'a mut Vec<u8>,
+    ) -> TextWriter<'a> {
         TextWriter { scratch, at, out }
     }
 
@@ -81,7 +92,8 @@ impl TextWriter<'_> {
         self.scratch.get(mark.at..self.at).filter(|_| self.out.len() == mark.flushed)
     }
 
-    /// The vector, which then has everything that was written so far. For text that is long or rare: the caller appends to the vector.
+    /// The vector, which then has everything that was written so far. For text that is long or
+    /// rare: the caller appends to the vector.
     #[inline(always)]
     pub(super) fn vec(&mut self) -> &mut Vec<u8> {
         self.at = flush(self.scratch, self.at, self.out);
@@ -90,11 +102,15 @@ impl TextWriter<'_> {
 
     /// Calls a function that takes the parts of a writer and returns the new position.
     #[inline(always)]
-    pub(super) fn by_parts(&mut self, write: impl FnOnce(&mut [u8; SCRATCH_BYTES], usize, &mut Vec<u8>) -> usize) {
+    pub(super) fn by_parts(
+        &mut self,
+        write: impl FnOnce(&mut [u8; SCRATCH_BYTES], usize, &mut Vec<u8>) -> usize,
+    ) {
         self.at = write(self.scratch, self.at, self.out);
     }
 
-    /// Calls `write` with a copy of this writer, so that the address of this one does not escape (see [`TextWriter`]).
+    /// Calls `write` with a copy of this writer, so that the address of this one does not escape
+    /// (see [`TextWriter`]).
     #[inline(always)]
     pub(super) fn by_copy<R>(&mut self, write: impl FnOnce(&mut TextWriter<'_>) -> R) -> R {
         let mut other = TextWriter { scratch: self.scratch, at: self.at, out: self.out };
@@ -103,7 +119,8 @@ impl TextWriter<'_> {
         result
     }
 
-    /// The next `N` bytes of the scratch buffer. The caller fills them and then calls [`TextWriter::advance`] with the number that count.
+    /// The next `N` bytes of the scratch buffer. The caller fills them and then calls
+    /// [`TextWriter::advance`] with the number that count.
     #[inline(always)]
     pub(super) fn spare<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
         const { assert!(N <= SCRATCH_BYTES) };
@@ -146,8 +163,9 @@ impl TextWriter<'_> {
         self.raw(word.as_bytes());
     }
 
-    /// Appends bytes as they are: digits, colour codes, names that tables declare, and what was escaped before. Never text from outside,
-    /// which goes through [`TextWriter::captured`] or is escaped as JSON. Up to 32 bytes are fast.
+    /// Appends bytes as they are: digits, colour codes, names that tables declare, and what was
+    /// escaped before. Never text from outside, which goes through [`TextWriter::captured`] or is
+    /// escaped as JSON. Up to 32 bytes are fast.
     #[inline(always)]
     pub(super) fn raw(&mut self, text: &[u8]) {
         self.at = put(self.scratch, self.at, self.out, text);
@@ -192,12 +210,15 @@ fn flush(scratch: &[u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>) -> usize {
     0
 }
 
-/// Appends a text. A length between two block sizes is copied as one block from its start and one from its end, which overlap: two
-/// fixed-size copies are cheaper than one of unknown length.
+/// Appends a text. A length between two block sizes is copied as one block from its start and one
+/// from its end, which overlap: two fixed-size copies are cheaper than one of unknown length.
 #[inline(never)]
 fn put(scratch: &mut [u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>, text: &[u8]) -> usize {
     let length = text.len();
-    let Some(room) = scratch.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<32>()).filter(|_| length <= 32)
+    let Some(room) = scratch
+        .get_mut(at..)
+        .and_then(|rest| rest.first_chunk_mut::<32>())
+        .filter(|_| length <= 32)
     else {
         return put_long(scratch, at, out, text);
     };
@@ -217,7 +238,12 @@ fn put(scratch: &mut [u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>, text: &[
 
 /// Appends text from outside: as it is where it is plain ASCII, as nearly all names are.
 #[inline(never)]
-fn put_captured(scratch: &mut [u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>, text: Captured<'_>) -> usize {
+fn put_captured(
+    scratch: &mut [u8; SCRATCH_BYTES],
+    at: usize,
+    out: &mut Vec<u8>,
+    text: Captured<'_>,
+) -> usize {
     if text.raw().bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return put(scratch, at, out, text.raw().as_bytes());
     }
@@ -227,7 +253,12 @@ fn put_captured(scratch: &mut [u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>,
 }
 
 #[inline(never)]
-fn put_long(scratch: &mut [u8; SCRATCH_BYTES], mut at: usize, out: &mut Vec<u8>, text: &[u8]) -> usize {
+fn put_long(
+    scratch: &mut [u8; SCRATCH_BYTES],
+    mut at: usize,
+    out: &mut Vec<u8>,
+    text: &[u8],
+) -> usize {
     if at + text.len() > SCRATCH_BYTES {
         at = flush(scratch, at, out);
     }
@@ -248,14 +279,17 @@ fn put_long(scratch: &mut [u8; SCRATCH_BYTES], mut at: usize, out: &mut Vec<u8>,
 fn digits(scratch: &mut [u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>, n: u64) -> usize {
     let room = scratch.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<16>());
     // What is rare is called last of all, so that nothing has to be kept for it.
-    let Some(used) = room.and_then(|room| short_digits(room, n).or_else(|| two_part_digits(room, n))) else {
+    let Some(used) =
+        room.and_then(|room| short_digits(room, n).or_else(|| two_part_digits(room, n)))
+    else {
         return long_digits(scratch, at, out, n);
     };
     at + used
 }
 
-/// Puts the digits of a number below 100,000,000 at the beginning of a room; returns how many there are. They are found together: found by `itoa`
-/// and copied from its buffer, they took 1,340 instructions for the numbers of a message of game traffic, and 810 this way, where JSON takes
+/// Puts the digits of a number below 100,000,000 at the beginning of a room; returns how many there
+/// are. They are found together: found by `itoa` and copied from its buffer, they took 1,340
+/// instructions for the numbers of a message of game traffic, and 810 this way, where JSON takes
 /// 30,000.
 #[inline(always)]
 pub(super) fn short_digits<const N: usize>(room: &mut [u8; N], n: u64) -> Option<usize> {
@@ -288,8 +322,9 @@ fn long_digits(scratch: &mut [u8; SCRATCH_BYTES], at: usize, out: &mut Vec<u8>, 
     put(scratch, at, out, itoa::Buffer::new().format(n).as_bytes())
 }
 
-/// The eight digits of a number, the first one in the lowest byte. Halves of four digits, then of two, then of one are divided side by side,
-/// by multiplying with what is near enough to the hundredth and the tenth.
+/// The eight digits of a number, the first one in the lowest byte. Halves of four digits, then of
+/// two, then of one are divided side by side, by multiplying with what is near enough to the
+/// hundredth and the tenth.
 #[inline(always)]
 fn eight(n: u64) -> u64 {
     let fours = (n / 10_000) | ((n % 10_000) << 32);
@@ -319,7 +354,8 @@ mod tests {
         let powers = (0..20).map(|length| 10u64.pow(length));
         let around = powers.flat_map(|n| [n - 1, n, n + 1, n / 9 * 8, n / 10 * 9]);
         for n in around.chain(0..20_000).chain([12_345_678, 99_999_999, 100_000_000, u64::MAX]) {
-            let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+            let mut out = Vec::new();
+            let mut scratch = Scratch::default();
             let mut w = scratch.writer(&mut out);
             w.number(n);
             w.finish();
@@ -330,7 +366,8 @@ mod tests {
     #[test]
     fn numbers_at_the_end_of_a_page_go_on_with_the_next_one() {
         for left in 0..40 {
-            let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+            let mut out = Vec::new();
+            let mut scratch = Scratch::default();
             let mut w = scratch.writer(&mut out);
             (left..SCRATCH_BYTES).for_each(|_| w.byte(b'-'));
             w.number(1_234_567);

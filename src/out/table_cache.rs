@@ -1,13 +1,14 @@
-//! What a writer derives from tables the first time it meets them, laid out for the loop that runs for every value: each name as this writer
-//! prints it, and for each type whether its numbers have names. The texts of such numbers are added while writing.
+//! What a writer derives from tables the first time it meets them, laid out for the loop that runs
+//! for every value: each name as this writer prints it, and for each type whether its numbers have
+//! names. The texts of such numbers are added while writing.
 
 use super::value_texts::ValueTexts;
 use crate::table::{TableText, Tables};
 use crate::tree::TypeRef;
 
-/// A name as a writer writes it, in half a cache line: up to 31 characters, padded with spaces, and their number. The tables' own entry of a
-/// name is four times as large. When the width was read from there, it took a third of the time for finding the column of a structure's
-/// values.
+/// A name as a writer writes it, in half a cache line: up to 31 characters, padded with spaces, and
+/// their number. The tables' own entry of a name is four times as large. When the width was read
+/// from there, it took a third of the time for finding the column of a structure's values.
 #[derive(Clone)]
 #[repr(align(32))]
 pub(super) struct Label([u8; 32]);
@@ -44,8 +45,8 @@ impl Label {
         &self.0
     }
 
-    /// Puts a label of at most [`Label::MOST`] characters into a room, with `first` in the place of its first one. Returns how many they are, and the
-    /// room behind them, if that has `M` bytes.
+    /// Puts a label of at most [`Label::MOST`] characters into a room, with `first` in the place of
+    /// its first one. Returns how many they are, and the room behind them, if that has `M` bytes.
     #[inline(always)]
     pub(super) fn put<'a, const N: usize, const M: usize>(
         &self,
@@ -58,7 +59,8 @@ impl Label {
         Some((length, room.get_mut(length..)?.first_chunk_mut()?))
     }
 
-    /// How many characters there are; more than [`Label::MOST`] where the name does not fit or has to be escaped.
+    /// How many characters there are; more than [`Label::MOST`] where the name does not fit or has
+    /// to be escaped.
     #[inline(always)]
     pub(super) fn length(&self) -> usize {
         let [.., length] = self.0;
@@ -73,7 +75,8 @@ pub(super) struct TableCache {
     which: u64,
     /// The names, by number.
     pub(super) labels: Vec<Label>,
-    /// For each type (by its number) the key under which `value_texts` has the texts of its values; 0 for types whose numbers mean nothing more.
+    /// For each type (by its number) the key under which `value_texts` has the texts of its values;
+    /// 0 for types whose numbers mean nothing more.
     pub(super) meanings: Vec<u32>,
     /// Texts of numbers that have names.
     pub(super) value_texts: ValueTexts,
@@ -90,8 +93,9 @@ pub(super) struct TableCaches {
 }
 
 impl TableCaches {
-    /// The cache of `tables`. When it is made, `label` appends a name as this writer prints it and returns whether that can be a
-    /// [`Label`]; `meaning` gives the key of a type's value texts, 0 for none.
+    /// The cache of `tables`. When it is made, `label` appends a name as this writer prints it and
+    /// returns whether that can be a [`Label`]; `meaning` gives the key of a type's value texts, 0
+    /// for none.
     #[inline(always)]
     pub(super) fn of(
         &mut self,

@@ -1,15 +1,18 @@
-//! A cache of the texts of numbers that have names: the same few values (classes, flags, places) occur again and again, and looking up what
-//! they mean takes longer than copying the text.
+//! A cache of the texts of numbers that have names: the same few values (classes, flags, places)
+//! occur again and again, and looking up what they mean takes longer than copying the text.
 
 use super::scratch::TextWriter;
 use crate::tree::{Kind, Node};
 
-/// The cache has at most 2^MOST_BITS slots. A value may be in two of them: with one, two frequent values with the same hash would evict each other
-/// again and again. Game traffic has some hundred values; with 10 bits one lookup in eleven missed its first slot, with 11 one in fifteen.
+/// The cache has at most 2^MOST_BITS slots. A value may be in two of them: with one, two frequent
+/// values with the same hash would evict each other again and again. Game traffic has some hundred
+/// values; with 10 bits one lookup in eleven missed its first slot, with 11 one in fifteen.
 const MOST_BITS: u32 = 11;
-/// It begins with 2^FIRST_BITS slots: few values occur in a small capture, and the whole cache has 256 KiB.
+/// It begins with 2^FIRST_BITS slots: few values occur in a small capture, and the whole cache has
+/// 256 KiB.
 const FIRST_BITS: u32 = 7;
-/// Most texts are at most this long: a text of this length fills one cache line, with its key and length.
+/// Most texts are at most this long: a text of this length fills one cache line, with its key and
+/// length.
 const HEAD: usize = 47;
 /// Nearly all other texts are at most this much longer.
 const TAIL: usize = 40;
@@ -24,7 +27,8 @@ pub(super) struct ValueKey(u64, u64);
 const NO_KEY: ValueKey = ValueKey(0, u64::MAX);
 
 impl ValueKey {
-    /// The key of an integer's text. `of` identifies its enum or type, as in `TableCache::meanings`.
+    /// The key of an integer's text. `of` identifies its enum or type, as in
+    /// `TableCache::meanings`.
     #[inline(always)]
     pub(super) fn new(of: u32, node: &Node) -> ValueKey {
         let read = match node.kind {
@@ -37,10 +41,12 @@ impl ValueKey {
         ValueKey(node.value, u64::from(of) << 34 | u64::from(node.bits) << 2 | read)
     }
 
-    /// The first of the value's two slots in a cache of 2^`bits`; the second is its neighbour (`slot ^ 1`).
+    /// The first of the value's two slots in a cache of 2^`bits`; the second is its neighbour
+    /// (`slot ^ 1`).
     #[inline(always)]
     pub(super) fn place(self, bits: u32) -> usize {
-        // Classes differ in their low bits, flags in their high ones: a multiplication spreads both.
+        // Classes differ in their low bits, flags in their high ones: a multiplication spreads
+        // both.
         let mixed = (self.0 ^ (self.1 >> 34) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed.wrapping_shr(64 - bits) as usize
     }
@@ -51,7 +57,8 @@ impl ValueKey {
 #[repr(C, align(64))]
 pub(super) struct CachedText {
     key: ValueKey,
-    /// The first bytes, and in the last element the length. A text too long for `head` and `tail` is in `long`.
+    /// The first bytes, and in the last element the length. A text too long for `head` and `tail`
+    /// is in `long`.
     head: [u8; HEAD + 1],
     tail: [u8; TAIL],
     long: Vec<u8>,
@@ -72,19 +79,27 @@ impl ValueTexts {
     /// The text of a key.
     #[inline(always)]
     pub(super) fn find(&self, key: ValueKey) -> Option<&CachedText> {
-        let (place, of) = (key.place(self.bits), |text: &&CachedText| text.key == key);
+        let place = key.place(self.bits);
+        let of = |text: &&CachedText| text.key == key;
         self.texts.get(place).filter(of).or_else(|| self.texts.get(place ^ 1).filter(of))
     }
 
-    /// Appends the text of a key that [`ValueTexts::find`] did not find, as `write` writes it, and keeps it.
+    /// Appends the text of a key that [`ValueTexts::find`] did not find, as `write` writes it, and
+    /// keeps it.
     #[inline(never)]
-    pub(super) fn append(&mut self, key: ValueKey, w: &mut TextWriter<'_>, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn append(
+        &mut self,
+        key: ValueKey,
+        w: &mut TextWriter<'_>,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
         self.new.clear();
         write(&mut self.new);
         w.raw(&self.new);
         self.make_room();
         let place = key.place(self.bits);
-        // The text in the first slot, if there is one, moves to the second slot, whose text is dropped.
+        // The text in the first slot, if there is one, moves to the second slot, whose text is
+        // dropped.
         if self.texts.get(place).is_some_and(|text| text.key != NO_KEY) {
             self.texts.swap(place, place ^ 1);
         }
@@ -104,13 +119,15 @@ impl ValueTexts {
         }
     }
 
-    /// Makes room for another text. A cache that becomes full gets four times as many slots; a text whose two slots are taken replaces one.
+    /// Makes room for another text. A cache that becomes full gets four times as many slots; a text
+    /// whose two slots are taken replaces one.
     fn make_room(&mut self) {
         self.kept += 1;
         if self.kept > self.texts.len() / 2 && self.bits < MOST_BITS {
             self.bits = if self.texts.is_empty() { FIRST_BITS } else { self.bits + 2 };
             self.kept = 0;
-            let none = CachedText { key: NO_KEY, head: [0; HEAD + 1], tail: [0; TAIL], long: Vec::new() };
+            let none =
+                CachedText { key: NO_KEY, head: [0; HEAD + 1], tail: [0; TAIL], long: Vec::new() };
             let before = std::mem::replace(&mut self.texts, vec![none; 1 << self.bits]);
             for text in before.into_iter().filter(|text| text.key != NO_KEY) {
                 let first = text.key.place(self.bits);
@@ -160,12 +177,15 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_what_was_written() {
-        let (mut cache, mut scratch) = (ValueTexts::default(), Scratch::default());
+        let mut cache = ValueTexts::default();
+        let mut scratch = Scratch::default();
         for round in 0..2 {
             let mut written = 0;
             for value in (0..100u64).chain([1 << 40, u64::MAX]) {
-                for (of, kind) in
-                    [7, 8, 0].map(|of| (of, Kind::Unsigned)).into_iter().chain([(7, Kind::Signed), (7, Kind::Signed64)])
+                for (of, kind) in [7, 8, 0]
+                    .map(|of| (of, Kind::Unsigned))
+                    .into_iter()
+                    .chain([(7, Kind::Signed), (7, Kind::Signed64)])
                 {
                     let node = Node {
                         value,
@@ -178,7 +198,10 @@ mod tests {
                         kind,
                         marks: 0,
                     };
-                    let text = format!("{value} of {of:?} as {kind:?}{}", "!".repeat(value as usize % 100));
+                    let text = format!(
+                        "{value} of {of:?} as {kind:?}{}",
+                        "!".repeat(value as usize % 100)
+                    );
                     let mut out = b"> ".to_vec();
                     let mut w = scratch.writer(&mut out);
                     let key = ValueKey::new(of, &node);
@@ -187,7 +210,11 @@ mod tests {
                             let mut room = [0; MOST_CACHED];
                             let length = found.put(&mut room);
                             assert_eq!(length.is_some(), text.len() < MOST_CACHED);
-                            assert!(length.is_none_or(|length| room.get(..length) == Some(text.as_bytes())));
+                            assert!(
+                                length.is_none_or(
+                                    |length| room.get(..length) == Some(text.as_bytes())
+                                )
+                            );
                             found.append(&mut w);
                         }
                         None => cache.append(key, &mut w, |out| {

@@ -16,7 +16,8 @@ const MOST_BYTES: u64 = 1 << 20;
 pub struct Zone(Option<TimeZone>);
 
 impl Zone {
-    /// The zone of this machine: the one that `TZ` names, or else the system's; UTC if the system has none.
+    /// The zone of this machine: the one that `TZ` names, or else the system's; UTC if the system
+    /// has none.
     ///
     /// `TZ` may be the path of a file. `is_plain` tells whether reading it ends.
     ///
@@ -31,9 +32,10 @@ impl Zone {
         match (found, named) {
             (Some(zone), _) => Ok(Zone(Some(zone))),
             (None, None) => Ok(Zone(None)),
-            (None, Some(name)) => {
-                Err(format!("this machine knows no time zone `{}` (TZ)", escape(&name.to_string_lossy())))
-            }
+            (None, Some(name)) => Err(format!(
+                "this machine knows no time zone `{}` (TZ)",
+                escape(&name.to_string_lossy())
+            )),
         }
     }
 
@@ -51,10 +53,13 @@ impl Zone {
 
     /// What the zone is called at a time in seconds since 1970: `UTC`, `CET, UTC+01:00`.
     pub(super) fn name(&self, seconds: i64) -> String {
-        let (Some(zone), Ok(at)) = (&self.0, Timestamp::from_second(seconds)) else { return "UTC".into() };
+        let (Some(zone), Ok(at)) = (&self.0, Timestamp::from_second(seconds)) else {
+            return "UTC".into();
+        };
         let offset = self.offset(seconds);
         let sign = if offset < 0 { '-' } else { '+' };
-        let (hours, minutes) = (offset.abs() / 3600, offset.abs() / 60 % 60);
+        let hours = offset.abs() / 3600;
+        let minutes = offset.abs() / 60 % 60;
         match zone.to_offset_info(at).abbreviation() {
             "UTC" => "UTC".into(),
             // A zone without an abbreviation of its own has its offset there.
@@ -64,12 +69,14 @@ impl Zone {
     }
 }
 
-/// Whether `TZ` is the path of something that is not read: a pipe or a device, which may have no end, or a file that is too long.
+/// Whether `TZ` is the path of something that is not read: a pipe or a device, which may have no
+/// end, or a file that is too long.
 fn is_endless(named: &OsStr, is_plain: impl Fn(&Path) -> bool) -> bool {
     let text = named.to_string_lossy();
     let path = text.strip_prefix(':').map_or_else(|| named.to_os_string(), OsString::from);
     let path = Path::new(&path);
-    path.metadata().is_ok_and(|facts| !facts.is_dir() && (!is_plain(path) || facts.len() > MOST_BYTES))
+    path.metadata()
+        .is_ok_and(|facts| !facts.is_dir() && (!is_plain(path) || facts.len() > MOST_BYTES))
 }
 
 /// The zone of this name, or with this rule, without a look at a file of this path.

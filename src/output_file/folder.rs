@@ -1,4 +1,5 @@
-//! The folder that a command writes its files into, which may have to be made. It knows nothing of the files.
+//! The folder that a command writes its files into, which may have to be made. It knows nothing of
+//! the files.
 
 use std::fs;
 use std::io;
@@ -6,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::unfinished;
 
-/// A folder for files that are written. Dropped before [`keep`](OutputFolder::keep), those folders that were made for it are removed, unless something is in them. So
-/// does [`exit_without_unfinished`](super::exit_without_unfinished).
+/// A folder for files that are written. Dropped before [`keep`](OutputFolder::keep), those folders
+/// that were made for it are removed, unless something is in them. So does
+/// [`exit_without_unfinished`](super::exit_without_unfinished).
 pub struct OutputFolder {
     /// The folders that were not there, the innermost first.
     made: Vec<PathBuf>,
@@ -17,13 +19,18 @@ impl OutputFolder {
     /// Makes the folder and those that it is in, where they are not there.
     ///
     /// # Errors
-    /// A folder cannot be made; [`NotADirectory`](io::ErrorKind::NotADirectory) where there is something else of this name.
+    /// A folder cannot be made; [`NotADirectory`](io::ErrorKind::NotADirectory) where there is
+    /// something else of this name.
     pub fn create(path: &Path) -> io::Result<OutputFolder> {
         if path.metadata().is_ok_and(|facts| !facts.is_dir()) {
-            return Err(io::Error::new(io::ErrorKind::NotADirectory, "expected a folder, found a file"));
+            return Err(io::Error::new(
+                io::ErrorKind::NotADirectory,
+                "expected a folder, found a file",
+            ));
         }
-        let absent =
-            path.ancestors().take_while(|path| !path.as_os_str().is_empty() && path.symlink_metadata().is_err());
+        let absent = path
+            .ancestors()
+            .take_while(|path| !path.as_os_str().is_empty() && path.symlink_metadata().is_err());
         let folder = OutputFolder { made: absent.map(Path::to_path_buf).collect() };
         unfinished(|all| {
             all.extend(folder.made.iter().cloned());

@@ -1,4 +1,5 @@
-//! Bytes that wait on disk until it is known which file they belong to: they are appended as they come, and read by their place.
+//! Bytes that wait on disk until it is known which file they belong to: they are appended as they
+//! come, and read by their place.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -6,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Access, create_beside, unfinished};
 
-/// A file for bytes that wait. It is removed when it is dropped, and by [`exit_without_unfinished`](super::exit_without_unfinished).
+/// A file for bytes that wait. It is removed when it is dropped, and by
+/// [`exit_without_unfinished`](super::exit_without_unfinished).
 #[derive(Debug)]
 pub struct Spool {
     path: PathBuf,

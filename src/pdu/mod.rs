@@ -1,8 +1,10 @@
-//! Exported PDUs: one decrypted message a packet, as Wireshark exchanges them (link type 252, `LINKTYPE_WIRESHARK_UPPER_PDU`).
+//! Exported PDUs: one decrypted message a packet, as Wireshark exchanges them (link type 252,
+//! `LINKTYPE_WIRESHARK_UPPER_PDU`).
 //!
-//! A packet is a list of tags and behind it the message's bytes. Wireshark's own tags say which dissector takes the bytes, which addresses and ports they
-//! came from, and which frame. A tag of our own carries the message's tree (`packed`), so that a reader needs neither keys nor earlier messages.
-//! `docs/sharing.md` has the form.
+//! A packet is a list of tags and behind it the message's bytes. Wireshark's own tags say which
+//! dissector takes the bytes, which addresses and ports they came from, and which frame. A tag of
+//! our own carries the message's tree (`packed`), so that a reader needs neither keys nor earlier
+//! messages. `docs/sharing.md` has the form.
 //!
 //! This module knows records, trees and tables. It knows no protocol, no file and no output.
 
@@ -36,11 +38,14 @@ pub fn fingerprint(tables: &Tables) -> u64 {
     hash.0
 }
 
-/// The hash FNV-1a of 64 bits. The one of the standard library may be another one in a later version.
+/// The hash FNV-1a of 64 bits. The one of the standard library may be another one in a later
+/// version.
 struct Fnv(u64);
 
 impl Fnv {
     fn add(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+        self.0 = bytes
+            .iter()
+            .fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     }
 }

@@ -1,17 +1,23 @@
 //! Writes a message's tree in few bytes, for a packet that carries it.
 //!
-//! All numbers are LEB128 (`leb128`), signed ones zigzag-coded; a text is its length in bytes and UTF-8. In order:
+//! All numbers are LEB128 (`leb128`), signed ones zigzag-coded; a text is its length in bytes and
+//! UTF-8. In order:
 //!
-//! - the bytes `MSn1`, and 8 bytes, little-endian: the [fingerprint](super::fingerprint) of the tables;
+//! - the bytes `MSn1`, and 8 bytes, little-endian: the [fingerprint](super::fingerprint) of the
+//!   tables;
 //! - flags: 1 sent by the server, 2 UDP, 4 a number follows, 8 a reply follows;
-//! - the stream, the record's number, the offset in the stream, the service, the message's name, a line that says what it is about, its number, the record that it answers and
-//!   the nanoseconds since (signed);
+//! - the stream, the record's number, the offset in the stream, the service, the message's name, a
+//!   line that says what it is about, its number, the record that it answers and the nanoseconds
+//!   since (signed);
 //! - the number of names and labels, each: 0, or the name's number in the tables plus 1; the text;
-//! - the number of nodes, each: its name (1 is the first in the list), type, kind, marks, buffer, the distance of its first bit from the one of the node before it
-//!   (signed), its bits, how many descendants follow it, its value, and the label that names the value, 0 for none. The value of a text of the tree's own is
-//!   a text; that of another text, of bytes or a UUID is the start and the length of the content; any other is a number;
+//! - the number of nodes, each: its name (1 is the first in the list), type, kind, marks, buffer,
+//!   the distance of its first bit from the one of the node before it (signed), its bits, how many
+//!   descendants follow it, its value, and the label that names the value, 0 for none. The value of
+//!   a text of the tree's own is a text; that of another text, of bytes or a UUID is the start and
+//!   the length of the content; any other is a number;
 //! - the number of made buffers, each: how it was made, its length, its bytes;
-//! - the number of problems, each: severity, node, text, 0 or 1 and then buffer, start and length of bytes to show;
+//! - the number of problems, each: severity, node, text, 0 or 1 and then buffer, start and length
+//!   of bytes to show;
 //! - the number of links, each: kind, node, record, nanoseconds (signed).
 
 use std::collections::HashMap;
@@ -20,7 +26,10 @@ use crate::leb128::{put, zigzag};
 use crate::record::Record;
 use crate::session::{Message, Side, Transport};
 use crate::table::Tables;
-use crate::tree::{BufferOrigin, Kind, LinkKind, Node, Problem, ProblemText, Severity, Sym, TextKind, Tree, TreeParts};
+use crate::tree::{
+    BufferOrigin, Kind, LinkKind, Node, Problem, ProblemText, Severity, Sym, TextKind, Tree,
+    TreeParts,
+};
 
 /// What every packed tree begins with.
 pub(super) const MAGIC: [u8; 4] = *b"MSn1";
@@ -61,8 +70,12 @@ pub(super) const KINDS: [Kind; 23] = [
 ];
 
 /// How a buffer was made, by number.
-pub(super) const ORIGINS: [BufferOrigin; 4] =
-    [BufferOrigin::Decompressed, BufferOrigin::Decrypted, BufferOrigin::Expanded, BufferOrigin::Reassembled];
+pub(super) const ORIGINS: [BufferOrigin; 4] = [
+    BufferOrigin::Decompressed,
+    BufferOrigin::Decrypted,
+    BufferOrigin::Expanded,
+    BufferOrigin::Reassembled,
+];
 /// Severities by number.
 pub(super) const SEVERITIES: [Severity; 3] = [Severity::Note, Severity::Warning, Severity::Error];
 /// What earlier records are, by number.
@@ -182,7 +195,11 @@ impl Packer {
         }
         self.text.clear();
         if symbols.flags {
-            for bit in symbols.values.iter().filter(|bit| bit.value != 0 && node.value & bit.value == bit.value) {
+            for bit in symbols
+                .values
+                .iter()
+                .filter(|bit| bit.value != 0 && node.value & bit.value == bit.value)
+            {
                 self.text.push_str(if self.text.is_empty() { "" } else { " | " });
                 self.text.push_str(&bit.name);
             }

@@ -28,13 +28,19 @@ pub struct PduWriter {
 impl PduWriter {
     /// The packet of a record, with a line that says what it is about; `None` for an event.
     ///
-    /// Where the tree makes a packet longer than [`MOST_BYTES`] that would be short enough without it, the tree is left out.
+    /// Where the tree makes a packet longer than [`MOST_BYTES`] that would be short enough without
+    /// it, the tree is left out.
     pub fn packet(&mut self, record: &Record<'_>, info: &str) -> Option<&[u8]> {
         let Body::Message { message, tables, tree } = record.body else { return None };
         let fingerprint = self.fingerprint(tables);
-        let (packet, packed) = (&mut self.packet, &mut self.packed);
+        let packet = &mut self.packet;
+        let packed = &mut self.packed;
         [&mut *packet, &mut *packed].into_iter().for_each(Vec::clear);
-        tags::put(packet, tags::DISSECTOR, dissector_name(tables, record.service, record.from).as_bytes());
+        tags::put(
+            packet,
+            tags::DISSECTOR,
+            dissector_name(tables, record.service, record.from).as_bytes(),
+        );
         put_ends(packet, record);
         // Frames beyond 32 bits have no number here.
         let frame = u32::try_from(record.at.frame).unwrap_or(u32::MAX);
@@ -44,7 +50,9 @@ impl PduWriter {
         }
         tags::put(packet, tags::PROTOCOL_COLUMN, column(record).as_bytes());
         let ends = info.char_indices().map(|(at, c)| at + c.len_utf8());
-        let info = info.get(..ends.take_while(|end| *end <= MOST_INFO).last().unwrap_or(0)).unwrap_or(info);
+        let info = info
+            .get(..ends.take_while(|end| *end <= MOST_INFO).last().unwrap_or(0))
+            .unwrap_or(info);
         let name = message.name.escaped();
         let column = if info.is_empty() { name.to_string() } else { format!("{name} {info}") };
         tags::put(packet, tags::INFO_COLUMN, column.as_bytes());
@@ -71,8 +79,8 @@ impl PduWriter {
     }
 }
 
-/// The name of the dissector for messages of a service and sender: what `decode` takes. A protocol whose own code finds its messages, whatever
-/// service they belong to, is named alone.
+/// The name of the dissector for messages of a service and sender: what `decode` takes. A protocol
+/// whose own code finds its messages, whatever service they belong to, is named alone.
 pub fn dissector_name(tables: &Tables, service: &str, from: Side) -> String {
     let protocol = tables.protocol();
     match tables.services().iter().all(|service| service.positional || service.header.is_empty()) {
@@ -157,10 +165,17 @@ impl<'a> PduPacket<'a> {
     /// Takes a tag; one that is not known, or too short, says nothing.
     fn take(&mut self, tag: u16, value: &'a [u8]) {
         let place = |tags: [u16; 2]| tags.iter().position(|known| *known == tag);
-        if let Some(end) = place(tags::IPV4).or(place(tags::IPV6)).and_then(|at| self.ends.get_mut(at)) {
-            let v6 =
-                value.first_chunk::<16>().map(|octets| IpAddr::from(*octets)).filter(|_| tags::IPV6.contains(&tag));
-            let v4 = value.first_chunk::<4>().map(|octets| IpAddr::from(*octets)).filter(|_| tags::IPV4.contains(&tag));
+        if let Some(end) =
+            place(tags::IPV4).or(place(tags::IPV6)).and_then(|at| self.ends.get_mut(at))
+        {
+            let v6 = value
+                .first_chunk::<16>()
+                .map(|octets| IpAddr::from(*octets))
+                .filter(|_| tags::IPV6.contains(&tag));
+            let v4 = value
+                .first_chunk::<4>()
+                .map(|octets| IpAddr::from(*octets))
+                .filter(|_| tags::IPV4.contains(&tag));
             v4.or(v6).into_iter().for_each(|address| end.set_ip(address));
             return;
         }

@@ -1,6 +1,8 @@
-//! The list of tags before a message's bytes: each a number and a length of 16 bits, big-endian, and its value. A list ends with a tag of number 0.
+//! The list of tags before a message's bytes: each a number and a length of 16 bits, big-endian,
+//! and its value. A list ends with a tag of number 0.
 //!
-//! A value is padded with zeros to a multiple of four, and its length counts the padding: Wireshark goes on behind the length.
+//! A value is padded with zeros to a multiple of four, and its length counts the padding: Wireshark
+//! goes on behind the length.
 
 /// The name of the dissector that takes the bytes.
 pub(super) const DISSECTOR: u16 = 12;
@@ -19,7 +21,8 @@ pub(super) const PROTOCOL_COLUMN: u16 = 33;
 pub(super) const INFO_COLUMN: u16 = 36;
 /// The number of the TCP stream.
 pub(super) const TCP_STREAM: u16 = 39;
-/// Our own: a piece of the packed tree. No Wireshark has a tag of this number; it shows one as unknown.
+/// Our own: a piece of the packed tree. No Wireshark has a tag of this number; it shows one as
+/// unknown.
 pub(super) const PACKED: u16 = 0x4d53;
 
 /// `PT_TCP` and `PT_UDP`.
@@ -64,7 +67,8 @@ impl<'a> TagReader<'a> {
         const CUT: &str = "its list of tags is cut off";
         let (head, rest) = self.rest.split_first_chunk::<4>().ok_or(CUT)?;
         let [a, b, c, d] = *head;
-        let (tag, length) = (u16::from_be_bytes([a, b]), usize::from(u16::from_be_bytes([c, d])));
+        let tag = u16::from_be_bytes([a, b]);
+        let length = usize::from(u16::from_be_bytes([c, d]));
         let (value, rest) = rest.split_at_checked(length).ok_or(CUT)?;
         self.rest = rest;
         Ok((tag != 0).then_some((tag, value)))

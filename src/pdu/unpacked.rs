@@ -1,12 +1,15 @@
 //! Reads a packed tree back. Checks everything first, because a file may come from anyone.
 
 use super::packed::{
-    FROM_SERVER, HAS_NUMBER, HAS_REPLY, KINDS, LINKS, MAGIC, NO_REPLY, ORIGINS, OVER_UDP, SEVERITIES, is_owned,
+    FROM_SERVER, HAS_NUMBER, HAS_REPLY, KINDS, LINKS, MAGIC, NO_REPLY, ORIGINS, OVER_UDP,
+    SEVERITIES, is_owned,
 };
 use crate::leb128::{Leb128Reader, unzigzag};
 use crate::session::{Reply, Side, Transport};
 use crate::table::{OTHER_FORM, Tables};
-use crate::tree::{Buffer, Kind, Node, Problem, ProblemText, RecordLink, Sym, TreeParts, TypeRef, mark};
+use crate::tree::{
+    Buffer, Kind, Node, Problem, ProblemText, RecordLink, Sym, TreeParts, TypeRef, mark,
+};
 
 /// Most nodes of one tree: what an evaluator makes at most, with room for what holds them.
 const MOST_NODES: usize = 1 << 20;
@@ -64,8 +67,11 @@ impl<'a> Unpacked<'a> {
         let fingerprint = u64::from_le_bytes(*reader.bytes(8)?.first_chunk()?);
         let flags = reader.byte()?;
         let has = |flag: u8| flags & flag != 0;
-        let (stream, record, offset) = (reader.number32()?, reader.number()?, reader.number()?);
-        let (service, name) = (reader.text()?, reader.text()?);
+        let stream = reader.number32()?;
+        let record = reader.number()?;
+        let offset = reader.number()?;
+        let service = reader.text()?;
+        let name = reader.text()?;
         // The line of what it is about is made from the tree.
         reader.counted()?;
         let number = if has(HAS_NUMBER) { Some(reader.number()?) } else { None };
@@ -76,12 +82,24 @@ impl<'a> Unpacked<'a> {
         let no_reply = has(NO_REPLY);
         let from = if has(FROM_SERVER) { Side::Server } else { Side::Client };
         let transport = if has(OVER_UDP) { Transport::Udp } else { Transport::Tcp };
-        let head =
-            PackedHead { fingerprint, from, transport, stream, record, offset, service, name, number, reply, no_reply };
+        let head = PackedHead {
+            fingerprint,
+            from,
+            transport,
+            stream,
+            record,
+            offset,
+            service,
+            name,
+            number,
+            reply,
+            no_reply,
+        };
         Some(Unpacked { head, rest: reader })
     }
 
-    /// Reads the tree of a message with these `captured` bytes, made with these tables; `None` where anything in it is not as a tree has to be.
+    /// Reads the tree of a message with these `captured` bytes, made with these tables; `None`
+    /// where anything in it is not as a tree has to be.
     pub fn tree(mut self, tables: &Tables, captured: &[u8]) -> Option<TreeParts> {
         let names = self.names()?;
         let mut parts = TreeParts::default();
@@ -102,13 +120,19 @@ impl<'a> Unpacked<'a> {
         Some(names)
     }
 
-    /// How many things follow that take `least` bytes each: never more than the bytes that are left can hold.
+    /// How many things follow that take `least` bytes each: never more than the bytes that are left
+    /// can hold.
     fn count(&mut self, least: usize) -> Option<usize> {
         let count = usize::try_from(self.rest.number()?).ok()?;
         (count <= self.rest.left() / least).then_some(count)
     }
 
-    fn nodes(&mut self, names: &[PackedName<'a>], tables: &Tables, parts: &mut TreeParts) -> Option<()> {
+    fn nodes(
+        &mut self,
+        names: &[PackedName<'a>],
+        tables: &Tables,
+        parts: &mut TreeParts,
+    ) -> Option<()> {
         let count = self.count(10)?;
         if count == 0 || count > MOST_NODES {
             return None;
@@ -129,7 +153,8 @@ impl<'a> Unpacked<'a> {
             let marks = self.rest.byte()?;
             let buffer = Buffer(u16::try_from(self.rest.number()?).ok()?);
             before = before.checked_add(unzigzag(self.rest.number()?))?;
-            let (start, bits) = (u32::try_from(before).ok()?, self.rest.number32()?);
+            let start = u32::try_from(before).ok()?;
+            let bits = self.rest.number32()?;
             let end = (index + 1).checked_add(usize::try_from(self.rest.number()?).ok()?)?;
             let end = u32::try_from(end).ok().filter(|end| *end as usize <= count)?;
             let value = self.value(kind, parts)?;
@@ -147,7 +172,8 @@ impl<'a> Unpacked<'a> {
             return own(self.rest.text()?, parts);
         }
         if kind.is_place() {
-            let (start, length) = (self.rest.number32()?, self.rest.number32()?);
+            let start = self.rest.number32()?;
+            let length = self.rest.number32()?;
             return Some(Node::place(start as usize, length as usize));
         }
         self.rest.number()
@@ -184,14 +210,21 @@ impl<'a> Unpacked<'a> {
     fn links(&mut self, parts: &mut TreeParts) -> Option<()> {
         for _ in 0..self.count(4)? {
             let kind = *LINKS.get(usize::from(self.rest.byte()?))?;
-            let (node, record) = (self.rest.number32()?, self.rest.number()?);
-            parts.links.push(RecordLink { kind, node, record, nanos: unzigzag(self.rest.number()?) });
+            let node = self.rest.number32()?;
+            let record = self.rest.number()?;
+            parts.links.push(RecordLink {
+                kind,
+                node,
+                record,
+                nanos: unzigzag(self.rest.number()?),
+            });
         }
         Some(())
     }
 }
 
-/// A problem's text, and the number in it. What says in which form something was read is known by the tables' own text, or the program's.
+/// A problem's text, and the number in it. What says in which form something was read is known by
+/// the tables' own text, or the program's.
 fn problem_text(text: &str, tables: &Tables, parts: &mut TreeParts) -> Option<(ProblemText, i64)> {
     let (before, behind) = OTHER_FORM.split_once("{a}")?;
     let number = text.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind)?.parse().ok());
@@ -224,7 +257,8 @@ fn own(text: &str, parts: &mut TreeParts) -> Option<u64> {
 struct OpenNode {
     /// The index behind its last child.
     end: u32,
-    /// The bit at which its next child has to begin, and the one behind its last child; none where its children have a buffer of their own.
+    /// The bit at which its next child has to begin, and the one behind its last child; none where
+    /// its children have a buffer of their own.
     bits: Option<(u64, u64)>,
 }
 
@@ -243,8 +277,8 @@ impl OpenNode {
     }
 }
 
-/// Checks that siblings follow each other, that children lie within their parents and their buffers, and that every
-/// reference to a node is to an existing one.
+/// Checks that siblings follow each other, that children lie within their parents and their
+/// buffers, and that every reference to a node is to an existing one.
 fn check(parts: &TreeParts, captured: &[u8]) -> bool {
     let count = parts.nodes.len() as u32;
     let mut open: Vec<OpenNode> = Vec::new();

@@ -1,4 +1,5 @@
-//! One stream: keeps its bytes until its protocol is known, then passes every call to the protocol's session.
+//! One stream: keeps its bytes until its protocol is known, then passes every call to the
+//! protocol's session.
 //!
 //! It knows protocols by their trait alone, and no output.
 
@@ -30,14 +31,15 @@ pub(super) struct Connection {
     state: ConnectionState,
     counts: [Counts; 2],
     ended: [bool; 2],
-    /// The frames in which the senders of the two directions closed or reset it, forward and backward.
+    /// The frames in which the senders of the two directions closed or reset it, forward and
+    /// backward.
     closed_in: [Option<u64>; 2],
     /// The TCP sequence numbers of offset 0, forward and backward.
     starts: [Option<u32>; 2],
     /// Round trips to the receivers of the two directions, forward and backward.
     round_trips: [Option<RoundTrip>; 2],
-    /// Payload bytes, forward and backward, and bytes never captured, counted while the protocol is not known. For
-    /// [`Foreign`].
+    /// Payload bytes, forward and backward, and bytes never captured, counted while the protocol is
+    /// not known. For [`Foreign`].
     unclaimed: [u64; 2],
     lost: u64,
     /// Whether the server was added to the known servers.
@@ -56,10 +58,11 @@ enum ConnectionState {
 }
 
 impl Connection {
-    /// A stream before its first byte. If its beginning was not captured, the end with the higher port is taken for the
-    /// client.
+    /// A stream before its first byte. If its beginning was not captured, the end with the higher
+    /// port is taken for the client.
     pub(super) fn new(key: StreamKey, stream: Stream, whole: bool) -> Self {
-        let guess = key.transport == Transport::Udp || stream.forward.port() >= stream.backward.port();
+        let guess =
+            key.transport == Transport::Udp || stream.forward.port() >= stream.backward.port();
         Connection {
             key,
             stream,
@@ -104,7 +107,14 @@ impl Connection {
     }
 
     /// The next bytes of a TCP stream.
-    pub(super) fn data(&mut self, dir: Dir, offset: u64, bytes: &[u8], at: Moment, run: &mut RunContext<'_>) {
+    pub(super) fn data(
+        &mut self,
+        dir: Dir,
+        offset: u64,
+        bytes: &[u8],
+        at: Moment,
+        run: &mut RunContext<'_>,
+    ) {
         if !matches!(self.state, ConnectionState::Known(..)) {
             *of(&mut self.unclaimed, dir) += bytes.len() as u64;
             return self.keep(dir, at, || KeptWhat::Bytes(offset, bytes.to_vec()), run);
@@ -116,7 +126,14 @@ impl Connection {
     }
 
     /// The next datagram, of which the last `missing` bytes were not captured.
-    pub(super) fn datagram(&mut self, dir: Dir, bytes: &[u8], missing: u64, at: Moment, run: &mut RunContext<'_>) {
+    pub(super) fn datagram(
+        &mut self,
+        dir: Dir,
+        bytes: &[u8],
+        missing: u64,
+        at: Moment,
+        run: &mut RunContext<'_>,
+    ) {
         if !matches!(self.state, ConnectionState::Known(..)) {
             *of(&mut self.unclaimed, dir) += bytes.len() as u64;
             return self.keep(dir, at, || KeptWhat::Datagram(bytes.to_vec(), missing), run);
@@ -125,13 +142,22 @@ impl Connection {
         self.payload(side, 0, bytes, run);
         self.call(run, |session, context| session.datagram(side, bytes, missing, at, context));
         if missing > 0 {
-            self.emit(run, |emitter, service| emitter.cut_datagram(side, at, service, bytes.len() as u64, missing));
+            self.emit(run, |emitter, service| {
+                emitter.cut_datagram(side, at, service, bytes.len() as u64, missing)
+            });
         }
         self.remember_server(run);
     }
 
     /// Bytes of a TCP stream that were never captured.
-    pub(super) fn gap(&mut self, dir: Dir, offset: u64, length: u64, at: Moment, run: &mut RunContext<'_>) {
+    pub(super) fn gap(
+        &mut self,
+        dir: Dir,
+        offset: u64,
+        length: u64,
+        at: Moment,
+        run: &mut RunContext<'_>,
+    ) {
         if !matches!(self.state, ConnectionState::Known(..)) {
             self.lost += length;
             return self.keep(dir, at, || KeptWhat::Gap(offset, length), run);
@@ -155,7 +181,9 @@ impl Connection {
         if !matches!(self.state, ConnectionState::Known(..)) {
             return self.keep(dir, at, || KeptWhat::End(how), run);
         }
-        let (side, transport, closed_in) = (self.side(dir), self.key.transport, *of(&mut self.closed_in, dir));
+        let side = self.side(dir);
+        let transport = self.key.transport;
+        let closed_in = *of(&mut self.closed_in, dir);
         self.call(run, |session, context| session.end(side, at, context));
         self.emit(run, |emitter, service| match transport {
             Transport::Tcp => emitter.stream_end(side, at, service, how, closed_in),
@@ -172,26 +200,39 @@ impl Connection {
         self.call(run, |session, context| session.relieve(at, context));
     }
 
-    /// Reports a stream whose two directions ended: to the output or, if no protocol recognised it, to the counts of
-    /// such streams.
+    /// Reports a stream whose two directions ended: to the output or, if no protocol recognised it,
+    /// to the counts of such streams.
     pub(super) fn report_over(&self, run: &mut RunContext<'_>) {
         let ConnectionState::Known(protocol, session) = &self.state else {
             return run.shared.passed_over.add(self.as_foreign());
         };
         let Some(tables) = run.shared.setup.tables.get(*protocol) else { return };
-        let (mut ends, mut learned) = (self.ends(), session.learned());
+        let mut ends = self.ends();
+        let mut learned = session.learned();
         if let Some(pseudonyms) = &mut run.shared.setup.pseudonyms {
             let shown = pseudonyms.ends(ends);
             learned = pseudonyms.learned(learned, ends, shown);
             ends = shown;
         }
-        let (key, protocol, service) = (self.key, tables.protocol().name(), session.service());
-        let (counts, round_trips) = (self.counts, self.round_trips());
-        run.out.stream_over(&StreamOver { key, ends, protocol, service, counts, round_trips, learned });
+        let key = self.key;
+        let protocol = tables.protocol().name();
+        let service = session.service();
+        let counts = self.counts;
+        let round_trips = self.round_trips();
+        run.out.stream_over(&StreamOver {
+            key,
+            ends,
+            protocol,
+            service,
+            counts,
+            round_trips,
+            learned,
+        });
     }
 
     fn as_foreign(&self) -> Foreign {
-        let (forward, backward) = (self.stream.forward.port(), self.stream.backward.port());
+        let forward = self.stream.forward.port();
+        let backward = self.stream.backward.port();
         let [one, other] = self.unclaimed;
         Foreign {
             transport: self.key.transport,
@@ -223,22 +264,32 @@ impl Connection {
         if (dir == Dir::Forward) == self.client_is_forward { Side::Client } else { Side::Server }
     }
 
-    /// Keeps a piece, and asks the protocols again. Drops the piece if no protocol wants the stream.
-    fn keep(&mut self, dir: Dir, at: Moment, what: impl FnOnce() -> KeptWhat, run: &mut RunContext<'_>) {
+    /// Keeps a piece, and asks the protocols again. Drops the piece if no protocol wants the
+    /// stream.
+    fn keep(
+        &mut self,
+        dir: Dir,
+        at: Moment,
+        what: impl FnOnce() -> KeptWhat,
+        run: &mut RunContext<'_>,
+    ) {
         let ConnectionState::Unknown(waiting) = &mut self.state else { return };
         self.held += waiting.keep(dir, at, what());
         self.recognise(self.is_over(), run);
     }
 
-    /// Asks the protocols whose stream this is. Once one takes it, its session gets everything that was kept. With `over`, no more bytes
-    /// come and the protocols have to decide.
+    /// Asks the protocols whose stream this is. Once one takes it, its session gets everything that
+    /// was kept. With `over`, no more bytes come and the protocols have to decide.
     fn recognise(&mut self, over: bool, run: &mut RunContext<'_>) {
         let ConnectionState::Unknown(waiting) = &self.state else { return };
         let [forward, backward] = waiting.looks();
-        let (client, server) = if self.client_is_forward { (forward, backward) } else { (backward, forward) };
+        let (client, server) =
+            if self.client_is_forward { (forward, backward) } else { (backward, forward) };
         let last = over || waiting.is_full(self.key.transport);
-        let (ends, shared) = (self.ends(), &*run.shared);
-        let opening = Opening { client, server, ends, whole: self.whole, last, known: shared.known(ends) };
+        let ends = self.ends();
+        let shared = &*run.shared;
+        let opening =
+            Opening { client, server, ends, whole: self.whole, last, known: shared.known(ends) };
         let nothing = client.is_empty() && server.is_empty();
         match first_verdict(&opening, self.key.transport, shared) {
             (Verdict::Yes { swapped }, protocol) => self.enter(protocol, swapped, run),
@@ -257,7 +308,10 @@ impl Connection {
         let shared = &mut *run.shared;
         let Some(tables) = shared.setup.tables.get(protocol) else { return };
         let ends = self.ends();
-        let service = shared.known(ends).filter(|k| k.protocol == tables.protocol().name()).and_then(|k| k.service);
+        let service = shared
+            .known(ends)
+            .filter(|k| k.protocol == tables.protocol().name())
+            .and_then(|k| k.service);
         let start = Start { ends, transport: self.key.transport, whole: self.whole, service };
         let session = tables.protocol().session(&start, tables.get());
         shared.summary.streams += 1;
@@ -294,18 +348,30 @@ impl Connection {
             return;
         }
         self.server_remembered = true;
-        let Some(name) = run.shared.setup.tables.get(*protocol).map(|tables| tables.protocol().name()) else { return };
+        let Some(name) =
+            run.shared.setup.tables.get(*protocol).map(|tables| tables.protocol().name())
+        else {
+            return;
+        };
         run.shared.remember_server(self.ends().server, name, session.service().to_string());
     }
 
-    /// Calls the session with what it [works with](Context). Does nothing while the protocol is not known.
-    fn call(&mut self, run: &mut RunContext<'_>, call: impl FnOnce(&mut dyn Session, &mut Context<'_>)) {
-        let (ends, round_trips) = (self.ends(), self.round_trips());
+    /// Calls the session with what it [works with](Context). Does nothing while the protocol is not
+    /// known.
+    fn call(
+        &mut self,
+        run: &mut RunContext<'_>,
+        call: impl FnOnce(&mut dyn Session, &mut Context<'_>),
+    ) {
+        let ends = self.ends();
+        let round_trips = self.round_trips();
         let [forward, backward] = self.starts;
-        let sequences = if self.client_is_forward { [forward, backward] } else { [backward, forward] };
+        let sequences =
+            if self.client_is_forward { [forward, backward] } else { [backward, forward] };
         let ConnectionState::Known(protocol, session) = &mut self.state else { return };
         let shared = &mut *run.shared;
-        let (tables, evaluator) = (shared.setup.tables.get(*protocol), shared.evaluators.get_mut(*protocol));
+        let tables = shared.setup.tables.get(*protocol);
+        let evaluator = shared.evaluators.get_mut(*protocol);
         let (Some(tables), Some(evaluator)) = (tables, evaluator) else { return };
         let pseudonyms = shared.setup.pseudonyms.as_mut();
         let outlines = pseudonyms.is_none() && run.out.wants_outlines();
@@ -343,16 +409,33 @@ impl Connection {
         self.held = session.held();
     }
 
-    /// Emits a record that comes from the stream itself and not from its session. `emit` gets the session's service.
+    /// Emits a record that comes from the stream itself and not from its session. `emit` gets the
+    /// session's service.
     fn emit(&mut self, run: &mut RunContext<'_>, emit: impl FnOnce(&mut RecordEmitter<'_>, &str)) {
-        let (ends, round_trips) = (self.ends(), self.round_trips());
+        let ends = self.ends();
+        let round_trips = self.round_trips();
         let ConnectionState::Known(protocol, session) = &self.state else { return };
-        let protocol = run.shared.setup.tables.get(*protocol).map_or("", |tables| tables.protocol().name());
-        let (out, summary) = (&mut *run.out, &mut run.shared.summary);
-        let (key, counts, pseudonyms) = (self.key, &mut self.counts, run.shared.setup.pseudonyms.as_mut());
-        let (chooses, defers) = (false, out.defers());
-        let mut emitter =
-            RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, chooses, defers };
+        let protocol =
+            run.shared.setup.tables.get(*protocol).map_or("", |tables| tables.protocol().name());
+        let out = &mut *run.out;
+        let summary = &mut run.shared.summary;
+        let key = self.key;
+        let counts = &mut self.counts;
+        let pseudonyms = run.shared.setup.pseudonyms.as_mut();
+        let chooses = false;
+        let defers = out.defers();
+        let mut emitter = RecordEmitter {
+            out,
+            summary,
+            key,
+            ends,
+            protocol,
+            round_trips,
+            counts,
+            pseudonyms,
+            chooses,
+            defers,
+        };
         emit(&mut emitter, session.service());
     }
 }
@@ -363,8 +446,8 @@ fn of<T>(pair: &mut [T; 2], dir: Dir) -> &mut T {
     if dir == Dir::Forward { forward } else { backward }
 }
 
-/// The first protocol that says yes, or else one that says maybe, with its index in the tables. `--decode-as` goes
-/// before all protocols.
+/// The first protocol that says yes, or else one that says maybe, with its index in the tables.
+/// `--decode-as` goes before all protocols.
 fn first_verdict(opening: &Opening<'_>, transport: Transport, shared: &Shared) -> (Verdict, usize) {
     if let Some(chosen) = shared.chosen_protocol(opening, transport) {
         return (Verdict::Yes { swapped: false }, chosen);

@@ -1,5 +1,5 @@
-//! Makes records of a session's messages and events: gives each its number and addresses, counts its bytes, and hands
-//! it to the output.
+//! Makes records of a session's messages and events: gives each its number and addresses, counts
+//! its bytes, and hands it to the output.
 //!
 //! It decides nothing about the traffic; it knows no protocol and no output by name.
 
@@ -16,7 +16,8 @@ use crate::session::{Counts, MessageBytes, OutlinedMessage};
 use crate::table::Tables;
 use crate::tree::Tree;
 
-/// Makes records of one stream. Lives for one call of a session, on borrowed parts of the connection and the run.
+/// Makes records of one stream. Lives for one call of a session, on borrowed parts of the
+/// connection and the run.
 pub(super) struct RecordEmitter<'a> {
     pub(super) out: &'a mut dyn Output,
     pub(super) summary: &'a mut Summary,
@@ -54,7 +55,8 @@ impl RecordEmitter<'_> {
                 (EventKind::Remark, Some(offset), Some(len), text)
             }
             Note::Implausible { len } => {
-                let text = "a segment too far from all others is left out (noted once for each direction)";
+                let text =
+                    "a segment too far from all others is left out (noted once for each direction)";
                 (EventKind::Remark, None, Some(len), text)
             }
             Note::StreamLimit => {
@@ -95,13 +97,22 @@ impl RecordEmitter<'_> {
 
     /// The stream was ended because too many were open.
     pub(super) fn evicted(&mut self, side: Side, at: Moment, service: &str) {
-        let text = "too many streams at once: this one, idle for longest, is taken for ended".to_string();
+        let text =
+            "too many streams at once: this one, idle for longest, is taken for ended".to_string();
         self.say(side, at, service, EventKind::Limit { limit: "streams" }, text);
     }
 
     /// A datagram: `there` of its bytes were captured, `missing` were not.
-    pub(super) fn cut_datagram(&mut self, from: Side, at: Moment, service: &str, there: u64, missing: u64) {
-        let (count, were) = (counted(missing, "more byte"), plural(missing, "was", "were"));
+    pub(super) fn cut_datagram(
+        &mut self,
+        from: Side,
+        at: Moment,
+        service: &str,
+        there: u64,
+        missing: u64,
+    ) {
+        let count = counted(missing, "more byte");
+        let were = plural(missing, "was", "were");
         let text = format!(
             "{count} of this datagram {were} not captured, or only without those before {}",
             plural(missing, "it", "them")
@@ -115,7 +126,14 @@ impl RecordEmitter<'_> {
     }
 
     /// The end of a direction, which its sender closed or reset in the frame `closed_in`.
-    pub(super) fn stream_end(&mut self, side: Side, at: Moment, service: &str, how: End, closed_in: Option<u64>) {
+    pub(super) fn stream_end(
+        &mut self,
+        side: Side,
+        at: Moment,
+        service: &str,
+        how: End,
+        closed_in: Option<u64>,
+    ) {
         if how == End::Evicted {
             self.evicted(side, at, service);
         }
@@ -138,9 +156,20 @@ impl RecordEmitter<'_> {
     }
 
     /// A message with its tree: as it is, or with pseudonyms.
-    fn whole_message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, tree: &mut Tree) -> u64 {
+    fn whole_message(
+        &mut self,
+        at: Moment,
+        message: &Message<'_>,
+        tables: &Tables,
+        tree: &mut Tree,
+    ) -> u64 {
         let Some(pseudonyms) = &mut self.pseudonyms else {
-            return self.record(message.from, at, message.service, Body::Message { message, tables, tree });
+            return self.record(
+                message.from,
+                at,
+                message.service,
+                Body::Message { message, tables, tree },
+            );
         };
         pseudonyms.ends(self.ends);
         let bytes = pseudonyms.message(message, tables, tree);
@@ -169,7 +198,13 @@ impl RecordEmitter<'_> {
     }
 
     /// A record without its number and its moment.
-    fn unnumbered<'r, B>(&self, from: Side, ends: Ends, service: &'r str, body: B) -> Record<'r, B> {
+    fn unnumbered<'r, B>(
+        &self,
+        from: Side,
+        ends: Ends,
+        service: &'r str,
+        body: B,
+    ) -> Record<'r, B> {
         let (src, dst) = Self::from_to(from, ends);
         Record {
             number: 0,
@@ -188,14 +223,21 @@ impl RecordEmitter<'_> {
 }
 
 impl Emit for RecordEmitter<'_> {
-    fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
+    fn message(
+        &mut self,
+        at: Moment,
+        message: &Message<'_>,
+        tables: &Tables,
+        decoded: Decoded<'_>,
+    ) -> u64 {
         self.summary.messages += 1;
         match decoded {
             Decoded::Tree(tree) => {
                 if !self.defers {
                     self.summary.problems.add(tree.problems());
                     // The payload was counted when it came.
-                    let bytes = Counts { payload: 0, ..Counts::of_message(tree, message.bytes.len()) };
+                    let bytes =
+                        Counts { payload: 0, ..Counts::of_message(tree, message.bytes.len()) };
                     self.count(message.from, |c| c.add(bytes));
                 }
                 let number = self.whole_message(at, message, tables, tree);
@@ -207,7 +249,12 @@ impl Emit for RecordEmitter<'_> {
                     self.summary.problems.add(outline.problems());
                     self.count(message.from, |c| c.explained += message.bytes.len() as u64);
                 }
-                let record = self.next(message.from, at, message.service, Outlined { message, id, tables, outline });
+                let record = self.next(
+                    message.from,
+                    at,
+                    message.service,
+                    Outlined { message, id, tables, outline },
+                );
                 self.out.outline(&record);
                 record.number
             }
@@ -219,13 +266,33 @@ impl Emit for RecordEmitter<'_> {
     }
 
     fn wants_tree(&mut self, outlined: &OutlinedMessage<'_>) -> bool {
-        let OutlinedMessage { id, tables, outline, read: MessageBytes { from, offset, bytes, at, .. } } = *outlined;
+        let OutlinedMessage {
+            id,
+            tables,
+            outline,
+            read: MessageBytes { from, offset, bytes, at, .. },
+        } = *outlined;
         let Some(def) = tables.message(id) else { return true };
         let service = tables.service(def.service).map_or("", |service| &service.name);
-        let (name, number) = (Captured::new(tables.name(def.name)), def.number);
-        let message = &Message { name, number, service, from, offset, bytes, reply: None, no_reply: false, once: None };
+        let name = Captured::new(tables.name(def.name));
+        let number = def.number;
+        let message = &Message {
+            name,
+            number,
+            service,
+            from,
+            offset,
+            bytes,
+            reply: None,
+            no_reply: false,
+            once: None,
+        };
         let body = Outlined { message, id, tables, outline };
-        let record = Record { number: self.summary.records + 1, at, ..self.unnumbered(from, self.ends, service, body) };
+        let record = Record {
+            number: self.summary.records + 1,
+            at,
+            ..self.unnumbered(from, self.ends, service, body)
+        };
         // The record of a reply names its request.
         !def.answers.is_empty() || self.out.wants_tree(&record)
     }

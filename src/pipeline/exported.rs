@@ -1,8 +1,9 @@
-//! Turns messages that were exported into packets of their own (`pdu`) back into records, without streams, sessions and
-//! keys.
+//! Turns messages that were exported into packets of their own (`pdu`) back into records, without
+//! streams, sessions and keys.
 //!
-//! A packet that carries its tree needs nothing else. One without, or one made with other tables, is decoded from its bytes, as a message of
-//! its service and sender. This module knows protocols by their trait alone, and no output.
+//! A packet that carries its tree needs nothing else. One without, or one made with other tables,
+//! is decoded from its bytes, as a message of its service and sender. This module knows protocols
+//! by their trait alone, and no output.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,7 +14,9 @@ use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
 use crate::out::RoundTrips;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
-use crate::proto::{Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, feed_alone};
+use crate::proto::{
+    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, feed_alone,
+};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
 use crate::tree::{Sym, TreeParts};
@@ -57,7 +60,12 @@ struct ExportedPacket<'a> {
 
 impl ExportedMessages {
     /// Handles a packet. Returns whether it could be read.
-    pub(super) fn frame(&mut self, frame: &Frame<'_>, shared: &mut Shared, out: &mut dyn Output) -> bool {
+    pub(super) fn frame(
+        &mut self,
+        frame: &Frame<'_>,
+        shared: &mut Shared,
+        out: &mut dyn Output,
+    ) -> bool {
         let done = match PduPacket::parse(frame.data) {
             _ if (frame.wire_len as usize) > frame.data.len() => Err("it was cut by a snap length"),
             Ok(packet) => self.packet(frame, &packet, shared, out),
@@ -76,7 +84,8 @@ impl ExportedMessages {
         streams.sort_unstable_by_key(|(key, _)| (key.transport.word(), key.number));
         for (key, stream) in streams {
             let ExportedStream { ends, protocol, service, counts } = stream;
-            let ends = shared.setup.pseudonyms.as_mut().map_or(ends, |pseudonyms| pseudonyms.ends(ends));
+            let ends =
+                shared.setup.pseudonyms.as_mut().map_or(ends, |pseudonyms| pseudonyms.ends(ends));
             out.stream_over(&StreamOver {
                 key,
                 ends,
@@ -98,10 +107,12 @@ impl ExportedMessages {
     ) -> Result<(), &'static str> {
         let mut named = packet.dissector.split('.');
         let protocol = named.next().unwrap_or_default();
-        let place = shared.setup.tables.iter().position(|tables| tables.protocol().name() == protocol);
+        let place =
+            shared.setup.tables.iter().position(|tables| tables.protocol().name() == protocol);
         let place = place.ok_or("its dissector is none of this program's protocols")?;
         let tables = shared.setup.tables.get(place).ok_or("its protocol has no tables")?;
-        let (service, direction) = (named.next(), named.next());
+        let service = named.next();
+        let direction = named.next();
         let unpacked = packet.unpacked();
         let head = unpacked.map(|unpacked| unpacked.head);
         let side = if direction == Some("server") { Side::Server } else { Side::Client };
@@ -116,8 +127,10 @@ impl ExportedMessages {
         };
         let first = tables.get().services().first().map_or("", |service| &*service.name);
         // The file may come from anyone, so only names of known services are printed unescaped.
-        let known = |name: &&str| tables.get().services().iter().any(|service| service.name == *name);
-        let service = head.map(|head| head.service).or(service).filter(known).unwrap_or(first).to_string();
+        let known =
+            |name: &&str| tables.get().services().iter().any(|service| service.name == *name);
+        let service =
+            head.map(|head| head.service).or(service).filter(known).unwrap_or(first).to_string();
         let exported = ExportedPacket {
             packet,
             unpacked,
@@ -133,8 +146,15 @@ impl ExportedMessages {
     }
 
     /// Makes a record of a packet.
-    fn message(&mut self, exported: &ExportedPacket<'_>, shared: &mut Shared, out: &mut dyn Output) {
-        let Some(protocol) = shared.setup.tables.get(exported.place).map(|tables| tables.protocol().name()) else {
+    fn message(
+        &mut self,
+        exported: &ExportedPacket<'_>,
+        shared: &mut Shared,
+        out: &mut dyn Output,
+    ) {
+        let Some(protocol) =
+            shared.setup.tables.get(exported.place).map(|tables| tables.protocol().name())
+        else {
             return;
         };
         if self.streams.len() >= MOST_STREAMS && !self.streams.contains_key(&exported.key) {
@@ -167,7 +187,8 @@ impl ExportedMessages {
         }
     }
 
-    /// Makes a record of a packet that carries a tree made with these tables. Returns `false` for any other packet.
+    /// Makes a record of a packet that carries a tree made with these tables. Returns `false` for
+    /// any other packet.
     fn with_tree(
         &mut self,
         exported: &ExportedPacket<'_>,
@@ -175,13 +196,17 @@ impl ExportedMessages {
         shared: &mut Shared,
         out: &mut dyn Output,
     ) -> bool {
-        let (Some(unpacked), Some(lazy)) = (exported.unpacked, shared.setup.tables.get(exported.place)) else {
+        let (Some(unpacked), Some(lazy)) =
+            (exported.unpacked, shared.setup.tables.get(exported.place))
+        else {
             return false;
         };
         let tables = lazy.get();
         let own = *self.fingerprints.entry(exported.place).or_insert_with(|| fingerprint(tables));
         let head = unpacked.head;
-        let parts = (head.fingerprint == own).then(|| unpacked.tree(tables, exported.packet.bytes)).flatten();
+        let parts = (head.fingerprint == own)
+            .then(|| unpacked.tree(tables, exported.packet.bytes))
+            .flatten();
         let Some(mut parts) = parts else { return false };
         self.renumber(&mut parts);
         parts.put_into(&mut shared.tree);
@@ -204,7 +229,8 @@ impl ExportedMessages {
             shared.setup.pseudonyms.as_mut(),
             out,
         );
-        let number = emitter.message(exported.at, &message, tables, Decoded::Tree(&mut shared.tree));
+        let number =
+            emitter.message(exported.at, &message, tables, Decoded::Tree(&mut shared.tree));
         self.remember(head.record, number);
         true
     }
@@ -245,20 +271,49 @@ fn emitter<'a>(
     pseudonyms: Option<&'a mut Pseudonyms>,
     out: &'a mut dyn Output,
 ) -> RecordEmitter<'a> {
-    let (key, ends, round_trips) = (exported.key, exported.ends, RoundTrips::default());
-    let (chooses, defers) = (false, out.defers());
-    RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, chooses, defers }
+    let key = exported.key;
+    let ends = exported.ends;
+    let round_trips = RoundTrips::default();
+    let chooses = false;
+    let defers = out.defers();
+    RecordEmitter {
+        out,
+        summary,
+        key,
+        ends,
+        protocol,
+        round_trips,
+        counts,
+        pseudonyms,
+        chooses,
+        defers,
+    }
 }
 
-/// Decodes a packet's bytes as what the packet calls them, else as a message of its service and sender.
-fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: &mut Shared, out: &mut dyn Output) {
+/// Decodes a packet's bytes as what the packet calls them, else as a message of its service and
+/// sender.
+fn decode_anew(
+    exported: &ExportedPacket<'_>,
+    counts: &mut [Counts; 2],
+    shared: &mut Shared,
+    out: &mut dyn Output,
+) {
     let Some(lazy) = shared.setup.tables.get(exported.place) else { return };
     let Some(evaluator) = shared.evaluators.get_mut(exported.place) else { return };
-    let (tables, bytes, at) = (lazy.get(), exported.packet.bytes, exported.at);
-    let mut emitter =
-        emitter(exported, lazy.protocol().name(), counts, &mut shared.summary, shared.setup.pseudonyms.as_mut(), out);
+    let tables = lazy.get();
+    let bytes = exported.packet.bytes;
+    let at = exported.at;
+    let mut emitter = emitter(
+        exported,
+        lazy.protocol().name(),
+        counts,
+        &mut shared.summary,
+        shared.setup.pseudonyms.as_mut(),
+        out,
+    );
     let Some(service) = table_service(exported, lazy) else {
-        let (transport, service) = (exported.key.transport, Some(exported.service));
+        let transport = exported.key.transport;
+        let service = Some(exported.service);
         let start = Start { ends: exported.ends, transport, whole: true, service };
         let mut session = lazy.protocol().session(&start, tables);
         let mut context = Context {
@@ -272,7 +327,9 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
             preparations: None,
             emit: &mut emitter,
         };
-        let (from, bytes, at) = (exported.from, exported.packet.bytes, exported.at);
+        let from = exported.from;
+        let bytes = exported.packet.bytes;
+        let at = exported.at;
         return feed_alone(session.as_mut(), exported.key.transport, from, bytes, at, &mut context);
     };
     let head = exported.unpacked.map(|unpacked| unpacked.head);
@@ -283,12 +340,15 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
             let end = evaluator.value(tables, ty, Sym::ELEMENT, bytes, 0, &mut shared.tree);
             (end == bytes.len() * 8).then_some((head.name, head.number))
         }
-        None => match evaluator.message(tables, service, exported.from.index(), bytes, &mut shared.tree) {
-            Outcome::Message(id, length) if length == bytes.len() => {
-                tables.message(id).map(|def| (tables.name(def.name), def.number))
+        None => {
+            match evaluator.message(tables, service, exported.from.index(), bytes, &mut shared.tree)
+            {
+                Outcome::Message(id, length) if length == bytes.len() => {
+                    tables.message(id).map(|def| (tables.name(def.name), def.number))
+                }
+                _ => None,
             }
-            _ => None,
-        },
+        }
     };
     let Some((name, number)) = whole else {
         let text = "the bytes of an exported packet are no message of its service and sender";
@@ -312,7 +372,13 @@ fn decode_anew(exported: &ExportedPacket<'_>, counts: &mut [Counts; 2], shared: 
 /// The service whose table reads the bytes of a packet. `None` if the protocol's own code has to.
 fn table_service(exported: &ExportedPacket<'_>, lazy: &LazyTables) -> Option<ServiceId> {
     let tables = lazy.get();
-    let named = exported.unpacked.and_then(|unpacked| tables.message(tables.message_named(unpacked.head.name)?));
-    let service = named.map(|def| def.service).or_else(|| tables.service_named(exported.service))?;
-    tables.service(service).filter(|service| !service.positional && !service.header.is_empty()).map(|_| service)
+    let named = exported
+        .unpacked
+        .and_then(|unpacked| tables.message(tables.message_named(unpacked.head.name)?));
+    let service =
+        named.map(|def| def.service).or_else(|| tables.service_named(exported.service))?;
+    tables
+        .service(service)
+        .filter(|service| !service.positional && !service.header.is_empty())
+        .map(|_| service)
 }

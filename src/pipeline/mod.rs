@@ -1,8 +1,10 @@
-//! From frames to records: streams are recognised and given to sessions, and the messages and events of the sessions are numbered and counted.
+//! From frames to records: streams are recognised and given to sessions, and the messages and
+//! events of the sessions are numbered and counted.
 //!
-//! A frame goes through [`Flow`] into the `StreamTable`, which calls the `Connection` it belongs to; that calls the protocol's session, and the
-//! session's messages and events become records in a `RecordEmitter`, which hands them to the [`Output`]. This folder knows protocols and
-//! outputs only by their traits, none by name.
+//! A frame goes through [`Flow`] into the `StreamTable`, which calls the `Connection` it belongs
+//! to; that calls the protocol's session, and the session's messages and events become records in a
+//! `RecordEmitter`, which hands them to the [`Output`]. This folder knows protocols and outputs
+//! only by their traits, none by name.
 
 mod connection;
 mod emitter;
@@ -40,8 +42,8 @@ use stream_table::StreamTable;
 
 /// The setup of a run.
 pub struct Setup {
-    /// The protocols' tables, in the order in which the protocols are asked whether a stream is theirs. Shared with the threads that write
-    /// records.
+    /// The protocols' tables, in the order in which the protocols are asked whether a stream is
+    /// theirs. Shared with the threads that write records.
     pub tables: Arc<[LazyTables]>,
     /// The settings of each protocol.
     pub settings: AllSettings,
@@ -72,7 +74,8 @@ impl DecodeAs {
     /// Reads `tcp:14000=NAME`, or `14000=NAME`.
     ///
     /// # Errors
-    /// A text in another form, a protocol that is not there, or one that does not run over this transport.
+    /// A text in another form, a protocol that is not there, or one that does not run over this
+    /// transport.
     pub fn parse(text: &str, protocols: &[&dyn Protocol]) -> Result<DecodeAs, String> {
         let (place, protocol) = text.split_once('=').ok_or("no `=`")?;
         let (transport, port) = place.split_once(':').unwrap_or(("tcp", place));
@@ -88,7 +91,11 @@ impl DecodeAs {
         };
         if !named.transports().contains(&transport) {
             let others: Vec<&str> = named.transports().iter().map(|runs| runs.word()).collect();
-            return Err(format!("{protocol} runs over {}, not over {}", others.join(" and "), transport.word()));
+            return Err(format!(
+                "{protocol} runs over {}, not over {}",
+                others.join(" and "),
+                transport.word()
+            ));
         }
         Ok(DecodeAs { transport, port, protocol: protocol.to_string() })
     }
@@ -99,11 +106,19 @@ impl DecodeAs {
     /// What they say.
     pub fn agree(all: &[DecodeAs]) -> Result<(), String> {
         for (at, one) in all.iter().enumerate() {
-            let same_port = |other: &&DecodeAs| (other.transport, other.port) == (one.transport, one.port);
-            let other = all.iter().skip(at + 1).find(|other| same_port(other) && other.protocol != one.protocol);
+            let same_port =
+                |other: &&DecodeAs| (other.transport, other.port) == (one.transport, one.port);
+            let other = all
+                .iter()
+                .skip(at + 1)
+                .find(|other| same_port(other) && other.protocol != one.protocol);
             if let Some(other) = other {
-                let (transport, port) = (one.transport.word(), one.port);
-                return Err(format!("{transport}:{port} cannot be both {} and {}", one.protocol, other.protocol));
+                let transport = one.transport.word();
+                let port = one.port;
+                return Err(format!(
+                    "{transport}:{port} cannot be both {} and {}",
+                    one.protocol, other.protocol
+                ));
             }
         }
         Ok(())
@@ -133,8 +148,9 @@ pub struct Summary {
 
 /// A run over a capture, from its first frame to its end.
 ///
-/// Frames go in with [`frame`](Pipeline::frame), in the order of the capture; [`finish`](Pipeline::finish) comes once, after the last one. The output is
-/// lent to each of these calls, and is the same one for the whole run.
+/// Frames go in with [`frame`](Pipeline::frame), in the order of the capture;
+/// [`finish`](Pipeline::finish) comes once, after the last one. The output is lent to each of these
+/// calls, and is the same one for the whole run.
 pub struct Pipeline {
     flow: Flow,
     table: StreamTable,
@@ -145,7 +161,11 @@ impl Pipeline {
     /// A run before its first frame.
     pub fn new(setup: Setup) -> Self {
         let flow = Flow::new(setup.limits);
-        Pipeline { flow, table: StreamTable::new(Shared::new(setup)), exported: ExportedMessages::default() }
+        Pipeline {
+            flow,
+            table: StreamTable::new(Shared::new(setup)),
+            exported: ExportedMessages::default(),
+        }
     }
 
     /// Takes the next frame. The records it completes are handed to `out` before this returns.
@@ -168,7 +188,8 @@ impl Pipeline {
         &mut self.table.shared.setup.settings
     }
 
-    /// The setup of the run in its present state: with the secrets that captures carried, and the persons found so far.
+    /// The setup of the run in its present state: with the secrets that captures carried, and the
+    /// persons found so far.
     pub fn into_setup(self) -> Setup {
         self.table.shared.setup
     }

@@ -1,4 +1,5 @@
-//! Conversations that no protocol recognised, counted by port. A run that recognised nothing reports these counts.
+//! Conversations that no protocol recognised, counted by port. A run that recognised nothing
+//! reports these counts.
 //!
 //! It knows no protocol. The command line chooses the words.
 
@@ -13,7 +14,8 @@ const PORTS: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Foreign {
     pub(super) transport: Transport,
-    /// The server's port, as far as the packets tell: the destination of the first SYN, else the lower port.
+    /// The server's port, as far as the packets tell: the destination of the first SYN, else the
+    /// lower port.
     pub(super) port: u16,
     pub(super) bytes: u64,
     /// Only packets of one end were captured.
@@ -75,12 +77,13 @@ impl PassedOver {
 
     /// The ports, those with most bytes first.
     pub fn ports(&self) -> Vec<PassedOverPort> {
-        let all = self.ports.iter().map(|((transport, port), (conversations, bytes))| PassedOverPort {
-            transport: *transport,
-            port: *port,
-            conversations: *conversations,
-            bytes: *bytes,
-        });
+        let all =
+            self.ports.iter().map(|((transport, port), (conversations, bytes))| PassedOverPort {
+                transport: *transport,
+                port: *port,
+                conversations: *conversations,
+                bytes: *bytes,
+            });
         let mut all: Vec<PassedOverPort> = all.collect();
         all.sort_by_key(|p| (std::cmp::Reverse(p.bytes), p.transport.word(), p.port));
         all

@@ -1,4 +1,5 @@
-//! The state that all streams of a run share: tables, keys, evaluators, one tree, the counts, and the known servers.
+//! The state that all streams of a run share: tables, keys, evaluators, one tree, the counts, and
+//! the known servers.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -50,12 +51,14 @@ impl Shared {
         }
     }
 
-    /// The known server at one of the ends, from an earlier connection or from a protocol's settings.
+    /// The known server at one of the ends, from an earlier connection or from a protocol's
+    /// settings.
     pub(super) fn known(&self, ends: Ends) -> Option<Known<'_>> {
-        let met = [(ends.server, false), (ends.client, true)].into_iter().find_map(|(at, swapped)| {
-            let (protocol, service) = self.servers.get(&at)?;
-            Some(Known { protocol, service: service.as_deref(), swapped })
-        });
+        let met =
+            [(ends.server, false), (ends.client, true)].into_iter().find_map(|(at, swapped)| {
+                let (protocol, service) = self.servers.get(&at)?;
+                Some(Known { protocol, service: service.as_deref(), swapped })
+            });
         met.or_else(|| {
             self.setup.tables.iter().find_map(|tables| {
                 let expected = tables.protocol().expects(ends, self.setup.settings.of(tables))?;
@@ -65,8 +68,14 @@ impl Shared {
         })
     }
 
-    /// Remembers the protocol of a server. A server that offers two services is remembered without one: the next connection may be either.
-    pub(super) fn remember_server(&mut self, at: SocketAddr, protocol: &'static str, service: String) {
+    /// Remembers the protocol of a server. A server that offers two services is remembered without
+    /// one: the next connection may be either.
+    pub(super) fn remember_server(
+        &mut self,
+        at: SocketAddr,
+        protocol: &'static str,
+        service: String,
+    ) {
         let full = self.servers.len() >= KNOWN_SERVERS;
         match self.servers.get_mut(&at) {
             Some((_, known)) if known.as_ref() != Some(&service) => *known = None,
@@ -78,10 +87,19 @@ impl Shared {
         }
     }
 
-    /// The protocol that the user chose for one of the ports (`--decode-as`), by its index in the tables.
-    pub(super) fn chosen_protocol(&self, opening: &Opening<'_>, transport: Transport) -> Option<usize> {
+    /// The protocol that the user chose for one of the ports (`--decode-as`), by its index in the
+    /// tables.
+    pub(super) fn chosen_protocol(
+        &self,
+        opening: &Opening<'_>,
+        transport: Transport,
+    ) -> Option<usize> {
         let ports = [opening.ends.client.port(), opening.ends.server.port()];
-        let rule = self.setup.decode_as.iter().find(|d| d.transport == transport && ports.contains(&d.port))?;
+        let rule = self
+            .setup
+            .decode_as
+            .iter()
+            .find(|d| d.transport == transport && ports.contains(&d.port))?;
         self.setup.tables.iter().position(|t| t.protocol().name() == rule.protocol)
     }
 }

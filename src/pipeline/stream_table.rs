@@ -1,4 +1,5 @@
-//! The open streams: passes each call of the flow to its connection, and bounds the memory of all connections together.
+//! The open streams: passes each call of the flow to its connection, and bounds the memory of all
+//! connections together.
 
 use std::collections::HashMap;
 
@@ -25,7 +26,8 @@ impl StreamTable {
         StreamTable { connections: HashMap::new(), held: 0, full: shared.setup.max_held, shared }
     }
 
-    /// The table as the flow sees it for one frame, with the output that this frame's records go to.
+    /// The table as the flow sees it for one frame, with the output that this frame's records go
+    /// to.
     pub(super) fn sink<'a>(&'a mut self, out: &'a mut dyn Output) -> StreamSink<'a> {
         StreamSink { table: self, out }
     }
@@ -48,7 +50,12 @@ fn udp(stream: StreamId) -> StreamKey {
 impl StreamSink<'_> {
     /// Calls a connection, and updates the count of the memory that it holds.
     #[inline]
-    fn with(&mut self, key: StreamKey, at: Moment, call: impl FnOnce(&mut Connection, &mut RunContext<'_>)) {
+    fn with(
+        &mut self,
+        key: StreamKey,
+        at: Moment,
+        call: impl FnOnce(&mut Connection, &mut RunContext<'_>),
+    ) {
         let table = &mut *self.table;
         if let Some(connection) = table.connections.get_mut(&key) {
             let before = connection.held();
@@ -60,24 +67,31 @@ impl StreamSink<'_> {
         }
     }
 
-    /// Makes the connections that hold most memory give up their waiting bytes. Frees a quarter of the bound, so that
-    /// this is rarely needed.
+    /// Makes the connections that hold most memory give up their waiting bytes. Frees a quarter of
+    /// the bound, so that this is rarely needed.
     fn relieve(&mut self, at: Moment) {
         let table = &mut *self.table;
         let bound = table.shared.setup.max_held;
         let enough = bound / 4 * 3;
-        let mut largest: Vec<(usize, StreamKey)> = table.connections.iter().map(|(key, c)| (c.held(), *key)).collect();
-        largest.sort_unstable_by_key(|(held, key)| (std::cmp::Reverse(*held), key.number, key.transport.word()));
+        let mut largest: Vec<(usize, StreamKey)> =
+            table.connections.iter().map(|(key, c)| (c.held(), *key)).collect();
+        largest.sort_unstable_by_key(|(held, key)| {
+            (std::cmp::Reverse(*held), key.number, key.transport.word())
+        });
         for (before, key) in largest {
             if table.held <= enough {
                 break;
             }
             if let Some(connection) = table.connections.get_mut(&key) {
-                connection.relieve(at, &mut RunContext { shared: &mut table.shared, out: &mut *self.out });
+                connection.relieve(
+                    at,
+                    &mut RunContext { shared: &mut table.shared, out: &mut *self.out },
+                );
                 table.held = table.held - before + connection.held();
             }
         }
-        // If the connections cannot release enough, the next attempt comes only after they have grown.
+        // If the connections cannot release enough, the next attempt comes only after they have
+        // grown.
         table.full = bound.max(table.held + bound / 4);
     }
 
@@ -95,7 +109,8 @@ impl StreamSink<'_> {
             && let Some(connection) = table.connections.remove(&key)
         {
             table.held -= connection.held();
-            connection.report_over(&mut RunContext { shared: &mut table.shared, out: &mut *self.out });
+            connection
+                .report_over(&mut RunContext { shared: &mut table.shared, out: &mut *self.out });
         }
     }
 }
@@ -103,7 +118,10 @@ impl StreamSink<'_> {
 impl FlowSink for StreamSink<'_> {
     fn tcp_open(&mut self, stream: &Stream, opening: TcpOpening, _at: Moment) {
         let key = tcp(stream.id);
-        let replaced = self.table.connections.insert(key, Connection::new(key, *stream, opening != TcpOpening::Middle));
+        let replaced = self
+            .table
+            .connections
+            .insert(key, Connection::new(key, *stream, opening != TcpOpening::Middle));
         self.table.held -= replaced.map_or(0, |connection| connection.held());
     }
 
@@ -123,7 +141,15 @@ impl FlowSink for StreamSink<'_> {
         }
     }
 
-    fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, _cause: Cause, at: Moment) {
+    fn tcp_gap(
+        &mut self,
+        stream: StreamId,
+        dir: Dir,
+        offset: u64,
+        len: u64,
+        _cause: Cause,
+        at: Moment,
+    ) {
         self.with(tcp(stream), at, |connection, run| connection.gap(dir, offset, len, at, run));
     }
 
@@ -143,7 +169,9 @@ impl FlowSink for StreamSink<'_> {
 
     fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], missing: u32, at: Moment) {
         let key = self.conversation(stream);
-        self.with(key, at, |connection, run| connection.datagram(dir, bytes, missing.into(), at, run));
+        self.with(key, at, |connection, run| {
+            connection.datagram(dir, bytes, missing.into(), at, run)
+        });
     }
 
     fn udp_note(&mut self, stream: &Stream, dir: Dir, note: Note, at: Moment) {

@@ -52,8 +52,8 @@ impl WaitingPieces {
                 look.extend_from_slice(bytes.get(..wanted).unwrap_or(bytes));
                 bytes.len()
             }
-            // For UDP, the protocols look at the latest datagram, and at all of it: some protocols are recognised by
-            // the end of their datagrams.
+            // For UDP, the protocols look at the latest datagram, and at all of it: some protocols
+            // are recognised by the end of their datagrams.
             KeptWhat::Datagram(bytes, _) => {
                 look.clear();
                 look.extend_from_slice(bytes);
@@ -74,7 +74,8 @@ impl WaitingPieces {
 
     /// Whether enough is kept that the protocols have to decide now.
     pub(super) fn is_full(&self, transport: Transport) -> bool {
-        let looked_enough = transport == Transport::Tcp && self.looks.iter().any(|look| look.len() >= LOOK);
+        let looked_enough =
+            transport == Transport::Tcp && self.looks.iter().any(|look| look.len() >= LOOK);
         looked_enough || self.pieces.len() >= MOST_PIECES || self.bytes > MOST_BYTES
     }
 

@@ -1,8 +1,9 @@
-//! Reads bytes that come without a capture, as one direction of a connection: the examples in tables, and the bytes that `decode` gets.
+//! Reads bytes that come without a capture, as one direction of a connection: the examples in
+//! tables, and the bytes that `decode` gets.
 
 use super::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session, Share, Side, Start,
-    Transport,
+    Context, Decoded, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session,
+    Share, Side, Start, Transport,
 };
 use crate::session::Settings;
 use crate::table::{Evaluator, Tables};
@@ -17,7 +18,8 @@ pub enum MessageOrEvent<'a> {
     Event(&'a Event),
 }
 
-/// Reads `bytes` as everything that `side` sent in a connection, and hands each message and event to `take`.
+/// Reads `bytes` as everything that `side` sent in a connection, and hands each message and event
+/// to `take`.
 pub fn read_alone(
     protocol: &dyn Protocol,
     tables: &Tables,
@@ -43,7 +45,8 @@ pub fn read_alone(
     feed_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
 }
 
-/// Hands `bytes` to a session as everything that `side` sent, and ends that side. They are one datagram, or the beginning of a stream.
+/// Hands `bytes` to a session as everything that `side` sent, and ends that side. They are one
+/// datagram, or the beginning of a stream.
 pub fn feed_alone(
     session: &mut dyn Session,
     transport: Transport,
@@ -66,7 +69,13 @@ struct EmitTo<'a> {
 }
 
 impl Emit for EmitTo<'_> {
-    fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
+    fn message(
+        &mut self,
+        _: Moment,
+        message: &Message<'_>,
+        _: &Tables,
+        decoded: Decoded<'_>,
+    ) -> u64 {
         if let Decoded::Tree(tree) = decoded {
             (self.take)(MessageOrEvent::Message(message, tree));
         }

@@ -1,5 +1,5 @@
-//! Values that are read several at once, or copied from an earlier message, give the same tree as values that are read one by one: over the examples of all tables, as they are,
-//! cut and changed.
+//! Values that are read several at once, or copied from an earlier message, give the same tree as
+//! values that are read one by one: over the examples of all tables, as they are, cut and changed.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -7,9 +7,17 @@ use super::{PROTOCOLS, load_tables};
 use crate::table::{Evaluator, Example, ExampleOf, ONE_BY_ONE, Remembered, Tables, parse_hex};
 use crate::tree::{Outline, Sym, Tree};
 
-/// What is read of some bytes, as text: into a tree, and into an outline. States of earlier messages are not set. Counts the structures that are copies.
-fn read(evaluator: &mut Evaluator, tables: &Tables, example: &Example, bytes: &[u8], copies: &mut usize) -> String {
-    let (mut tree, mut outline) = (Tree::default(), Outline::default());
+/// What is read of some bytes, as text: into a tree, and into an outline. States of earlier
+/// messages are not set. Counts the structures that are copies.
+fn read(
+    evaluator: &mut Evaluator,
+    tables: &Tables,
+    example: &Example,
+    bytes: &[u8],
+    copies: &mut usize,
+) -> String {
+    let mut tree = Tree::default();
+    let mut outline = Outline::default();
     evaluator.memory = Remembered::default();
     // No skip programs, which leave less behind of a message that is not complete.
     evaluator.outlined = 0;
@@ -29,7 +37,8 @@ fn read(evaluator: &mut Evaluator, tables: &Tables, example: &Example, bytes: &[
     };
     *copies += tree.copies().len();
     // Others may be listed, too.
-    let telling = tree.telling().map(|fields| fields.filter(|(_, node)| tables.is_telling(node.ty)));
+    let telling =
+        tree.telling().map(|fields| fields.filter(|(_, node)| tables.is_telling(node.ty)));
     let telling: Option<Vec<u32>> = telling.map(|fields| fields.map(|field| field.0).collect());
     let marks = (tree.is_plain(), tree.is_nameless());
     format!("{said} {marks:?} {telling:?} {:#?} {:#?}", tree.nodes(), tree.problems())
@@ -44,7 +53,8 @@ fn values_read_at_once_are_those_read_one_by_one() {
         seed ^= seed << 17;
         (seed >> 16) as usize
     };
-    let (mut compared, mut copies) = (0, 0);
+    let mut compared = 0;
+    let mut copies = 0;
     for protocol in PROTOCOLS {
         let tables = load_tables(*protocol, &[]).unwrap();
         // It reads all messages, so that it meets the same structures again and again.
@@ -53,7 +63,8 @@ fn values_read_at_once_are_those_read_one_by_one() {
             let text = tables.example_bytes(example);
             let bytes = if example.text { text.into_bytes() } else { parse_hex(&text).unwrap() };
             for round in 0..12 {
-                // What follows a message in a stream: runs are read at once only where eight more bytes follow.
+                // What follows a message in a stream: runs are read at once only where eight more
+                // bytes follow.
                 let mut bytes = [bytes.as_slice(), &[0xaa; 8]].concat();
                 for _ in 0..round % 4 {
                     let at = random() % bytes.len();

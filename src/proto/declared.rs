@@ -4,7 +4,9 @@
 
 use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
 use crate::session::{ChosenSession, Held, Look, Side, holds, usual_sender};
-use crate::table::{BITSTREAM, Condition, Native, ProtocolDef, Rule, RuleSide, ServiceId, TableSource, Tables};
+use crate::table::{
+    BITSTREAM, Condition, Native, ProtocolDef, Rule, RuleSide, ServiceId, TableSource, Tables,
+};
 
 /// A protocol that is declared in table files.
 #[derive(Debug)]
@@ -19,7 +21,8 @@ impl DeclaredProtocol {
     pub fn of(tables: &Tables) -> Option<DeclaredProtocol> {
         let declared = tables.declared()?;
         let transports = transports(declared);
-        let ports = transports.iter().flat_map(|t| declared.ports.iter().map(|port| (*t, *port))).collect();
+        let ports =
+            transports.iter().flat_map(|t| declared.ports.iter().map(|port| (*t, *port))).collect();
         let known = !transports.is_empty();
         known.then(|| DeclaredProtocol { name: tables.protocol().to_string(), ports, transports })
     }
@@ -69,20 +72,27 @@ impl Protocol for DeclaredProtocol {
 
 /// Whether a connection satisfies one of the rules, as it is or with its sides swapped.
 fn recognise(name: &str, opening: &Opening<'_>, transport: Transport, tables: &Tables) -> Verdict {
-    let Some(declared) = tables.declared().filter(|declared| transports(declared).contains(&transport)) else {
+    let Some(declared) =
+        tables.declared().filter(|declared| transports(declared).contains(&transport))
+    else {
         return Verdict::No;
     };
-    let look = Look { client: opening.client, server: opening.server, ends: opening.ends, transport };
-    if let Some(known) = opening.known.filter(|known| known.protocol == name && transport == Transport::Tcp) {
+    let look =
+        Look { client: opening.client, server: opening.server, ends: opening.ends, transport };
+    if let Some(known) =
+        opening.known.filter(|known| known.protocol == name && transport == Transport::Tcp)
+    {
         return Verdict::Yes { swapped: known.swapped };
     }
-    let port = [Rule { side: RuleSide::Either, conditions: vec![Condition::Port(Vec::new())], at: 0 }];
+    let port =
+        [Rule { side: RuleSide::Either, conditions: vec![Condition::Port(Vec::new())], at: 0 }];
     let rules = if declared.rules.is_empty() { &port[..] } else { &declared.rules };
     let services: Vec<ServiceId> = match declared.offers.as_slice() {
         [] => vec![ServiceId(0)],
         offers => offers.iter().map(|offer| offer.service).collect(),
     };
-    let best = |look: &Look<'_>| rules.iter().map(|rule| holds(rule, look, &services, tables)).max();
+    let best =
+        |look: &Look<'_>| rules.iter().map(|rule| holds(rule, look, &services, tables)).max();
     let straight = best(&look).unwrap_or(Held::No);
     if straight == Held::Yes {
         let told = || told_swapped(opening, &services, tables);
@@ -97,15 +107,16 @@ fn recognise(name: &str, opening: &Opening<'_>, transport: Transport, tables: &T
     }
 }
 
-/// Whether the first message came from the side that usually does not send it. `None` if the tables do not say which
-/// side sends it.
+/// Whether the first message came from the side that usually does not send it. `None` if the tables
+/// do not say which side sends it.
 fn told_swapped(opening: &Opening<'_>, services: &[ServiceId], tables: &Tables) -> Option<bool> {
     [(Side::Client, opening.client), (Side::Server, opening.server)]
         .into_iter()
         .find_map(|(side, bytes)| Some(usual_sender(services, side, bytes, tables)? != side))
 }
 
-/// Whether the end that is taken for the client has one of the protocol's ports, and the other end has not.
+/// Whether the end that is taken for the client has one of the protocol's ports, and the other end
+/// has not.
 fn stands_better_swapped(declared: &ProtocolDef, opening: &Opening<'_>) -> bool {
     let at = |port: u16| declared.ports.contains(&port);
     at(opening.ends.client.port()) && !at(opening.ends.server.port())

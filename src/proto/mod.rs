@@ -1,7 +1,8 @@
 //! Protocols: one folder each, and the trait by which all other code knows them.
 //!
-//! A protocol brings its tables, its recogniser, its sessions (`src/session` describes them), and everything else that only it knows: options, key files,
-//! types with code, meanings of numbers. This module knows nothing of packets or outputs. Of captures it only knows times.
+//! A protocol brings its tables, its recogniser, its sessions (`src/session` describes them), and
+//! everything else that only it knows: options, key files, types with code, meanings of numbers.
+//! This module knows nothing of packets or outputs. Of captures it only knows times.
 
 mod alone;
 #[cfg(test)]
@@ -17,15 +18,17 @@ mod secrets;
 use crate::capture::Moment;
 use crate::remark;
 pub use crate::session::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Learned, LearnedValue, Message, MessageBytes, Options, Reply,
-    Secret, Session, Settings, Share, Side, Start, Transport,
+    Context, Decoded, Emit, Ends, Event, EventKind, Learned, LearnedValue, Message, MessageBytes,
+    Options, Reply, Secret, Session, Settings, Share, Side, Start, Transport,
 };
 pub use alone::{MessageOrEvent, feed_alone, read_alone};
 pub use declared::DeclaredProtocol;
 pub use loaded::{all_tables, load_tables};
 pub use named::{NamedService, TakeMessage, decode_named};
 pub use options::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};
-pub use secrets::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};
+pub use secrets::{
+    Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport,
+};
 
 use std::sync::OnceLock;
 
@@ -47,7 +50,8 @@ pub fn protocol_named(name: &str) -> Option<&'static dyn Protocol> {
     PROTOCOLS.iter().copied().find(|p| p.name() == name)
 }
 
-/// The first bytes of a TCP connection, or the latest datagram of each side of a UDP one, before its protocol is known.
+/// The first bytes of a TCP connection, or the latest datagram of each side of a UDP one, before
+/// its protocol is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
     /// What the client sent so far, or its latest datagram.
@@ -58,7 +62,8 @@ pub struct Opening<'a> {
     pub ends: Ends,
     /// Whether these are the connection's first bytes: a SYN was captured.
     pub whole: bool,
-    /// Whether this is the last question about this connection: no more bytes come, or the bound on waiting bytes is reached.
+    /// Whether this is the last question about this connection: no more bytes come, or the bound on
+    /// waiting bytes is reached.
     pub last: bool,
     /// A server at one of the ends, if an earlier connection or the user's settings identified it.
     pub known: Option<Known<'a>>,
@@ -113,16 +118,20 @@ pub struct RecordNames {
     pub numbered_fields: &'static [&'static str],
 }
 
-/// A protocol: its tables, how it is recognised, its sessions, and everything else that only it knows.
+/// A protocol: its tables, how it is recognised, its sessions, and everything else that only it
+/// knows.
 ///
-/// Code outside the protocol's folder knows it by this trait alone. The registry holds one value of the type, which all threads use.
+/// Code outside the protocol's folder knows it by this trait alone. The registry holds one value of
+/// the type, which all threads use.
 ///
 /// # Order of the calls
 ///
-/// [`options`](Protocol::options) is asked while the command line is read. [`settings`](Protocol::settings) comes once a run, before any frame; its
-/// value is given to every later call that takes settings, and [`Secrets::carry`] may add to it while the capture is read.
-/// [`prepare`](Protocol::prepare) comes once for each evaluator, before its first message. The two `recognise` calls come for each new connection,
-/// again and again as bytes arrive, until one protocol answers [`Verdict::Yes`] or all [`Verdict::No`]; then [`session`](Protocol::session)
+/// [`options`](Protocol::options) is asked while the command line is read.
+/// [`settings`](Protocol::settings) comes once a run, before any frame; its value is given to every
+/// later call that takes settings, and [`Secrets::carry`] may add to it while the capture is read.
+/// [`prepare`](Protocol::prepare) comes once for each evaluator, before its first message. The two
+/// `recognise` calls come for each new connection, again and again as bytes arrive, until one
+/// protocol answers [`Verdict::Yes`] or all [`Verdict::No`]; then [`session`](Protocol::session)
 /// comes once. Everything else may be asked at any time, and must be cheap.
 pub trait Protocol: Sync {
     /// The name, as in the JSON: lower-case letters and digits.
@@ -133,20 +142,23 @@ pub trait Protocol: Sync {
     fn natives(&self) -> &'static [Native] {
         &[]
     }
-    /// The words that tables may write after `shown` beside the general ones, each with what trees append to such a number.
+    /// The words that tables may write after `shown` beside the general ones, each with what trees
+    /// append to such a number.
     fn meanings(&self) -> &'static [Meaning] {
         &[]
     }
-    /// The usual ports of its servers. They are not used to recognise a connection. If nothing was recognised, they
-    /// tell which protocol to suggest.
+    /// The usual ports of its servers. They are not used to recognise a connection. If nothing was
+    /// recognised, they tell which protocol to suggest.
     fn usual_ports(&self) -> &[(Transport, u16)] {
         &[]
     }
-    /// The transports of its connections. Bytes that are decoded without a capture have the first one.
+    /// The transports of its connections. Bytes that are decoded without a capture have the first
+    /// one.
     fn transports(&self) -> &[Transport] {
         &[Transport::Tcp]
     }
-    /// Converts a table file in this protocol's own syntax into the table language. `None` if it is not in that syntax.
+    /// Converts a table file in this protocol's own syntax into the table language. `None` if it is
+    /// not in that syntax.
     fn foreign_tables(&self, _name: &str, _text: &str) -> Option<Result<TableSource, TableError>> {
         None
     }
@@ -154,7 +166,8 @@ pub trait Protocol: Sync {
     fn services_by_port(&self) -> bool {
         false
     }
-    /// Names that filters have to accept although no table declares them, and names that they must not accept.
+    /// Names that filters have to accept although no table declares them, and names that they must
+    /// not accept.
     fn record_names(&self) -> RecordNames {
         RecordNames::default()
     }
@@ -167,28 +180,35 @@ pub trait Protocol: Sync {
     fn options(&self) -> &'static [OptionSpec] {
         &[]
     }
-    /// Makes the settings from the given options. `warn` prints a warning to the user, one line a call.
-    fn settings(&self, _given: &Given, _warn: &mut dyn FnMut(String)) -> Result<Settings, SettingsError> {
+    /// Makes the settings from the given options. `warn` prints a warning to the user, one line a
+    /// call.
+    fn settings(
+        &self,
+        _given: &Given,
+        _warn: &mut dyn FnMut(String),
+    ) -> Result<Settings, SettingsError> {
         Ok(Settings::default())
     }
     /// The protocol's handling of secrets, if it has encrypted connections.
     fn secrets(&self) -> Option<&'static dyn Secrets> {
         None
     }
-    /// What the settings say of a connection between two ends. A key for one connection also tells which protocol it
-    /// speaks.
+    /// What the settings say of a connection between two ends. A key for one connection also tells
+    /// which protocol it speaks.
     fn expects(&self, _ends: Ends, _settings: &Settings) -> Option<Expected> {
         None
     }
-    /// Decrypts a file that was transferred encrypted, or says why it cannot. `None` if the file is not encrypted. `keys` are the numbers that messages
-    /// of the capture brought (`file key` in tables), the likeliest first.
+    /// Decrypts a file that was transferred encrypted, or says why it cannot. `None` if the file is
+    /// not encrypted. `keys` are the numbers that messages of the capture brought (`file key` in
+    /// tables), the likeliest first.
     fn open_file(&self, _bytes: &[u8], _keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> {
         None
     }
     /// Makes an evaluator ready for this protocol's types with code.
     fn prepare(&self, _evaluator: &mut Evaluator, _settings: &Settings) {}
 
-    /// Whether a TCP connection is this protocol's. The tables are compiled when they are first asked for: most connections need none.
+    /// Whether a TCP connection is this protocol's. The tables are compiled when they are first
+    /// asked for: most connections need none.
     fn recognise_tcp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
         Verdict::No
     }
@@ -196,7 +216,8 @@ pub trait Protocol: Sync {
     fn recognise_udp(&self, _opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
         Verdict::No
     }
-    /// A session for a connection that was recognised, or that the user wants decoded as this protocol.
+    /// A session for a connection that was recognised, or that the user wants decoded as this
+    /// protocol.
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session>;
 }
 
@@ -217,13 +238,19 @@ impl AllSettings {
     /// # Errors
     /// The error of the first protocol that cannot work with its options.
     pub fn new(given: &Given, warn: &mut dyn FnMut(String)) -> Result<AllSettings, SettingsError> {
-        PROTOCOLS.iter().map(|protocol| protocol.settings(given, warn)).collect::<Result<_, _>>().map(AllSettings)
+        PROTOCOLS
+            .iter()
+            .map(|protocol| protocol.settings(given, warn))
+            .collect::<Result<_, _>>()
+            .map(AllSettings)
     }
 
-    /// Hands secrets that a capture carries, in a block of type `kind`, to their protocol. Returns a warning for the
-    /// user, if there is one.
+    /// Hands secrets that a capture carries, in a block of type `kind`, to their protocol. Returns
+    /// a warning for the user, if there is one.
     pub fn carry(&mut self, kind: u32, secrets: &[u8]) -> Option<String> {
-        let of = |protocol: &&&dyn Protocol| protocol.secrets().is_some_and(|own| own.block_type() == kind);
+        let of = |protocol: &&&dyn Protocol| {
+            protocol.secrets().is_some_and(|own| own.block_type() == kind)
+        };
         let protocol = PROTOCOLS.iter().find(of)?;
         protocol.secrets()?.carry(secrets, self.named_mut(protocol.name())?)
     }
@@ -276,7 +303,10 @@ pub struct LazyTables {
 
 impl LazyTables {
     /// The tables of a protocol with further sources on top; these are checked at once.
-    pub fn new(protocol: &'static dyn Protocol, further: Vec<TableSource>) -> Result<LazyTables, TableError> {
+    pub fn new(
+        protocol: &'static dyn Protocol,
+        further: Vec<TableSource>,
+    ) -> Result<LazyTables, TableError> {
         let place = place(protocol.name()).unwrap_or(usize::MAX);
         let lazy = LazyTables { protocol, place, further, compiled: OnceLock::new() };
         if !lazy.further.is_empty() {
@@ -286,15 +316,18 @@ impl LazyTables {
         Ok(lazy)
     }
 
-    /// The tables of a protocol that some files declare as a whole. It stays in memory until the program ends: a user declares a handful of protocols,
-    /// and every output refers to them by reference.
+    /// The tables of a protocol that some files declare as a whole. It stays in memory until the
+    /// program ends: a user declares a handful of protocols, and every output refers to them by
+    /// reference.
     pub fn declared(name: &str, sources: Vec<TableSource>) -> Result<LazyTables, TableError> {
         let tables = Tables::load(name, sources.clone(), DeclaredProtocol::NATIVES)?;
         let first = sources.first().map_or("", |source| source.name.as_str());
-        let protocol = DeclaredProtocol::of(&tables)
-            .ok_or_else(|| TableError::unquoted(first, format!("no file declares the protocol `{name}`")))?;
+        let protocol = DeclaredProtocol::of(&tables).ok_or_else(|| {
+            TableError::unquoted(first, format!("no file declares the protocol `{name}`"))
+        })?;
         let protocol: &'static DeclaredProtocol = Box::leak(Box::new(protocol));
-        let lazy = LazyTables { protocol, place: usize::MAX, further: sources, compiled: OnceLock::new() };
+        let lazy =
+            LazyTables { protocol, place: usize::MAX, further: sources, compiled: OnceLock::new() };
         let _ = lazy.compiled.set(tables);
         Ok(lazy)
     }
@@ -314,11 +347,13 @@ impl LazyTables {
         &self.further
     }
 
-    /// The compiled tables. If the embedded ones do not compile, which a test rules out, the program ends with the place of the
-    /// mistake: without tables it would decode nothing, silently.
+    /// The compiled tables. If the embedded ones do not compile, which a test rules out, the
+    /// program ends with the place of the mistake: without tables it would decode nothing,
+    /// silently.
     pub fn get(&self) -> &Tables {
-        self.compiled
-            .get_or_init(|| load_tables(self.protocol, &self.further).unwrap_or_else(|error| defective(&error)))
+        self.compiled.get_or_init(|| {
+            load_tables(self.protocol, &self.further).unwrap_or_else(|error| defective(&error))
+        })
     }
 }
 

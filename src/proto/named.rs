@@ -1,13 +1,13 @@
-//! Reads bytes without a capture, as those of a named service and direction (`moul.auth.client`). The tables or a
-//! session of the protocol frame them.
+//! Reads bytes without a capture, as those of a named service and direction (`moul.auth.client`).
+//! The tables or a session of the protocol frame them.
 //!
 //! It reads no file and prints nothing.
 
 use std::net::SocketAddr;
 
 use super::{
-    AllSettings, Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options, SettingsError,
-    Share, Side, Start, feed_alone,
+    AllSettings, Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Moment,
+    Options, SettingsError, Share, Side, Start, feed_alone,
 };
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
@@ -27,8 +27,8 @@ pub struct NamedService<'a> {
 }
 
 impl<'a> NamedService<'a> {
-    /// The service and direction of a name such as `PROTOCOL.SERVICE.client`. The default service is the protocol's
-    /// first one, the default direction the client's.
+    /// The service and direction of a name such as `PROTOCOL.SERVICE.client`. The default service
+    /// is the protocol's first one, the default direction the client's.
     ///
     /// # Errors
     /// There is no such protocol, service or direction.
@@ -40,16 +40,21 @@ impl<'a> NamedService<'a> {
             return Err(SettingsError::Typed(format!("there is no protocol `{protocol}`{near}")));
         };
         let tables = lazy.get();
-        let service = parts.next().unwrap_or_else(|| tables.services().first().map_or("", |s| &*s.name));
+        let service =
+            parts.next().unwrap_or_else(|| tables.services().first().map_or("", |s| &*s.name));
         let Some(id) = tables.service_named(service) else {
             let near = suggestion(service, tables.services().iter().map(|s| &*s.name));
-            return Err(SettingsError::Typed(format!("{protocol} has no service `{service}`{near}")));
+            return Err(SettingsError::Typed(format!(
+                "{protocol} has no service `{service}`{near}"
+            )));
         };
         let side = match parts.next() {
             None | Some("client") => Side::Client,
             Some("server") => Side::Server,
             Some(other) => {
-                return Err(SettingsError::Typed(format!("a direction is `client` or `server`, not `{other}`")));
+                return Err(SettingsError::Typed(format!(
+                    "a direction is `client` or `server`, not `{other}`"
+                )));
             }
         };
         Ok(NamedService { lazy, service: id, side })
@@ -101,7 +106,8 @@ pub fn decode_named(
     Ok(())
 }
 
-/// Reads bytes that only the protocol's own session can frame: passes them through a session, as one datagram or the beginning of a stream.
+/// Reads bytes that only the protocol's own session can frame: passes them through a session, as
+/// one datagram or the beginning of a stream.
 fn framed(
     named: NamedService<'_>,
     bytes: &[u8],
@@ -110,7 +116,9 @@ fn framed(
 ) -> Result<(), SettingsError> {
     let NamedService { lazy, side, .. } = named;
     let tables = lazy.get();
-    let service = tables.service(named.service).filter(|s| tables.declared().is_some() || !s.ports.is_empty());
+    let service = tables
+        .service(named.service)
+        .filter(|s| tables.declared().is_some() || !s.ports.is_empty());
     let service = service.map(|service| &*service.name);
     let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
     let ends = Ends { client: nowhere, server: nowhere };
@@ -147,7 +155,13 @@ struct Handed<'a> {
 }
 
 impl Emit for Handed<'_> {
-    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
+    fn message(
+        &mut self,
+        _: Moment,
+        message: &Message<'_>,
+        tables: &Tables,
+        decoded: Decoded<'_>,
+    ) -> u64 {
         self.count += 1;
         if let Decoded::Tree(tree) = decoded {
             (self.take)(message, tables, tree);
@@ -168,9 +182,15 @@ fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
     let name = |id| tables.message(id).map_or("", |m| tables.name(m.name)).to_string();
     match outcome {
         Outcome::Need(n) => {
-            format!("the message needs {} at least, {left} {} left", counted(n, "byte"), plural(left, "is", "are"))
+            format!(
+                "the message needs {} at least, {left} {} left",
+                counted(n, "byte"),
+                plural(left, "is", "are")
+            )
         }
-        Outcome::Unknown(n, _) => format!("no message of this service and direction has the number {n}"),
+        Outcome::Unknown(n, _) => {
+            format!("no message of this service and direction has the number {n}")
+        }
         Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
         Outcome::Malformed(id) | Outcome::Message(id, _) => {
             format!("these bytes cannot be the {} their number says", name(id))

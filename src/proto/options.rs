@@ -1,14 +1,16 @@
 //! The options that protocols have on the command line, and their given values.
 //!
-//! A protocol declares its options here with their help; the command line is built from the declarations and reads the files, so that a protocol
-//! opens none. Only the protocol interprets the bytes of a file.
+//! A protocol declares its options here with their help; the command line is built from the
+//! declarations and reads the files, so that a protocol opens none. Only the protocol interprets
+//! the bytes of a file.
 
 use std::fmt;
 
 /// An option of a protocol, as `--name VALUE`.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionSpec {
-    /// The name, without its two hyphens. No two protocols may declare the same one, nor may it be one of the program's own.
+    /// The name, without its two hyphens. No two protocols may declare the same one, nor may it be
+    /// one of the program's own.
     pub name: &'static str,
     /// The value's name in the help, in capitals.
     pub value_name: &'static str,
@@ -16,7 +18,8 @@ pub struct OptionSpec {
     pub help: &'static str,
     /// What the value is.
     pub kind: OptionKind,
-    /// An environment variable that is read if the option is not given. It holds paths, separated as in `PATH`.
+    /// An environment variable that is read if the option is not given. It holds paths, separated
+    /// as in `PATH`.
     pub variable: Option<&'static str>,
     /// Whether commands that read no capture have the option too.
     pub everywhere: bool,
@@ -40,8 +43,8 @@ pub struct FileRule {
     pub most_bytes: u64,
     /// The most bytes of all files together.
     pub most_in_all: u64,
-    /// The ending of the files to take from a folder (in any case, without the dot). With `None`, all files except
-    /// hidden ones.
+    /// The ending of the files to take from a folder (in any case, without the dot). With `None`,
+    /// all files except hidden ones.
     pub extension: Option<&'static str>,
 }
 
@@ -51,7 +54,8 @@ pub struct GivenFile {
     pub name: String,
     /// Its content.
     pub bytes: Vec<u8>,
-    /// The folder that it was found in, if the user named a folder. Such a file may be of another kind.
+    /// The folder that it was found in, if the user named a folder. Such a file may be of another
+    /// kind.
     pub folder: Option<String>,
 }
 
@@ -66,7 +70,8 @@ impl fmt::Debug for GivenFile {
 pub struct Given {
     files: Vec<(&'static str, GivenFile)>,
     words: Vec<(&'static str, String)>,
-    /// Whether no capture is read. A protocol then reports at once what only a capture could supply.
+    /// Whether no capture is read. A protocol then reports at once what only a capture could
+    /// supply.
     pub no_capture: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The interface of a protocol's secrets: it reports on a file, reads the secrets that a capture carries, and writes
-//! them.
+//! The interface of a protocol's secrets: it reports on a file, reads the secrets that a capture
+//! carries, and writes them.
 
 use crate::session::{Secret, Settings};
 
@@ -8,14 +8,17 @@ pub trait Secrets: Sync {
     /// The type of the Decryption Secrets Blocks of a pcapng that carry them.
     fn block_type(&self) -> u32;
 
-    /// Adds the secrets in a capture's block to the protocol's settings. `bytes` is the block's content. The method bounds how much it takes. Returns
-    /// a warning in one line without anything secret, or `None` if it took everything.
+    /// Adds the secrets in a capture's block to the protocol's settings. `bytes` is the block's
+    /// content. The method bounds how much it takes. Returns a warning in one line without anything
+    /// secret, or `None` if it took everything.
     ///
-    /// Called when the block is met, before the frames behind it are read. Secrets from a capture come after those that the user gave.
+    /// Called when the block is met, before the frames behind it are read. Secrets from a capture
+    /// come after those that the user gave.
     fn carry(&self, bytes: &[u8], settings: &mut Settings) -> Option<String>;
 
-    /// Writes a block's content: the secrets of single connections, in the order in which they were proved, and those long-term secrets of `settings`
-    /// that open every connection, if settings are passed.
+    /// Writes a block's content: the secrets of single connections, in the order in which they were
+    /// proved, and those long-term secrets of `settings` that open every connection, if settings
+    /// are passed.
     fn block(&self, connections: &[Secret], long_term: Option<&Settings>) -> SecretsBlock;
 
     /// Reports on a file (or on a block's content) called `name`, without its secrets.

@@ -1,5 +1,5 @@
-//! Names, UUIDs, numbers and addresses of persons that earlier messages gave. They are also replaced in bytes and texts
-//! that no table marks.
+//! Names, UUIDs, numbers and addresses of persons that earlier messages gave. They are also
+//! replaced in bytes and texts that no table marks.
 //!
 //! Bounded: of more than 16,384 of a sort, the later ones are replaced only where tables mark them.
 
@@ -11,7 +11,8 @@ use super::values::Values;
 
 /// How many of each sort are remembered.
 const MOST: usize = 16_384;
-/// Bytes of the shortest name that is looked for in other bytes: shorter ones would be found by chance.
+/// Bytes of the shortest name that is looked for in other bytes: shorter ones would be found by
+/// chance.
 const SHORTEST: usize = 4;
 /// Characters of the shortest name that is looked for inside words, too.
 const SHORTEST_INSIDE: usize = 6;
@@ -31,7 +32,8 @@ pub(super) struct KnownPersons {
 struct Pattern {
     from: Box<[u8]>,
     to: Box<[u8]>,
-    /// Bytes of a unit of text, for a short name: before and behind it no letter or digit may stand. 0 for everything else.
+    /// Bytes of a unit of text, for a short name: before and behind it no letter or digit may
+    /// stand. 0 for everything else.
     unit: usize,
 }
 
@@ -39,7 +41,8 @@ impl KnownPersons {
     /// Adds a name.
     pub(super) fn name(&mut self, name: &str, values: &Values) {
         let name = name.trim();
-        if name.len() < SHORTEST || self.names.len() >= MOST || !self.names.insert(name.to_string()) {
+        if name.len() < SHORTEST || self.names.len() >= MOST || !self.names.insert(name.to_string())
+        {
             return;
         }
         self.text(name, &values.name(name));
@@ -71,7 +74,10 @@ impl KnownPersons {
 
     /// Adds a client's address.
     pub(super) fn address(&mut self, address: IpAddr, values: &Values) {
-        if address.is_unspecified() || self.addresses.len() >= MOST || !self.addresses.insert(address) {
+        if address.is_unspecified()
+            || self.addresses.len() >= MOST
+            || !self.addresses.insert(address)
+        {
             return;
         }
         self.text(&address.to_string(), &values.address(address).to_string());
@@ -84,11 +90,15 @@ impl KnownPersons {
 
     /// A text in every encoding, plain and inverted.
     fn text(&mut self, from: &str, to: &str) {
-        let wide = |text: &str, order: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+        let wide = |text: &str, order: fn(u16) -> [u8; 2]| {
+            text.encode_utf16().flat_map(order).collect::<Vec<u8>>()
+        };
         let mut pairs = vec![(from.as_bytes().to_vec(), to.as_bytes().to_vec(), 1)];
         pairs.push((wide(from, u16::to_le_bytes), wide(to, u16::to_le_bytes), 2));
         pairs.push((wide(from, u16::to_be_bytes), wide(to, u16::to_be_bytes), 2));
-        let latin = |text: &str| text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect::<Option<Vec<u8>>>();
+        let latin = |text: &str| {
+            text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect::<Option<Vec<u8>>>()
+        };
         if let (false, Some(from), Some(to)) = (from.is_ascii(), latin(from), latin(to)) {
             pairs.push((from, to, 1));
         }
@@ -112,11 +122,17 @@ impl KnownPersons {
     pub(super) fn sweep(&self, bytes: &mut [u8]) {
         let mut at = 0;
         while let Some(first) = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
-            let found = self.patterns.get(first).and_then(|list| list.iter().find(|pattern| pattern.is_at(bytes, at)));
+            let found = self
+                .patterns
+                .get(first)
+                .and_then(|list| list.iter().find(|pattern| pattern.is_at(bytes, at)));
             at += match found {
                 Some(pattern) => {
                     let end = at + pattern.to.len();
-                    bytes.get_mut(at..end).into_iter().for_each(|place| place.copy_from_slice(&pattern.to));
+                    bytes
+                        .get_mut(at..end)
+                        .into_iter()
+                        .for_each(|place| place.copy_from_slice(&pattern.to));
                     pattern.to.len()
                 }
                 None => 1,
@@ -129,8 +145,10 @@ impl KnownPersons {
         let mut bytes = std::mem::take(text).into_bytes();
         let before = bytes.clone();
         self.sweep(&mut bytes);
-        // What was replaced are whole characters by whole characters, unless they were found by chance.
-        *text = String::from_utf8(bytes).unwrap_or_else(|_| String::from_utf8(before).unwrap_or_default());
+        // What was replaced are whole characters by whole characters, unless they were found by
+        // chance.
+        *text = String::from_utf8(bytes)
+            .unwrap_or_else(|_| String::from_utf8(before).unwrap_or_default());
     }
 }
 
@@ -143,8 +161,12 @@ impl Pattern {
         let letter = |place: Option<usize>| {
             let unit = place.and_then(|place| bytes.get(place..place + self.unit));
             // A unit of two bytes is such a letter where the other byte is 0.
-            let rest = |unit: &[u8]| unit.iter().filter(|byte| !byte.is_ascii_alphanumeric()).all(|byte| *byte == 0);
-            unit.is_some_and(|unit| unit.iter().filter(|byte| byte.is_ascii_alphanumeric()).count() == 1 && rest(unit))
+            let rest = |unit: &[u8]| {
+                unit.iter().filter(|byte| !byte.is_ascii_alphanumeric()).all(|byte| *byte == 0)
+            };
+            unit.is_some_and(|unit| {
+                unit.iter().filter(|byte| byte.is_ascii_alphanumeric()).count() == 1 && rest(unit)
+            })
         };
         self.unit == 0 || !(letter(at.checked_sub(self.unit)) || letter(Some(end)))
     }
@@ -167,14 +189,19 @@ mod tests {
         known.name("Gilgamesh", &values);
         let mut text = "xGilgameshs".to_string();
         known.sweep_text(&mut text);
-        assert_eq!(text, format!("x{}s", values.name("Gilgamesh")), "a longer name is found inside a word");
+        assert_eq!(
+            text,
+            format!("x{}s", values.name("Gilgamesh")),
+            "a longer name is found inside a word"
+        );
         let mut hex = "07".repeat(16);
         known.sweep_text(&mut hex);
         assert!(!hex.contains("0707"), "{hex}");
         let wide: Vec<u8> = " Alice!".encode_utf16().flat_map(u16::to_be_bytes).collect();
         let mut swept = wide.clone();
         known.sweep(&mut swept);
-        let expected: Vec<u8> = format!(" {new}!").encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let expected: Vec<u8> =
+            format!(" {new}!").encode_utf16().flat_map(u16::to_be_bytes).collect();
         assert_eq!(swept, expected);
         let mut bytes = [[9; 3].as_slice(), &[7; 16], &[9]].concat();
         known.sweep(&mut bytes);

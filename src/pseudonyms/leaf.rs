@@ -50,7 +50,9 @@ impl HiddenLeaf<'_> {
     pub(super) fn hide(mut self, hide: Hide) {
         match self.node.kind {
             Kind::Text(kind) => self.hide_text(kind, hide),
-            Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => self.hide_number(hide),
+            Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => {
+                self.hide_number(hide)
+            }
             Kind::Uuid | Kind::UuidBe => self.hide_uuid(hide),
             Kind::Ipv4 => self.hide_ipv4(hide),
             Kind::Bytes | Kind::Undecoded => self.hide_bytes(hide),
@@ -67,7 +69,8 @@ impl HiddenLeaf<'_> {
         };
         match hide {
             Hide::Nothing => {}
-            // A pseudonym would keep the signs of a password, and where its digits and capitals are.
+            // A pseudonym would keep the signs of a password, and where its digits and capitals
+            // are.
             Hide::Person(Person::Text) | Hide::Secret | Hide::Opaque | Hide::Unmarked => {
                 self.replace_text(kind, &filler)
             }
@@ -84,24 +87,31 @@ impl HiddenLeaf<'_> {
             return content.into_iter().for_each(|content| rewrite(kind, content, new));
         }
         let Some(old) = self.text.get(start..end).map(str::to_string) else { return };
-        let text = Some(new(&old)).filter(|text| text.len() == old.len()).unwrap_or_else(|| filler(&old));
+        let text =
+            Some(new(&old)).filter(|text| text.len() == old.len()).unwrap_or_else(|| filler(&old));
         self.text.replace_range(start..end, &text);
         self.replace_captured(&old, &text, new);
     }
 
-    /// Replaces the captured form of a text that the tree keeps: text with escapes, or characters at any bit.
+    /// Replaces the captured form of a text that the tree keeps: text with escapes, or characters
+    /// at any bit.
     fn replace_captured(&mut self, old: &str, text: &str, new: &dyn Fn(&str) -> String) {
-        let (start, bits) = (self.node.start as usize, self.node.bits as usize);
+        let start = self.node.start as usize;
+        let bits = self.node.bits as usize;
         let whole = start.is_multiple_of(8) && bits.is_multiple_of(8);
         if whole && self.def.is_some_and(|def| matches!(def.read, ReadAs::Value(_))) {
             let kept = |piece: &str| escaped(piece, new);
             let Some(bytes) = self.buffer.get_mut(start / 8..(start + bits) / 8) else { return };
-            let kind = if std::str::from_utf8(bytes).is_ok() { TextKind::Utf8 } else { TextKind::Latin1 };
+            let kind =
+                if std::str::from_utf8(bytes).is_ok() { TextKind::Utf8 } else { TextKind::Latin1 };
             return rewrite(kind, bytes, &kept);
         }
         // The characters end the value, or a zero byte behind them does.
         for behind in [0, 8] {
-            let Some(first) = bits.checked_sub(behind + old.len() * 8).map(|before| start + before) else { continue };
+            let Some(first) = bits.checked_sub(behind + old.len() * 8).map(|before| start + before)
+            else {
+                continue;
+            };
             if read_bytes(self.buffer, first, old.len()).as_deref() == Some(old.as_bytes()) {
                 return write_bytes(self.buffer, first, text.as_bytes());
             }
@@ -121,10 +131,13 @@ impl HiddenLeaf<'_> {
         self.write_number(new);
     }
 
-    /// Whether a number that no table marks is the number of a known person. Small numbers, and numbers that a table gives another meaning, are not.
+    /// Whether a number that no table marks is the number of a known person. Small numbers, and
+    /// numbers that a table gives another meaning, are not.
     fn is_known(&self, hide: Hide) -> bool {
         let value = self.unsigned();
-        let other = self.def.is_none_or(|def| def.symbols.is_some() || def.transaction || self.node.has(mark::SPAN));
+        let other = self.def.is_none_or(|def| {
+            def.symbols.is_some() || def.transaction || self.node.has(mark::SPAN)
+        });
         let plain = self.number_size() == Some(4) && !other && value >= LEAST_NUMBER;
         (plain || hide == Hide::Unmarked) && self.known.numbers.contains(&value)
     }
@@ -144,10 +157,12 @@ impl HiddenLeaf<'_> {
         }
     }
 
-    /// The pseudonym of an address that is written as a number, in the byte order in which it is a known one.
+    /// The pseudonym of an address that is written as a number, in the byte order in which it is a
+    /// known one.
     fn address_number(&self) -> u64 {
         let value = self.unsigned() as u32;
-        let known = |address: u32| self.known.addresses.contains(&IpAddr::from(Ipv4Addr::from(address)));
+        let known =
+            |address: u32| self.known.addresses.contains(&IpAddr::from(Ipv4Addr::from(address)));
         let new = |address: u32| match self.values.address(IpAddr::from(Ipv4Addr::from(address))) {
             IpAddr::V4(address) => u32::from(address),
             IpAddr::V6(_) => 0,
@@ -158,7 +173,9 @@ impl HiddenLeaf<'_> {
     fn write_number(&mut self, new: u64) {
         match self.def.map(|def| &def.read) {
             Some(ReadAs::Int { size, signed, order }) => {
-                let (size, signed, order) = (usize::from(*size), *signed, *order);
+                let size = usize::from(*size);
+                let signed = *signed;
+                let order = *order;
                 self.write_int(size, order, new);
                 self.node.value = if signed { extended(new, size) } else { new & mask(size) };
             }
@@ -174,7 +191,9 @@ impl HiddenLeaf<'_> {
         let bytes = little.get(..size).unwrap_or_default();
         match order {
             ByteOrder::Little => place.copy_from_slice(bytes),
-            ByteOrder::Big => place.iter_mut().zip(bytes.iter().rev()).for_each(|(to, from)| *to = *from),
+            ByteOrder::Big => {
+                place.iter_mut().zip(bytes.iter().rev()).for_each(|(to, from)| *to = *from)
+            }
             ByteOrder::Pdp => {
                 let (low, high) = bytes.split_at(size / 2);
                 place.iter_mut().zip(high.iter().chain(low)).for_each(|(to, from)| *to = *from);
@@ -184,7 +203,8 @@ impl HiddenLeaf<'_> {
 
     /// Writes a number of a fixed count of bits; one that is written in another way becomes 0 bits.
     fn write_bits(&mut self, new: u64) {
-        let (start, bits) = (self.node.start as usize, self.node.bits as usize);
+        let start = self.node.start as usize;
+        let bits = self.node.bits as usize;
         let fixed = self.def.is_some_and(|def| def.text.starts_with("bits("));
         if !fixed || bits > 64 {
             self.node.value = 0;
@@ -204,7 +224,8 @@ impl HiddenLeaf<'_> {
 
     /// A number that is written as decimal text.
     fn hide_decimal(&mut self) {
-        let (start, end) = (self.node.start as usize / 8, (self.node.start + self.node.bits) as usize / 8);
+        let (start, end) =
+            (self.node.start as usize / 8, (self.node.start + self.node.bits) as usize / 8);
         let Some(text) = self.buffer.get_mut(start..end) else { return };
         self.values.decimal(text);
         // A separator that belongs to the value may stand behind it.
@@ -228,21 +249,31 @@ impl HiddenLeaf<'_> {
         }
     }
 
-    /// Writes a number into the digits of decimal text; where they are not as many, they become others.
+    /// Writes a number into the digits of decimal text; where they are not as many, they become
+    /// others.
     fn write_decimal(&mut self, new: u64) {
-        let (start, end) = (self.node.start as usize / 8, (self.node.start + self.node.bits) as usize / 8);
+        let (start, end) =
+            (self.node.start as usize / 8, (self.node.start + self.node.bits) as usize / 8);
         let Some(place) = self.buffer.get_mut(start..end) else { return };
         let text = new.to_string();
         if place.iter().filter(|byte| byte.is_ascii_digit()).count() != text.len() {
             return self.hide_decimal();
         }
-        place.iter_mut().filter(|byte| byte.is_ascii_digit()).zip(text.bytes()).for_each(|(to, from)| *to = from);
+        place
+            .iter_mut()
+            .filter(|byte| byte.is_ascii_digit())
+            .zip(text.bytes())
+            .for_each(|(to, from)| *to = from);
         self.node.value = new;
     }
 
     fn hide_uuid(&mut self, hide: Hide) {
         let (start, _) = self.node.content();
-        let Some(place) = self.buffer.get_mut(start..).and_then(|rest| rest.first_chunk_mut::<16>()) else { return };
+        let Some(place) =
+            self.buffer.get_mut(start..).and_then(|rest| rest.first_chunk_mut::<16>())
+        else {
+            return;
+        };
         let mixed = self.node.kind == Kind::Uuid;
         let mut uuid = if mixed { swap_uuid(*place) } else { *place };
         if matches!(hide, Hide::Nothing | Hide::Unmarked) && !self.known.has_uuid(&uuid) {
@@ -254,7 +285,9 @@ impl HiddenLeaf<'_> {
 
     fn hide_ipv4(&mut self, hide: Hide) {
         let address = IpAddr::from(Ipv4Addr::from(self.node.value as u32));
-        if !matches!(hide, Hide::Person(_) | Hide::Secret) && !self.known.addresses.contains(&address) {
+        if !matches!(hide, Hide::Person(_) | Hide::Secret)
+            && !self.known.addresses.contains(&address)
+        {
             return;
         }
         let IpAddr::V4(new) = self.values.address(address) else { return };
@@ -268,7 +301,8 @@ impl HiddenLeaf<'_> {
     }
 
     fn hide_bytes(&mut self, hide: Hide) {
-        let (start, bits) = (self.node.start as usize, self.node.bits as usize);
+        let start = self.node.start as usize;
+        let bits = self.node.bits as usize;
         if matches!(hide, Hide::Nothing | Hide::Unmarked) {
             return;
         }
@@ -315,7 +349,9 @@ fn clear_bits(bytes: &mut [u8], start: usize, count: usize) {
 /// Bytes that begin at any bit, the least significant bit first.
 fn read_bytes(bytes: &[u8], start: usize, count: usize) -> Option<Vec<u8>> {
     let byte = |place: usize| {
-        (0..8).try_fold(0u8, |byte, at| Some(byte | u8::from(bit(bytes, start + place * 8 + at)?) << at))
+        (0..8).try_fold(0u8, |byte, at| {
+            Some(byte | u8::from(bit(bytes, start + place * 8 + at)?) << at)
+        })
     };
     (0..count).map(byte).collect()
 }

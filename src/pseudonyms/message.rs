@@ -1,5 +1,5 @@
-//! Rewrites a message: its bytes and its tree. The type of a value, or of the structure around it, tells what it says
-//! about a person.
+//! Rewrites a message: its bytes and its tree. The type of a value, or of the structure around it,
+//! tells what it says about a person.
 
 use super::Pseudonyms;
 use super::leaf::{HiddenLeaf, Hide};
@@ -11,7 +11,8 @@ use crate::table::{Person, Tables};
 use crate::tree::{BufferOrigin, Kind, Node, Sym, TextKind, Tree, TreeParts, mark};
 
 impl Pseudonyms {
-    /// Puts pseudonyms into a message: into `tree`, and into a copy of its bytes, which is returned.
+    /// Puts pseudonyms into a message: into `tree`, and into a copy of its bytes, which is
+    /// returned.
     pub fn message(&mut self, message: &Message<'_>, tables: &Tables, tree: &mut Tree) -> Vec<u8> {
         self.parts.copy_of(tree);
         self.bytes.clear();
@@ -19,7 +20,10 @@ impl Pseudonyms {
         let before: Vec<Vec<u8>> = self.parts.made.iter().map(|(bytes, _)| bytes.clone()).collect();
         let mut hidden = hidden(&self.parts, tables);
         if self.secrets_alone {
-            hidden.iter_mut().filter(|hide| **hide != Hide::Secret).for_each(|hide| *hide = Hide::Nothing);
+            hidden
+                .iter_mut()
+                .filter(|hide| **hide != Hide::Secret)
+                .for_each(|hide| *hide = Hide::Nothing);
         }
         self.learn(&hidden, tables);
         for (index, hide) in hidden.iter().enumerate() {
@@ -59,11 +63,19 @@ impl Pseudonyms {
                 }
                 (Kind::Uuid | Kind::UuidBe, Person::Number | Person::Name) => {
                     let (start, _) = node.content();
-                    let uuid = parts.buffer(node.buffer, bytes).get(start..).and_then(|rest| rest.first_chunk::<16>());
-                    let written = |uuid: [u8; 16]| if node.kind == Kind::Uuid { swap_uuid(uuid) } else { uuid };
+                    let uuid = parts
+                        .buffer(node.buffer, bytes)
+                        .get(start..)
+                        .and_then(|rest| rest.first_chunk::<16>());
+                    let written = |uuid: [u8; 16]| {
+                        if node.kind == Kind::Uuid { swap_uuid(uuid) } else { uuid }
+                    };
                     uuid.into_iter().for_each(|uuid| known.uuid(written(*uuid), values));
                 }
-                (Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64, Person::Number) => {
+                (
+                    Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64,
+                    Person::Number,
+                ) => {
                     known.number(node.value & 0xffff_ffff);
                 }
                 _ => {}
@@ -75,7 +87,9 @@ impl Pseudonyms {
         let Pseudonyms { values, known, shift, parts, bytes, .. } = self;
         let TreeParts { nodes, made, text, .. } = parts;
         let Some(node) = nodes.get_mut(index) else { return };
-        if node.end as usize > index + 1 || matches!(node.kind, Kind::Struct | Kind::List | Kind::Null) {
+        if node.end as usize > index + 1
+            || matches!(node.kind, Kind::Struct | Kind::List | Kind::Null)
+        {
             return;
         }
         let place = usize::from(node.buffer.0).checked_sub(1);
@@ -99,9 +113,15 @@ impl Pseudonyms {
     fn regions(&mut self, before: &[Vec<u8>]) {
         let TreeParts { nodes, made, .. } = &mut self.parts;
         for (index, node) in nodes.iter().enumerate().rev() {
-            let inner = nodes.get(index + 1).map(|node| node.buffer).filter(|_| node.has(mark::OWN_BUFFER));
-            let Some(at) = inner.and_then(|buffer| usize::from(buffer.0).checked_sub(1)) else { continue };
-            let (Some((content, origin)), Some(before)) = (made.get(at).cloned(), before.get(at)) else { continue };
+            let inner =
+                nodes.get(index + 1).map(|node| node.buffer).filter(|_| node.has(mark::OWN_BUFFER));
+            let Some(at) = inner.and_then(|buffer| usize::from(buffer.0).checked_sub(1)) else {
+                continue;
+            };
+            let (Some((content, origin)), Some(before)) = (made.get(at).cloned(), before.get(at))
+            else {
+                continue;
+            };
             if content == *before || inner == Some(node.buffer) {
                 continue;
             }
@@ -109,7 +129,8 @@ impl Pseudonyms {
                 None => Some(&mut self.bytes),
                 Some(at) => made.get_mut(at).map(|(bytes, _)| bytes),
             };
-            let (start, end) = (node.start as usize / 8, (node.start as usize + node.bits as usize).div_ceil(8));
+            let (start, end) =
+                (node.start as usize / 8, (node.start as usize + node.bits as usize).div_ceil(8));
             if let Some(coded) = outer.and_then(|outer| outer.get_mut(start..end)) {
                 write_back(origin, coded, before, &content);
             }
@@ -142,7 +163,8 @@ fn own(node: &Node, tables: &Tables) -> Option<Hide> {
     if let Some(person) = facts.and_then(|facts| facts.person) {
         return Some(Hide::Person(person));
     }
-    let unread = node.has(mark::OPAQUE) || node.has(mark::UNEXPLAINED) || node.kind == Kind::Undecoded;
+    let unread =
+        node.has(mark::OPAQUE) || node.has(mark::UNEXPLAINED) || node.kind == Kind::Undecoded;
     if unread {
         return Some(Hide::Opaque);
     }
@@ -172,7 +194,8 @@ fn own_text<'a>(parts: &'a TreeParts, node: &Node) -> &'a str {
     parts.text.get(start..start.saturating_add(length)).unwrap_or("")
 }
 
-/// Zero-coded content needs its zeros where they were: other bytes would need more or fewer coded ones.
+/// Zero-coded content needs its zeros where they were: other bytes would need more or fewer coded
+/// ones.
 fn keep_zeros(bytes: &mut [u8], before: &[u8]) {
     for (byte, before) in bytes.iter_mut().zip(before) {
         match (*before, *byte) {

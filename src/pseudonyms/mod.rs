@@ -1,9 +1,12 @@
-//! Pseudonyms: values that identify a person are replaced by values of the same form, before any output sees a record.
+//! Pseudonyms: values that identify a person are replaced by values of the same form, before any
+//! output sees a record.
 //!
-//! Tables say what is a person's (`person name`, `person number`, …) and what is a secret. The bytes of a message are rewritten in place, and its tree with
-//! them, so that fields, spans, hex and exported packets agree, and no output can show what another one hides. A pseudonym is a keyed function of the name
-//! alone: nothing is remembered for it, and the same person has the same pseudonym in every place and every capture with the same key. `docs/sharing.md`
-//! says what stays visible.
+//! Tables say what is a person's (`person name`, `person number`, …) and what is a secret. The
+//! bytes of a message are rewritten in place, and its tree with them, so that fields, spans, hex
+//! and exported packets agree, and no output can show what another one hides. A pseudonym is a
+//! keyed function of the name alone: nothing is remembered for it, and the same person has the same
+//! pseudonym in every place and every capture with the same key. `docs/sharing.md` says what stays
+//! visible.
 //!
 //! This module knows trees, tables and records. It knows no protocol, no file and no output.
 
@@ -23,7 +26,8 @@ use crate::tree::TreeParts;
 use known::KnownPersons;
 use values::{FILLER, Values};
 
-/// Seconds of the longest way that `--shift-time` moves times back: ten years. The shortest is a tenth of it.
+/// Seconds of the longest way that `--shift-time` moves times back: ten years. The shortest is a
+/// tenth of it.
 const MOST_SHIFT: u64 = 10 * 365 * 86_400;
 
 /// Gives pseudonyms to the records of one run.
@@ -40,13 +44,16 @@ pub struct Pseudonyms {
 }
 
 impl Pseudonyms {
-    /// Pseudonyms under a key; `shift` says whether times are moved, by as much for every capture under this key.
+    /// Pseudonyms under a key; `shift` says whether times are moved, by as much for every capture
+    /// under this key.
     pub fn new(key: &[u8; 16], shift: bool) -> Pseudonyms {
         let values = Values::new(key);
         let least = MOST_SHIFT / 10;
         let by = least + values.constant("shift") % (MOST_SHIFT - least);
         let shift = if shift { -(by as i64) } else { 0 };
-        let (known, parts, bytes) = (KnownPersons::default(), TreeParts::default(), Vec::new());
+        let known = KnownPersons::default();
+        let parts = TreeParts::default();
+        let bytes = Vec::new();
         Pseudonyms { values, known, shift, secrets_alone: false, parts, bytes }
     }
 
@@ -55,7 +62,8 @@ impl Pseudonyms {
         Pseudonyms { secrets_alone: true, ..Pseudonyms::new(key, false) }
     }
 
-    /// The ends of a connection: the client's address and port become others, and the server's address where it is the client's own.
+    /// The ends of a connection: the client's address and port become others, and the server's
+    /// address where it is the client's own.
     pub fn ends(&mut self, ends: Ends) -> Ends {
         if self.secrets_alone {
             return ends;
@@ -74,7 +82,8 @@ impl Pseudonyms {
         Moment { time: Time { seconds, ..at.time }, ..at }
     }
 
-    /// An event. Its bytes become filler, known names in its text become pseudonyms, and its key is left out.
+    /// An event. Its bytes become filler, known names in its text become pseudonyms, and its key is
+    /// left out.
     pub fn event(&self, mut event: Event) -> Event {
         if self.secrets_alone {
             return event;
@@ -89,12 +98,14 @@ impl Pseudonyms {
         event
     }
 
-    /// The facts that a session learned from a connection with these ends, which are `shown` as others.
+    /// The facts that a session learned from a connection with these ends, which are `shown` as
+    /// others.
     pub fn learned(&self, mut all: Vec<Learned>, ends: Ends, shown: Ends) -> Vec<Learned> {
         if self.secrets_alone {
             return all;
         }
-        let (real, shown) = (ends.to_string(), shown.to_string());
+        let real = ends.to_string();
+        let shown = shown.to_string();
         for fact in &mut all {
             // Addresses alone would be found in a text, ports would not.
             match fact.name.strip_prefix(&real).map(str::to_string) {

@@ -1,8 +1,10 @@
-//! Keyed permutations of values that are written with a few digits, each digit with a radix of its own: a value becomes another one of the
-//! same form, no two become the same, and none stays as it is. Nothing is remembered.
+//! Keyed permutations of values that are written with a few digits, each digit with a radix of its
+//! own: a value becomes another one of the same form, no two become the same, and none stays as it
+//! is. Nothing is remembered.
 //!
-//! A value goes through a Feistel network over its digits (each half is added to by a keyed hash of the other one), to the next value, and back through
-//! the network. A single digit is shuffled by swaps that the key chooses ("swap or not", Hoang, Morris, Rogaway 2012).
+//! A value goes through a Feistel network over its digits (each half is added to by a keyed hash of
+//! the other one), to the next value, and back through the network. A single digit is shuffled by
+//! swaps that the key chooses ("swap or not", Hoang, Morris, Rogaway 2012).
 
 use std::hash::Hasher;
 
@@ -41,8 +43,14 @@ impl Permuter {
         hasher.finish()
     }
 
-    /// Puts another value in the place of one. Values for which `stays` holds are the result of no other.
-    pub(super) fn replace(&self, what_for: &str, digits: &mut [Digit], stays: impl Fn(&[Digit]) -> bool) {
+    /// Puts another value in the place of one. Values for which `stays` holds are the result of no
+    /// other.
+    pub(super) fn replace(
+        &self,
+        what_for: &str,
+        digits: &mut [Digit],
+        stays: impl Fn(&[Digit]) -> bool,
+    ) {
         if digits.iter().all(|digit| digit.radix <= 1) || stays(digits) {
             return;
         }
@@ -185,7 +193,11 @@ mod tests {
         let same = one.iter().zip(&other).filter(|(one, other)| one == other).count();
         assert!(same < 20, "{same}");
         // And the next value is not the result, which would need no key.
-        let next = one.iter().enumerate().filter(|(at, one)| one[0].value as usize == (at + 1) % 255).count();
+        let next = one
+            .iter()
+            .enumerate()
+            .filter(|(at, one)| one[0].value as usize == (at + 1) % 255)
+            .count();
         assert!(next < 20, "{next}");
     }
 }

@@ -1,7 +1,8 @@
 //! Writes changes in the content of a region back into the bytes from which the content was made.
 //!
-//! A zero-coded region has its zeros where they were, so its bytes are patched. A compressed one is compressed again; where the result is longer than
-//! it was, or a key would be needed, the bytes become filler, and only the tree still has the content.
+//! A zero-coded region has its zeros where they were, so its bytes are patched. A compressed one is
+//! compressed again; where the result is longer than it was, or a key would be needed, the bytes
+//! become filler, and only the tree still has the content.
 
 use std::io::Write;
 
@@ -46,7 +47,8 @@ fn compress(coded: &mut [u8], before: &[u8], content: &[u8]) {
     let plain = (0..=MOST_PLAIN.min(coded.len())).find(|plain| {
         let same = coded.get(..*plain) == before.get(..*plain);
         let header = coded.get(*plain..).and_then(|rest| rest.first_chunk::<2>());
-        let zlib = |[a, b]: [u8; 2]| a & 15 == 8 && (u16::from(a) << 8 | u16::from(b)).is_multiple_of(31);
+        let zlib =
+            |[a, b]: [u8; 2]| a & 15 == 8 && (u16::from(a) << 8 | u16::from(b)).is_multiple_of(31);
         same && header.is_some_and(|header| zlib(*header))
     });
     let packed = plain.and_then(|plain| {
@@ -58,7 +60,10 @@ fn compress(coded: &mut [u8], before: &[u8], content: &[u8]) {
         Some((plain, packed)) if plain + packed.len() <= coded.len() => {
             let start = content.get(..plain).unwrap_or_default().iter();
             let rest = std::iter::repeat(&0u8);
-            coded.iter_mut().zip(start.chain(&packed).chain(rest)).for_each(|(byte, new)| *byte = *new);
+            coded
+                .iter_mut()
+                .zip(start.chain(&packed).chain(rest))
+                .for_each(|(byte, new)| *byte = *new);
         }
         _ => coded.fill(FILLER),
     }
@@ -85,7 +90,8 @@ mod tests {
         let mut coded = [b"ab".as_slice(), &encoder.finish().unwrap()].concat();
         write_back(BufferOrigin::Decompressed, &mut coded, before, after);
         let mut plain = Vec::new();
-        std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&coded[2..]), &mut plain).unwrap();
+        std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&coded[2..]), &mut plain)
+            .unwrap();
         assert_eq!((plain.as_slice(), &coded[..2]), (&after[2..], &after[..2]));
         let mut none = *b"ab not compressed";
         write_back(BufferOrigin::Decompressed, &mut none, before, after);

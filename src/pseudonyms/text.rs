@@ -1,10 +1,11 @@
-//! Puts a text in the place of another one, in the bytes that hold it. The new text has as many bytes, whatever the encoding.
+//! Puts a text in the place of another one, in the bytes that hold it. The new text has as many
+//! bytes, whatever the encoding.
 
 use super::values::FILLER;
 use crate::tree::TextKind;
 
-/// Replaces the text in `content`. `new` gives, for a piece of valid text, one of as many bytes in UTF-8 and as many units in UTF-16; what is not
-/// valid becomes filler.
+/// Replaces the text in `content`. `new` gives, for a piece of valid text, one of as many bytes in
+/// UTF-8 and as many units in UTF-16; what is not valid becomes filler.
 pub(super) fn rewrite(kind: TextKind, content: &mut [u8], new: &dyn Fn(&str) -> String) {
     match kind {
         TextKind::Utf8 => utf8(content, new),
@@ -78,7 +79,8 @@ fn latin1(content: &mut [u8], new: &dyn Fn(&str) -> String) {
 }
 
 fn utf16(content: &mut [u8], new: &dyn Fn(&str) -> String) {
-    let units: Vec<u16> = content.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+    let units: Vec<u16> =
+        content.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
     let mut out: Vec<u16> = Vec::with_capacity(units.len());
     let mut piece = String::new();
     let end = |piece: &mut String, out: &mut Vec<u16>| {

@@ -1,4 +1,5 @@
-//! Pseudonyms of single values: numbers, UUIDs, addresses, names. Each has the form and the length of what it replaces.
+//! Pseudonyms of single values: numbers, UUIDs, addresses, names. Each has the form and the length
+//! of what it replaces.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -24,9 +25,11 @@ impl Values {
         self.permuter.hash(what_for, &[])
     }
 
-    /// The pseudonym of a number: bytes that are 0 stay 0, so it needs as many bytes. 0 and all bits of 32 or 64 stay.
+    /// The pseudonym of a number: bytes that are 0 stay 0, so it needs as many bytes. 0 and all
+    /// bits of 32 or 64 stay.
     pub(super) fn number(&self, value: u64) -> u64 {
-        let whole = |digits: &[Digit]| digits.len() >= 4 && digits.iter().all(|digit| digit.value == 254);
+        let whole =
+            |digits: &[Digit]| digits.len() >= 4 && digits.iter().all(|digit| digit.value == 254);
         let mut bytes = value.to_be_bytes();
         self.bytes("number", &mut bytes, whole);
         u64::from_be_bytes(bytes)
@@ -43,7 +46,8 @@ impl Values {
     }
 
     fn bytes(&self, what_for: &str, bytes: &mut [u8], stays: impl Fn(&[Digit]) -> bool) {
-        let digit = |byte: &u8| byte.checked_sub(1).map(|value| Digit { value: value.into(), radix: 255 });
+        let digit =
+            |byte: &u8| byte.checked_sub(1).map(|value| Digit { value: value.into(), radix: 255 });
         let mut digits: Vec<Digit> = bytes.iter().filter_map(digit).collect();
         self.permuter.replace(what_for, &mut digits, stays);
         for (byte, digit) in bytes.iter_mut().filter(|byte| **byte != 0).zip(digits) {
@@ -51,7 +55,8 @@ impl Values {
         }
     }
 
-    /// Replaces decimal digits by as many others. A number that does not begin with 0 gets a pseudonym that does not either.
+    /// Replaces decimal digits by as many others. A number that does not begin with 0 gets a
+    /// pseudonym that does not either.
     pub(super) fn decimal(&self, text: &mut [u8]) {
         let long = text.iter().filter(|byte| byte.is_ascii_digit()).count() > 1;
         let mut first = true;
@@ -59,16 +64,26 @@ impl Values {
         for byte in text.iter().filter(|byte| byte.is_ascii_digit()) {
             let least = u32::from(first && (long || *byte != b'0'));
             first = false;
-            digits.push((least, Digit { value: u32::from(byte - b'0').saturating_sub(least), radix: 10 - least }));
+            digits.push((
+                least,
+                Digit { value: u32::from(byte - b'0').saturating_sub(least), radix: 10 - least },
+            ));
         }
         let mut permuted: Vec<Digit> = digits.iter().map(|(_, digit)| *digit).collect();
         self.permuter.replace("decimal", &mut permuted, |_| false);
-        let new = permuted.iter().zip(&digits).map(|(digit, (least, _))| (digit.value + least) as u8 + b'0');
-        text.iter_mut().filter(|byte| byte.is_ascii_digit()).zip(new).for_each(|(byte, new)| *byte = new);
+        let new = permuted
+            .iter()
+            .zip(&digits)
+            .map(|(digit, (least, _))| (digit.value + least) as u8 + b'0');
+        text.iter_mut()
+            .filter(|byte| byte.is_ascii_digit())
+            .zip(new)
+            .for_each(|(byte, new)| *byte = new);
     }
 
-    /// The pseudonym of an address: each number of an IPv4 address has as many decimal digits as before, so its text is as long. 0 stays 0,
-    /// and multicast and broadcast addresses, which are nobody's, stay as they are.
+    /// The pseudonym of an address: each number of an IPv4 address has as many decimal digits as
+    /// before, so its text is as long. 0 stays 0, and multicast and broadcast addresses, which are
+    /// nobody's, stay as they are.
     pub(super) fn address(&self, address: IpAddr) -> IpAddr {
         match address {
             IpAddr::V4(address) => IpAddr::V4(self.ipv4(address)),
@@ -78,8 +93,9 @@ impl Values {
                     let mut bytes = address.octets();
                     // Bytes of 0 are no digits.
                     let first = bytes[0] != 0;
-                    let nobody =
-                        |digits: &[Digit]| first && digits.first().is_some_and(|digit| digit.value == 0xff - 1);
+                    let nobody = |digits: &[Digit]| {
+                        first && digits.first().is_some_and(|digit| digit.value == 0xff - 1)
+                    };
                     self.bytes("ipv6", &mut bytes, nobody);
                     IpAddr::V6(Ipv6Addr::from(bytes))
                 }
@@ -99,8 +115,9 @@ impl Values {
             let (least, radix) = class(octet);
             Digit { value: u32::from(octet - least), radix }
         });
-        let nobody =
-            |digits: &[Digit]| digits.first().is_some_and(|digit| digit.radix == 156 && digit.value >= 224 - 100);
+        let nobody = |digits: &[Digit]| {
+            digits.first().is_some_and(|digit| digit.radix == 156 && digit.value >= 224 - 100)
+        };
         self.permuter.replace("ipv4", &mut digits, nobody);
         for (octet, digit) in octets.iter_mut().zip(digits) {
             *octet = class(*octet).0 + digit.value as u8;
@@ -108,7 +125,8 @@ impl Values {
         Ipv4Addr::from(octets)
     }
 
-    /// The pseudonym of an address with its port. Ports below 1024, below 32,768 and above stay there.
+    /// The pseudonym of an address with its port. Ports below 1024, below 32,768 and above stay
+    /// there.
     pub(super) fn socket(&self, end: SocketAddr) -> SocketAddr {
         let (least, step, radix) = match end.port() {
             0..1024 => (1, 33, 31),
@@ -118,8 +136,8 @@ impl Values {
         let port = match u32::from(end.port()).checked_sub(least) {
             None => 0,
             Some(from) => {
-                let mut digits =
-                    [(from / step, radix), (from % step, step)].map(|(value, radix)| Digit { value, radix });
+                let mut digits = [(from / step, radix), (from % step, step)]
+                    .map(|(value, radix)| Digit { value, radix });
                 self.permuter.replace(&format!("port of {}", end.ip()), &mut digits, |_| false);
                 let [high, low] = digits;
                 (least + high.value * step + low.value) as u16
@@ -128,8 +146,9 @@ impl Values {
         SocketAddr::new(self.address(end.ip()), port)
     }
 
-    /// The pseudonym of a name: each word becomes another word of as many letters and digits, in every way of writing them, and what is
-    /// between words stays. A UUID in the text becomes its own pseudonym.
+    /// The pseudonym of a name: each word becomes another word of as many letters and digits, in
+    /// every way of writing them, and what is between words stays. A UUID in the text becomes its
+    /// own pseudonym.
     pub(super) fn name(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -139,7 +158,10 @@ impl Values {
                 rest = rest.get(36..).unwrap_or("");
                 continue;
             }
-            let end = rest.char_indices().find(|(_, c)| Letter::of(*c).is_none()).map_or(rest.len(), |(at, _)| at);
+            let end = rest
+                .char_indices()
+                .find(|(_, c)| Letter::of(*c).is_none())
+                .map_or(rest.len(), |(at, _)| at);
             let end = if end == 0 { c.len_utf8() } else { end };
             let (word, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
             self.word(word, &mut out);
@@ -185,7 +207,8 @@ fn uuid_at(text: &str) -> Option<&str> {
     uuid.bytes().enumerate().all(right).then_some(uuid)
 }
 
-/// A letter or digit, as the number that it is among those that may stand in its place: as many bytes in every encoding.
+/// A letter or digit, as the number that it is among those that may stand in its place: as many
+/// bytes in every encoding.
 struct Letter {
     digit: Digit,
     upper: bool,
@@ -237,8 +260,16 @@ mod tests {
 
     #[test]
     fn a_name_keeps_its_length_in_every_encoding() {
-        for name in ["Alice", "Ávätar Øne", "player1", "Мария", "日本 7", "x", "A.B-c_d@host.example", "𠀀𠀁"]
-        {
+        for name in [
+            "Alice",
+            "Ávätar Øne",
+            "player1",
+            "Мария",
+            "日本 7",
+            "x",
+            "A.B-c_d@host.example",
+            "𠀀𠀁",
+        ] {
             let new = values().name(name);
             assert_ne!(new, name);
             assert_eq!(new.len(), name.len(), "{new}");
@@ -279,11 +310,20 @@ mod tests {
 
     #[test]
     fn an_address_of_one_host_never_becomes_one_of_many() {
-        let many =
-            |address: IpAddr| address.is_multicast() || matches!(address, IpAddr::V4(v4) if v4.octets()[0] >= 224);
+        let many = |address: IpAddr| {
+            address.is_multicast() || matches!(address, IpAddr::V4(v4) if v4.octets()[0] >= 224)
+        };
         for key in 0..200_u8 {
             let values = Values::new(&[key; 16]);
-            for text in ["127.0.0.1", "192.168.178.20", "203.0.113.9", "10.1.2.3", "2001:db8::7", "::1", "fe80::1234"] {
+            for text in [
+                "127.0.0.1",
+                "192.168.178.20",
+                "203.0.113.9",
+                "10.1.2.3",
+                "2001:db8::7",
+                "::1",
+                "fe80::1234",
+            ] {
                 let address: IpAddr = text.parse().unwrap();
                 let new = values.address(address);
                 assert!(new != address && !many(new), "{address}: {new}");

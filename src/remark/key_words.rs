@@ -1,5 +1,6 @@
-//! Hides words that may be keys: a user types a key where a name is expected, and the error with it ends up in a bug report. It knows the forms in
-//! which keys are written down, and no option and no file format.
+//! Hides words that may be keys: a user types a key where a name is expected, and the error with it
+//! ends up in a bug report. It knows the forms in which keys are written down, and no option and no
+//! file format.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -11,7 +12,8 @@ const MOST_DECIMAL_DIGITS: usize = 20;
 /// Characters of the shortest key in base64 that can be told from a name.
 const FEWEST_BASE64: usize = 20;
 
-/// The text with every word replaced that may be a key: many hex digits, or base64. The name of a file that is there is none.
+/// The text with every word replaced that may be a key: many hex digits, or base64. The name of a
+/// file that is there is none.
 pub(super) fn without_keys(text: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut copied = 0;
@@ -38,10 +40,14 @@ fn belongs_to_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | ':' | '-' | '_' | '.')
 }
 
-/// The part of a word that may be a key; empty where none is. An option's name before it (`--key=…`) is no part of it.
+/// The part of a word that may be a key; empty where none is. An option's name before it
+/// (`--key=…`) is no part of it.
 fn key_in(word: &str) -> &str {
     let word = word.trim_end_matches([':', '.', '-']).trim_start_matches('-');
-    let value = word.trim_end_matches('=').rfind('=').map_or(word, |at| word.get(at + 1..).unwrap_or_default());
+    let value = word
+        .trim_end_matches('=')
+        .rfind('=')
+        .map_or(word, |at| word.get(at + 1..).unwrap_or_default());
     let value = value.strip_prefix("0x").unwrap_or(value);
     if is_hex(value) || is_mistyped_hex(value) || is_base64(value) { value } else { "" }
 }
@@ -54,10 +60,12 @@ fn is_hex(word: &str) -> bool {
     let mut digits = word.chars().filter(|c| *c != ':');
     let count = digits.clone().count();
     let letters = digits.clone().any(|c| c.is_ascii_alphabetic());
-    digits.all(|c| c.is_ascii_hexdigit()) && count >= if letters { FEWEST_HEX_DIGITS } else { MOST_DECIMAL_DIGITS + 1 }
+    digits.all(|c| c.is_ascii_hexdigit())
+        && count >= if letters { FEWEST_HEX_DIGITS } else { MOST_DECIMAL_DIGITS + 1 }
 }
 
-/// A key with a character too much or a wrong one: hex digits, letters and decimal digits among them, make a long part of a single word.
+/// A key with a character too much or a wrong one: hex digits, letters and decimal digits among
+/// them, make a long part of a single word.
 fn is_mistyped_hex(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_alphanumeric())
         && word.split(|c: char| !c.is_ascii_hexdigit()).any(|part| {
@@ -70,7 +78,8 @@ fn is_mistyped_hex(word: &str) -> bool {
 fn is_base64(word: &str) -> bool {
     let digits = word.trim_end_matches('=');
     let padding = word.len() - digits.len();
-    let all = digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+    let all =
+        digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
     all && word.len() >= FEWEST_BASE64 && padding <= 2 && (padding > 0 || digits.contains('+'))
 }
 
@@ -84,11 +93,23 @@ mod tests {
         let hex = "8a4f0d2b9c3e5d7f".repeat(4);
         let bytes = "8a:4f:0d:2b:9c:3e:5d";
         let base64 = "ik8NK5w+XX+KTw0rnD5df4pPDSucPl1/ik8NK5w+XX8=";
-        for key in [&hex, bytes, base64, &"7".repeat(32), "8a4f0d2b9c3e5d", &hex.to_uppercase(), &format!("{hex}zz")] {
-            for (before, behind) in
-                [("`", "`: no such file"), ("", ": expected a file"), ("argument '--key=", "' found"), ("0x", ".")]
-            {
-                let shown = without_keys(&format!("{before}{key}{behind}\nand {key} again")).into_owned();
+        for key in [
+            &hex,
+            bytes,
+            base64,
+            &"7".repeat(32),
+            "8a4f0d2b9c3e5d",
+            &hex.to_uppercase(),
+            &format!("{hex}zz"),
+        ] {
+            for (before, behind) in [
+                ("`", "`: no such file"),
+                ("", ": expected a file"),
+                ("argument '--key=", "' found"),
+                ("0x", "."),
+            ] {
+                let shown =
+                    without_keys(&format!("{before}{key}{behind}\nand {key} again")).into_owned();
                 assert_eq!(shown, format!("{before}{0}{behind}\nand {0} again", hidden(key.len())));
             }
         }

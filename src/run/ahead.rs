@@ -12,7 +12,9 @@ pub(super) fn preparations_of_a_thread() -> Arc<Preparations> {
         Preparations::new(move || {
             if let Some(preparations) = own.upgrade() {
                 // If the system cannot start a thread, sessions do all themselves.
-                let _ = Builder::new().name("ahead".into()).spawn(move || preparations.work_until_end());
+                let _ = Builder::new()
+                    .name("ahead".into())
+                    .spawn(move || preparations.work_until_end());
             }
         })
     })

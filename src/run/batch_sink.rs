@@ -1,4 +1,5 @@
-//! Collects the pipeline's records when several threads work: into the batch of the thread that decodes now.
+//! Collects the pipeline's records when several threads work: into the batch of the thread that
+//! decodes now.
 //!
 //! It knows neither threads nor what becomes of a batch: that is the [`BatchConsumer`]'s.
 
@@ -10,12 +11,15 @@ use crate::pipeline::{Output, StreamKey, StreamOver};
 use crate::proto::Side;
 use crate::tree::Tree;
 
-/// Bytes of records in a batch. It is large enough that the change of threads costs little (the decoder's data then moves to another core),
-/// and small enough to stay in a core's cache until it is printed. Measured on two cores with 2 MiB of cache each, 45 MB of game traffic to
-/// JSON: 0.56 s with batches of 256 KiB, 0.47 with 512, 0.44 with 768 and with 1024, 0.57 with 2048; 0.70 with one thread.
+/// Bytes of records in a batch. It is large enough that the change of threads costs little (the
+/// decoder's data then moves to another core), and small enough to stay in a core's cache until it
+/// is printed. Measured on two cores with 2 MiB of cache each, 45 MB of game traffic to JSON: 0.56
+/// s with batches of 256 KiB, 0.47 with 512, 0.44 with 768 and with 1024, 0.57 with 2048; 0.70 with
+/// one thread.
 const BATCH: usize = 768 << 10;
 
-/// A frame that closes a gap may complete many records at once. A batch that has grown to this many bytes is consumed before more is added.
+/// A frame that closes a gap may complete many records at once. A batch that has grown to this many
+/// bytes is consumed before more is added.
 pub(super) const OVERFULL: usize = 4 << 20;
 
 /// Does something with batches. Each thread has a copy, and consumes the batches that it decoded.
@@ -32,7 +36,8 @@ pub(super) trait BatchConsumer: Clone + Send + Sync {
     /// Whether outlines of messages are enough at present.
     fn wants_outlines(&self) -> bool;
 
-    /// How many notes of a side's messages of a stream were left out so far. `batch` has the last of these messages, and will be batch `number`.
+    /// How many notes of a side's messages of a stream were left out so far. `batch` has the last
+    /// of these messages, and will be batch `number`.
     fn left_out(&self, number: u64, batch: &mut Batch, stream: StreamNumber, from: Side) -> u64;
 
     /// Consumes batch `number`, and leaves it empty.
@@ -59,11 +64,18 @@ pub(super) struct BatchSink<C> {
 
 impl<C: BatchConsumer> BatchSink<C> {
     pub(super) fn new(consumer: C) -> Self {
-        BatchSink { batch: Batch::default(), next: 0, consumer, waiting: Arc::default(), outlined: 0 }
+        BatchSink {
+            batch: Batch::default(),
+            next: 0,
+            consumer,
+            waiting: Arc::default(),
+            outlined: 0,
+        }
     }
 
-    /// Chooses how much of the next batch is read as outlines: more if another thread waits when a batch is complete, otherwise less. Of fixed shares, a third to a half
-    /// served two threads best, with game traffic.
+    /// Chooses how much of the next batch is read as outlines: more if another thread waits when a
+    /// batch is complete, otherwise less. Of fixed shares, a third to a half served two threads
+    /// best, with game traffic.
     pub(super) fn balance(&mut self, waited_for: bool) {
         self.outlined = match waited_for {
             true => (self.outlined + BATCH / 16).min(BATCH),
@@ -77,7 +89,8 @@ impl<C: BatchConsumer> BatchSink<C> {
         }
     }
 
-    /// Another connection begins under the number of one that is over. A batch has records of one of them only: what is in its messages is added up by stream.
+    /// Another connection begins under the number of one that is over. A batch has records of one
+    /// of them only: what is in its messages is added up by stream.
     fn consume_earlier(&mut self, stream: StreamNumber) {
         if self.batch.has_ended(stream) {
             self.consume();
@@ -109,10 +122,13 @@ impl<C: BatchConsumer> Output for BatchSink<C> {
         self.consume_overfull();
     }
 
-    /// Whether the next message should come as an outline, so that its tree is made when it is consumed: at the beginning of a batch, while another thread
-    /// waits to decode, and if no tree may be needed.
+    /// Whether the next message should come as an outline, so that its tree is made when it is
+    /// consumed: at the beginning of a batch, while another thread waits to decode, and if no tree
+    /// may be needed.
     fn wants_outlines(&self) -> bool {
-        self.batch.bytes() < self.outlined || self.waiting.load(Ordering::Relaxed) > 0 || self.consumer.wants_outlines()
+        self.batch.bytes() < self.outlined
+            || self.waiting.load(Ordering::Relaxed) > 0
+            || self.consumer.wants_outlines()
     }
 
     fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
@@ -140,7 +156,8 @@ impl<C: BatchConsumer> Output for BatchSink<C> {
         self.batch.stream_over(over.into());
     }
 
-    /// The run pauses when there is enough to consume. Before input that may block, every record is.
+    /// The run pauses when there is enough to consume. Before input that may block, every record
+    /// is.
     fn wants_more(&mut self, may_block: bool) -> bool {
         let enough = self.batch.bytes() >= BATCH || may_block && !self.batch.is_empty();
         !enough && !self.consumer.has_failed()

@@ -23,11 +23,13 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Writes the values at `paths`, as CSV or separated by tabs. The header is appended to `out` at once.
+    /// Writes the values at `paths`, as CSV or separated by tabs. The header is appended to `out`
+    /// at once.
     pub fn new(paths: Paths, csv: bool, redact: bool, out: &mut Vec<u8>) -> Columns {
         let json = JsonWriter::new(JsonOptions { spans: false, redact });
         let mut columns = Columns { paths, csv, json, cell: Vec::new() };
-        let names: Vec<String> = columns.paths.paths().iter().map(|p| p.text().to_string()).collect();
+        let names: Vec<String> =
+            columns.paths.paths().iter().map(|p| p.text().to_string()).collect();
         for (i, name) in names.iter().enumerate() {
             columns.cell = name.clone().into_bytes();
             columns.end_cell(i == 0, out);
@@ -41,7 +43,8 @@ impl Columns {
         self.paths.wants_names()
     }
 
-    /// Appends a record. Returns false if its line would exceed `most` bytes, and then leaves an incomplete line.
+    /// Appends a record. Returns false if its line would exceed `most` bytes, and then leaves an
+    /// incomplete line.
     pub(super) fn record(
         &mut self,
         record: &Record<'_>,
@@ -63,9 +66,16 @@ impl Columns {
         true
     }
 
-    /// Puts the values of a column into the cell: one value as it is, several joined by commas or, in CSV, as a JSON array. Returns false if
-    /// they would exceed `most` bytes, and then leaves some of them out.
-    fn fill(&mut self, column: usize, record: &Record<'_>, annotations: Annotations<'_>, most: usize) -> bool {
+    /// Puts the values of a column into the cell: one value as it is, several joined by commas or,
+    /// in CSV, as a JSON array. Returns false if they would exceed `most` bytes, and then leaves
+    /// some of them out.
+    fn fill(
+        &mut self,
+        column: usize,
+        record: &Record<'_>,
+        annotations: Annotations<'_>,
+        most: usize,
+    ) -> bool {
         let Columns { paths, csv, json, cell } = self;
         let Some(path) = paths.paths().get(column) else { return true };
         let scope = paths.scope(record, annotations);
@@ -75,7 +85,8 @@ impl Columns {
             *csv && values > 1
         });
         let array = *csv && values > 1;
-        let (mut first, mut fits) = (true, true);
+        let mut first = true;
+        let mut fits = true;
         cell.extend_from_slice(if array { b"[" } else { b"" });
         scope.any(path, &mut |value| {
             if !std::mem::take(&mut first) {
@@ -112,7 +123,9 @@ impl Columns {
 /// A lower bound of the bytes of a value's text, if that may exceed `most`.
 fn least_of(value: RecordValue<'_>, record: &Record<'_>, most: usize) -> usize {
     match (value, &record.body) {
-        (RecordValue::Node(node), Body::Message { message, tree, .. }) => least_text(tree, node, message.bytes, most),
+        (RecordValue::Node(node), Body::Message { message, tree, .. }) => {
+            least_text(tree, node, message.bytes, most)
+        }
         _ => 0,
     }
 }
@@ -134,12 +147,14 @@ struct Cell<'s, 'a> {
 }
 
 impl<'a> Cell<'_, 'a> {
-    /// Appends a value: objects, lists and floats as in JSON, all others as plain text. With `quoted`, values that JSON quotes become JSON
-    /// strings.
+    /// Appends a value: objects, lists and floats as in JSON, all others as plain text. With
+    /// `quoted`, values that JSON quotes become JSON strings.
     fn write(&mut self, value: RecordValue<'a>, quoted: bool, out: &mut Vec<u8>) {
         let text = match self.scope.leaf(value) {
             Leaf::Composite => return self.composite(value, out),
-            Leaf::Float(_) if matches!(value, RecordValue::Node(_)) => return self.composite(value, out),
+            Leaf::Float(_) if matches!(value, RecordValue::Node(_)) => {
+                return self.composite(value, out);
+            }
             Leaf::Int(n) | Leaf::Named(n, None) => return append(&n.to_string(), false, out),
             Leaf::Float(f) => return append(&f.to_string(), false, out),
             Leaf::Bool(b) => return append(&b.to_string(), false, out),
@@ -165,7 +180,8 @@ impl<'a> Cell<'_, 'a> {
     }
 
     fn composite(&mut self, value: RecordValue<'a>, out: &mut Vec<u8>) {
-        let (json, scope) = (&mut *self.json, self.scope);
+        let json = &mut *self.json;
+        let scope = self.scope;
         match (value, &self.record.body) {
             (RecordValue::Node(node), Body::Message { message, tables, tree }) => {
                 json.value(tables, tree, message.bytes, node, out)
@@ -216,13 +232,17 @@ mod tests {
 
     #[test]
     fn a_cell_between_tabs_is_one_line_without_controls() {
-        assert_eq!(written(tab_cell, "a\tb\nc\\d\u{1b}[2J\u{9b}\u{202e}"), r"a\tb\nc\\d\u001b[2J\u009b\u202e");
+        assert_eq!(
+            written(tab_cell, "a\tb\nc\\d\u{1b}[2J\u{9b}\u{202e}"),
+            r"a\tb\nc\\d\u001b[2J\u009b\u202e"
+        );
     }
 
     #[test]
     fn the_memory_of_a_large_cell_is_not_kept() {
         let mut out = Vec::new();
-        let mut columns = Columns::new(Paths::compile("record", &[], false).unwrap(), true, false, &mut out);
+        let mut columns =
+            Columns::new(Paths::compile("record", &[], false).unwrap(), true, false, &mut out);
         for (length, kept) in [(1000, true), (KEEP + 1, false), (1000, true)] {
             columns.cell = vec![b'x'; length];
             out.clear();

@@ -1,5 +1,5 @@
-//! Formats batches of anything as text, and writes the texts in order. A thread with time does part of it ([`Preparations`]); what it has not begun, the thread that
-//! adds batches does itself.
+//! Formats batches of anything as text, and writes the texts in order. A thread with time does part
+//! of it ([`Preparations`]); what it has not begun, the thread that adds batches does itself.
 //!
 //! It knows neither what is formatted nor what it becomes.
 
@@ -78,7 +78,9 @@ impl<F: FormatBatch, W: Write + Send + 'static> FormatQueue<F, W> {
         let batch = Mutex::new(Some(std::mem::replace(batch, another)));
         let job = Arc::new(Job { number: self.next, batch, shared: Arc::clone(&self.shared) });
         self.next += 1;
-        let Some(preparations) = self.preparations.as_ref().filter(|_| !is_large) else { return job.prepare() };
+        let Some(preparations) = self.preparations.as_ref().filter(|_| !is_large) else {
+            return job.prepare();
+        };
         preparations.add(Arc::clone(&job) as Arc<dyn Preparation>);
         self.waiting.push_back(job);
         while self.waiting.len() > WAITING {
@@ -114,7 +116,8 @@ impl<F: FormatBatch, W: Write + Send> Preparation for Job<F, W> {
     fn prepare(&self) {
         let batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut batch) = batch else { return };
-        let fail = || self.shared.ordered.fail(io::Error::other("a thread that formats ended too early"));
+        let fail =
+            || self.shared.ordered.fail(io::Error::other("a thread that formats ended too early"));
         let _release = OnPanic(fail);
         let mut text = self.shared.spare().texts.pop().unwrap_or_default();
         text.extend(|text| self.shared.format.format(&mut batch, text));

@@ -1,5 +1,6 @@
-//! Formats batches of records as text, those that a filter keeps. Several threads do so at the same time; only the annotations, which depend on earlier records, are
-//! made by one thread at a time, in the order of the batches.
+//! Formats batches of records as text, those that a filter keeps. Several threads do so at the same
+//! time; only the annotations, which depend on earlier records, are made by one thread at a time,
+//! in the order of the batches.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use super::writer::RecordWriter;
 use crate::filter::Filter;
 use crate::out::tree::Annotator;
 use crate::out::{
-    AllSums, Batch, BatchReading, Body, Counting, OutlineReader, Purpose, Record, RecordChoice, StreamNumber,
+    AllSums, Batch, BatchReading, Body, Counting, OutlineReader, Purpose, Record, RecordChoice,
+    StreamNumber,
 };
 use crate::pipeline::Setup;
 use crate::proto::{LazyTables, Side};
@@ -22,12 +24,13 @@ use crate::table::MessageLimits;
 /// Bytes that each part of a batch keeps allocated for the next one.
 const KEEP: usize = 1 << 20;
 
-/// Text of this many bytes is written if it is next: what is written early stays in the core's cache.
+/// Text of this many bytes is written if it is next: what is written early stays in the core's
+/// cache.
 const READY: usize = 64 << 10;
 /// Text of this many bytes is written before more is made. For all threads together that is 32 MiB.
 const PART: usize = 4 << 20;
-/// A message of this many bytes, its tree included, may become tens of MiB of text: only the thread whose batch is written next makes such
-/// text, so that there is one at a time.
+/// A message of this many bytes, its tree included, may become tens of MiB of text: only the thread
+/// whose batch is written next makes such text, so that there is one at a time.
 const LARGE: usize = 128 << 10;
 
 /// Whether a record's text may be very large.
@@ -48,32 +51,45 @@ pub struct Formatter {
     filter: Option<Arc<Filter>>,
     /// Makes the annotations of trees, which depend on earlier records. All threads share it.
     annotator: Option<Arc<Sequencer<Annotator>>>,
-    /// Counts what is in messages, if they are [deferred](crate::tree::Deferring). All threads share it.
+    /// Counts what is in messages, if they are [deferred](crate::tree::Deferring). All threads
+    /// share it.
     all_sums: Option<Arc<AllSums>>,
 }
 
 impl Formatter {
     /// Formats the records of runs with `setup`.
     pub fn new(writer: RecordWriter, setup: &Setup) -> Formatter {
-        let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
+        let tables = Arc::clone(&setup.tables);
+        let limits = setup.options.limits();
         // Pseudonyms are put into trees before anything is written.
         let all_sums = setup.pseudonyms.is_none().then(Arc::default);
-        Formatter { writer, tables, limits, most: usize::MAX, filter: None, annotator: None, all_sums }
+        Formatter {
+            writer,
+            tables,
+            limits,
+            most: usize::MAX,
+            filter: None,
+            annotator: None,
+            all_sums,
+        }
     }
 
     /// Formats, of batches, the records that `filter` keeps.
     pub(super) fn for_batches(self, filter: Option<Arc<Filter>>) -> Formatter {
-        let annotator = self.annotator(filter.as_deref()).map(|annotator| Arc::new(Sequencer::new(annotator)));
+        let annotator =
+            self.annotator(filter.as_deref()).map(|annotator| Arc::new(Sequencer::new(annotator)));
         Formatter { filter, annotator, ..self }
     }
 
     /// What makes the annotations that the text or the filter needs.
     pub(super) fn annotator(&self, filter: Option<&Filter>) -> Option<Annotator> {
-        self.writer.annotator().or_else(|| filter.is_some_and(Filter::wants_names).then(Annotator::default))
+        self.writer
+            .annotator()
+            .or_else(|| filter.is_some_and(Filter::wants_names).then(Annotator::default))
     }
 
-    /// Appends the text of batch `number`, and empties the batch. If the text becomes long, writes its beginning to
-    /// `ordered`.
+    /// Appends the text of batch `number`, and empties the batch. If the text becomes long, writes
+    /// its beginning to `ordered`.
     fn format<W: Write>(
         &mut self,
         number: u64,
@@ -86,7 +102,8 @@ impl Formatter {
         let mut counting = all_sums.as_deref().map(|all_sums| Counting { all_sums, number });
         let learns = annotator.is_some();
         let mut reading = BatchReading { learns, ..reading(tables, reader, filter.as_deref()) };
-        // Messages are read before the wait for the annotator, so that other threads wait less for this one.
+        // Messages are read before the wait for the annotator, so that other threads wait less for
+        // this one.
         if filter.is_some() {
             batch.choose(&mut reading, counting);
             // It is complete: batches after it need not wait until it is written.
@@ -130,7 +147,11 @@ impl<W> TextBatches<W> {
 
 impl<W> Clone for TextBatches<W> {
     fn clone(&self) -> Self {
-        TextBatches { formatter: self.formatter.clone(), ordered: Arc::clone(&self.ordered), text: Text::default() }
+        TextBatches {
+            formatter: self.formatter.clone(),
+            ordered: Arc::clone(&self.ordered),
+            text: Text::default(),
+        }
     }
 }
 
@@ -149,13 +170,21 @@ impl<W: Write + Send> BatchConsumer for TextBatches<W> {
 
     /// A filter drops many messages by these.
     fn wants_outlines(&self) -> bool {
-        self.formatter.filter.as_ref().is_some_and(|filter| RecordChoice::asks_outlines(&**filter, false))
+        self.formatter
+            .filter
+            .as_ref()
+            .is_some_and(|filter| RecordChoice::asks_outlines(&**filter, false))
     }
 
     fn left_out(&self, number: u64, batch: &mut Batch, stream: StreamNumber, from: Side) -> u64 {
-        let Formatter { tables, filter, annotator, all_sums: Some(all_sums), .. } = &self.formatter else { return 0 };
-        let (mut reader, learns) = (self.reader(), annotator.is_some());
-        let reading = &mut BatchReading { learns, ..reading(tables, &mut reader, filter.as_deref()) };
+        let Formatter { tables, filter, annotator, all_sums: Some(all_sums), .. } = &self.formatter
+        else {
+            return 0;
+        };
+        let mut reader = self.reader();
+        let learns = annotator.is_some();
+        let reading =
+            &mut BatchReading { learns, ..reading(tables, &mut reader, filter.as_deref()) };
         batch.left_out(stream, from, reading, Counting { all_sums, number })
     }
 

@@ -1,4 +1,5 @@
-//! Where frames come from: files and pipes, a file that another program still writes, or an interface.
+//! Where frames come from: files and pipes, a file that another program still writes, or an
+//! interface.
 
 use crate::captured::file_name;
 use crate::digits::{counted, plural};
@@ -13,7 +14,9 @@ use super::error::RunError;
 use super::interrupt::Interrupt;
 use super::pipe::Pipe;
 use super::progress::Progress;
-use crate::capture::{Capture, CaptureItem, CaptureProblem, Live, Source, Tail, interfaces, is_of_kernel};
+use crate::capture::{
+    Capture, CaptureItem, CaptureProblem, Live, Source, Tail, interfaces, is_of_kernel,
+};
 
 /// Where frames come from, not opened yet.
 #[derive(Clone, Debug)]
@@ -48,9 +51,11 @@ enum From {
 }
 
 impl FrameSource {
-    /// Opens a source. With several threads, compressed captures are unpacked on a thread of their own.
+    /// Opens a source. With several threads, compressed captures are unpacked on a thread of their
+    /// own.
     pub(super) fn new(reading: &Reading) -> Result<FrameSource, RunError> {
-        let (input, quiet) = (&reading.input, reading.quiet);
+        let input = &reading.input;
+        let quiet = reading.quiet;
         let interrupt = Interrupt::watch();
         let from = match input {
             FrameInput::Files(paths) => {
@@ -92,7 +97,8 @@ impl FrameSource {
         }
     }
 
-    /// The next frame or secrets. After `None`, [`goes_on`](FrameSource::goes_on) says whether there may be more.
+    /// The next frame or secrets. After `None`, [`goes_on`](FrameSource::goes_on) says whether
+    /// there may be more.
     pub(super) fn next_item(&mut self) -> Result<Option<CaptureItem<'_>>, RunError> {
         match &mut self.from {
             From::Files(capture) | From::Growing(capture, _) => Ok(capture.next_item()?),
@@ -110,7 +116,8 @@ impl FrameSource {
                 }
                 let Some(grown) = tail.next_file() else { return false };
                 if grown.missed > 0 {
-                    let (missed, name) = (grown.missed, grown.source.name());
+                    let missed = grown.missed;
+                    let name = grown.source.name();
                     remark::say(format_args!(
                         "moulsniff: {} before {name} {} removed unread",
                         counted(missed, "file"),
@@ -159,7 +166,8 @@ impl FrameSource {
     }
 }
 
-/// Refuses anything but a plain file, because no other program appends to it. Accepts a name that does not exist yet.
+/// Refuses anything but a plain file, because no other program appends to it. Accepts a name that
+/// does not exist yet.
 fn refuse_what_never_grows(path: &Path) -> Result<(), RunError> {
     let what = match path.metadata() {
         Ok(facts) if facts.is_dir() => "a folder",
@@ -171,8 +179,8 @@ fn refuse_what_never_grows(path: &Path) -> Result<(), RunError> {
     Err(RunError::File(path.to_string_lossy().into_owned(), io::Error::other(text)))
 }
 
-/// Whether an error only says that a capture ends within a packet. After a signal that is no error, because the writer
-/// may be in the middle of a packet.
+/// Whether an error only says that a capture ends within a packet. After a signal that is no error,
+/// because the writer may be in the middle of a packet.
 pub(super) fn is_unfinished(error: &RunError) -> bool {
     let RunError::Capture(error) = error else { return false };
     matches!(error.problem(), CaptureProblem::Cut { .. } | CaptureProblem::Empty)
@@ -182,7 +190,8 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Whether reading a file may wait forever: a named pipe, a terminal or another device, or a file that the kernel makes while it is read.
+/// Whether reading a file may wait forever: a named pipe, a terminal or another device, or a file
+/// that the kernel makes while it is read.
 #[cfg(unix)]
 fn may_never_end(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
@@ -200,7 +209,10 @@ fn source(path: &Path, interrupt: &Interrupt) -> Result<Source, RunError> {
         ("standard input".to_string(), Pipe::new(|| Ok(io::stdin()), interrupt.clone()))
     } else if may_never_end(path) {
         let from = path.to_path_buf();
-        (path.to_string_lossy().into_owned(), Pipe::new(move || File::open(from), interrupt.clone()))
+        (
+            path.to_string_lossy().into_owned(),
+            Pipe::new(move || File::open(from), interrupt.clone()),
+        )
     } else {
         return Ok(Source::path(path));
     };

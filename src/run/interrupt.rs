@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM ask a run to end: the frame at hand is finished, and the records so far are printed.
+//! Ctrl-C and SIGTERM ask a run to end: the frame at hand is finished, and the records so far are
+//! printed.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +16,14 @@ const INTERRUPTED: i32 = 130;
 /// How often the signal is looked at during a wait.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Lets a signal end the program at once, without unfinished files: for commands that only copy a file.
+/// Lets a signal end the program at once, without unfinished files: for commands that only copy a
+/// file.
 pub fn exit_on_signal() {
     let _ = ctrlc::set_handler(exit);
 }
 
-/// Treats signals as requests from now on, for a command that begins to write a file before its run begins. Has no effect after
-/// [`exit_on_signal`].
+/// Treats signals as requests from now on, for a command that begins to write a file before its run
+/// begins. Has no effect after [`exit_on_signal`].
 pub fn watch_signals() {
     Interrupt::watch();
 }
@@ -31,11 +33,14 @@ pub fn end_is_requested() -> bool {
     Interrupt::watch().is_requested()
 }
 
-/// Runs `act`, which may wait forever in a call that no signal interrupts, such as opening a named pipe without a reader. A signal during `act` ends the program.
+/// Runs `act`, which may wait forever in a call that no signal interrupts, such as opening a named
+/// pipe without a reader. A signal during `act` ends the program.
 ///
 /// # Errors
 /// If the system cannot start a thread.
-pub fn unless_interrupted<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+pub fn unless_interrupted<T: Send + 'static>(
+    act: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
     let interrupt = Interrupt::watch();
     let (to, done) = sync_channel(1);
     Builder::new().name("wait".into()).spawn(move || to.send(act()).unwrap_or_default())?;
@@ -44,7 +49,9 @@ pub fn unless_interrupted<T: Send + 'static>(act: impl FnOnce() -> T + Send + 's
             Ok(result) => return Ok(result),
             Err(RecvTimeoutError::Timeout) if interrupt.is_requested() => exit(),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("a thread ended too early")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(io::Error::other("a thread ended too early"));
+            }
         }
     }
 }
@@ -58,8 +65,8 @@ fn exit() {
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Watches for signals from now on. The first one is a request to all runs, also later ones, since a command may read its
-    /// captures twice. A second one exits at once.
+    /// Watches for signals from now on. The first one is a request to all runs, also later ones,
+    /// since a command may read its captures twice. A second one exits at once.
     pub(super) fn watch() -> Interrupt {
         static WATCHED: OnceLock<Interrupt> = OnceLock::new();
         WATCHED.get_or_init(Interrupt::begin).clone()

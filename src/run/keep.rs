@@ -7,7 +7,8 @@ use super::error::RunError;
 use crate::capture::{Frame, PcapngWriter};
 use crate::output_file::{Access, Inputs, OutputFile};
 
-/// A pcapng file that is written while frames are read, or none. It gets its final name when the run is over.
+/// A pcapng file that is written while frames are read, or none. It gets its final name when the
+/// run is over.
 pub(super) struct Keep {
     name: String,
     to: Option<PcapngWriter<OutputFile>>,

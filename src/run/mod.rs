@@ -1,10 +1,13 @@
-//! Runs a command: reads captures, decodes them, and passes the records to an output, on one thread or on several.
+//! Runs a command: reads captures, decodes them, and passes the records to an output, on one thread
+//! or on several.
 //!
-//! A [`Reading`] says what is read. A [`CaptureRun`] opens it and reads it to its end into any [`Output`]. A [`Printer`] is the output that prints
-//! records; it may run on several threads. This folder knows captures, the pipeline and outputs. It knows no option of the command line
-//! and no exit status.
+//! A [`Reading`] says what is read. A [`CaptureRun`] opens it and reads it to its end into any
+//! [`Output`]. A [`Printer`] is the output that prints records; it may run on several threads. This
+//! folder knows captures, the pipeline and outputs. It knows no option of the command line and no
+//! exit status.
 //!
-//! A command that reads captures is therefore one file in `cli/`, which resolves what was typed into a plan, and one [`Output`].
+//! A command that reads captures is therefore one file in `cli/`, which resolves what was typed
+//! into a plan, and one [`Output`].
 
 mod ahead;
 mod batch_sink;
@@ -63,7 +66,8 @@ pub struct Reading {
     pub inputs: Inputs,
     /// The pcapng file for the frames that were read.
     pub keep: Option<PathBuf>,
-    /// How many threads work, at least one. Only a [`Printer`], a [`Replay`] and compressed captures use more than one.
+    /// How many threads work, at least one. Only a [`Printer`], a [`Replay`] and compressed
+    /// captures use more than one.
     pub threads: usize,
     /// Only errors are printed on standard error.
     pub quiet: bool,
@@ -73,13 +77,14 @@ pub struct Reading {
 
 /// How a run ended.
 pub struct RunOutcome {
-    /// The pipeline at its end: its counts, the streams that no protocol recognised, and the keys, including those in
-    /// the capture.
+    /// The pipeline at its end: its counts, the streams that no protocol recognised, and the keys,
+    /// including those in the capture.
     pub pipeline: Pipeline,
-    /// A signal ended the run before the captures were read to their end. For standard input, a growing file and an interface a signal is the
-    /// normal end, and this is `false`.
+    /// A signal ended the run before the captures were read to their end. For standard input, a
+    /// growing file and an interface a signal is the normal end, and this is `false`.
     pub interrupted: bool,
-    /// The first error of reading, or of writing frames. Everything before it was decoded and passed to the output.
+    /// The first error of reading, or of writing frames. Everything before it was decoded and
+    /// passed to the output.
     pub error: Option<RunError>,
 }
 
@@ -104,7 +109,8 @@ impl CaptureRun {
     /// Opens the input.
     ///
     /// # Errors
-    /// If an interface or a file to write cannot be opened. Captures are opened later, one after another.
+    /// If an interface or a file to write cannot be opened. Captures are opened later, one after
+    /// another.
     pub fn new(reading: &Reading, setup: Setup) -> Result<CaptureRun, RunError> {
         let read_loop = ReadLoop::new(reading)?;
         let Reading { threads, quiet, .. } = *reading;
@@ -117,12 +123,18 @@ impl CaptureRun {
         self.read_loop.progress().beside(io::stdout())
     }
 
-    /// Formats batches for an [`Output`] that this run reads into. If the reading asks for several threads, another one does part of it.
-    pub fn format_queue<F: FormatBatch, W: Write + Send + 'static>(&self, format: F, to: W) -> FormatQueue<F, W> {
+    /// Formats batches for an [`Output`] that this run reads into. If the reading asks for several
+    /// threads, another one does part of it.
+    pub fn format_queue<F: FormatBatch, W: Write + Send + 'static>(
+        &self,
+        format: F,
+        to: W,
+    ) -> FormatQueue<F, W> {
         FormatQueue::new(format, to, self.preparations.clone())
     }
 
-    /// Reads everything into `out`, on this thread. If the reading asks for several threads, another one does ahead what sessions ask for.
+    /// Reads everything into `out`, on this thread. If the reading asks for several threads,
+    /// another one does ahead what sessions ask for.
     pub fn into_output(mut self, out: &mut dyn Output) -> RunOutcome {
         let preparations = self.preparations.take();
         self.pipeline.set_preparations(preparations.clone());
@@ -132,13 +144,15 @@ impl CaptureRun {
         self.ended()
     }
 
-    /// Reads everything and prints it, on as many threads as the reading asks for. The output does not depend on their
-    /// number.
+    /// Reads everything and prints it, on as many threads as the reading asks for. The output does
+    /// not depend on their number.
     ///
     /// If the reading asks for several threads, the printer must have been made for several.
     pub fn into_printer<W: Write + Send>(mut self, printer: &mut Printer<W>) -> RunOutcome {
         match &mut printer.mode {
-            Mode::Batched(sink) => workers::run(&mut self.read_loop, &mut self.pipeline, sink, self.threads),
+            Mode::Batched(sink) => {
+                workers::run(&mut self.read_loop, &mut self.pipeline, sink, self.threads)
+            }
             Mode::Direct(direct) => {
                 self.read_loop.run(&mut self.pipeline, &mut **direct);
                 self.pipeline.finish(&mut **direct);
@@ -148,9 +162,14 @@ impl CaptureRun {
         self.ended()
     }
 
-    /// Reads everything and counts it, on as many threads as the reading asks for. What `to` gets does not depend on their number: the records in order, and which of
-    /// them `filter` keeps. The filter may not need [names](Filter::wants_names), and the setup has no pseudonyms.
-    pub fn into_replay<O: Replay + Send>(mut self, to: &mut O, filter: Option<Arc<Filter>>) -> RunOutcome {
+    /// Reads everything and counts it, on as many threads as the reading asks for. What `to` gets
+    /// does not depend on their number: the records in order, and which of them `filter` keeps. The
+    /// filter may not need [names](Filter::wants_names), and the setup has no pseudonyms.
+    pub fn into_replay<O: Replay + Send>(
+        mut self,
+        to: &mut O,
+        filter: Option<Arc<Filter>>,
+    ) -> RunOutcome {
         let mut sink = BatchSink::new(Replayer::new(to, filter, self.pipeline.setup()));
         workers::run(&mut self.read_loop, &mut self.pipeline, &mut sink, self.threads);
         self.ended()
@@ -158,6 +177,10 @@ impl CaptureRun {
 
     fn ended(self) -> RunOutcome {
         let interrupted = self.read_loop.was_interrupted();
-        RunOutcome { pipeline: self.pipeline, interrupted, error: self.read_loop.into_error(self.quiet) }
+        RunOutcome {
+            pipeline: self.pipeline,
+            interrupted,
+            error: self.read_loop.into_error(self.quiet),
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::thread;
 
-/// Calls a function when it is dropped, if the thread is panicking. The run then ends with an error.
+/// Calls a function when it is dropped, if the thread is panicking. The run then ends with an
+/// error.
 pub(super) struct OnPanic<F: Fn()>(pub(super) F);
 
 impl<F: Fn()> Drop for OnPanic<F> {

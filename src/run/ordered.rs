@@ -1,7 +1,8 @@
 //! Writes texts from several threads onto one stream, in the order of their numbers.
 //!
-//! The thread with the next text writes it, and after it the texts that were waiting for it. The number and size of waiting texts is
-//! bounded: a thread that is too far ahead blocks until the texts before its own are written.
+//! The thread with the next text writes it, and after it the texts that were waiting for it. The
+//! number and size of waiting texts is bounded: a thread that is too far ahead blocks until the
+//! texts before its own are written.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -10,7 +11,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::text::{Meter, Text};
 
-/// How many texts may wait for a missing one, and how many bytes they may have together. A single text may be larger.
+/// How many texts may wait for a missing one, and how many bytes they may have together. A single
+/// text may be larger.
 const WAITING: u64 = 16;
 const WAITING_BYTES: usize = 4 << 20;
 /// The most bytes that an empty text keeps allocated, and the most empty texts kept.
@@ -49,11 +51,15 @@ impl<W: Write> OrderedWriter<W> {
         let texts = VecDeque::new();
         let to = Some(Metered { meter, to });
         let state = OrderedState { to, texts, first: 0, bytes: 0, spare: Vec::new(), error: None };
-        OrderedWriter { state: Mutex::new(state), moved: Condvar::new(), failed: AtomicBool::new(false) }
+        OrderedWriter {
+            state: Mutex::new(state),
+            moved: Condvar::new(),
+            failed: AtomicBool::new(false),
+        }
     }
 
-    /// Writes a text after all texts with smaller numbers: now, or on the thread with the missing one. Returns an empty buffer for the next text.
-    /// Blocks if too much is waiting already.
+    /// Writes a text after all texts with smaller numbers: now, or on the thread with the missing
+    /// one. Returns an empty buffer for the next text. Blocks if too much is waiting already.
     pub(super) fn put(&self, number: u64, mut text: Text) -> Text {
         let mut state = self.lock();
         while state.is_too_early(number, text.len()) && !self.has_failed() {
@@ -67,9 +73,9 @@ impl<W: Write> OrderedWriter<W> {
         self.write(state).spare.pop().unwrap_or_default()
     }
 
-    /// Writes the beginning of text `number`, and empties the buffer. Further parts may follow, and [`put`](OrderedWriter::put) writes the
-    /// last one. Blocks until all texts with smaller numbers are written. From then on no other thread's text is written before this one is
-    /// put.
+    /// Writes the beginning of text `number`, and empties the buffer. Further parts may follow, and
+    /// [`put`](OrderedWriter::put) writes the last one. Blocks until all texts with smaller numbers
+    /// are written. From then on no other thread's text is written before this one is put.
     pub(super) fn put_part(&self, number: u64, text: &mut Text) {
         let mut state = self.lock();
         while (state.first != number || state.to.is_none()) && !self.has_failed() {
@@ -79,7 +85,8 @@ impl<W: Write> OrderedWriter<W> {
         text.clear(KEEP_TEXT);
     }
 
-    /// The same where no text with a smaller number is missing. Otherwise leaves the text as it is, and does not block.
+    /// The same where no text with a smaller number is missing. Otherwise leaves the text as it is,
+    /// and does not block.
     pub(super) fn put_ready_part(&self, number: u64, text: &mut Text) {
         let state = self.lock();
         if state.first == number && state.to.is_some() {
@@ -134,7 +141,10 @@ impl<W: Write> OrderedWriter<W> {
     }
 
     /// Writes the next texts, unless another thread is writing: that thread goes on with them.
-    fn write<'a>(&'a self, mut state: MutexGuard<'a, OrderedState<W>>) -> MutexGuard<'a, OrderedState<W>> {
+    fn write<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, OrderedState<W>>,
+    ) -> MutexGuard<'a, OrderedState<W>> {
         while let Some(mut to) = state.to.take() {
             let Some(mut text) = state.next() else {
                 state.to = Some(to);
@@ -169,7 +179,10 @@ impl<W> OrderedState<W> {
     }
 
     fn place(&mut self, number: u64, text: Text) {
-        let Some(at) = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok()) else { return };
+        let Some(at) = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok())
+        else {
+            return;
+        };
         if self.texts.len() <= at {
             self.texts.resize_with(at + 1, || None);
         }
@@ -220,8 +233,14 @@ mod tests {
         OrderedWriter::new(Meter::new(None), FailingWriter { text: Vec::new(), room })
     }
 
-    /// Lets some threads write texts. The text of a number is a line with the number and `blanks(number)` blanks.
-    fn bring(ordered: &OrderedWriter<FailingWriter>, threads: usize, texts: u64, blanks: impl Fn(u64) -> usize + Sync) {
+    /// Lets some threads write texts. The text of a number is a line with the number and
+    /// `blanks(number)` blanks.
+    fn bring(
+        ordered: &OrderedWriter<FailingWriter>,
+        threads: usize,
+        texts: u64,
+        blanks: impl Fn(u64) -> usize + Sync,
+    ) {
         let next = AtomicU64::new(0);
         thread::scope(|scope| {
             for _ in 0..threads {
@@ -245,11 +264,19 @@ mod tests {
     fn texts_are_written_in_order() {
         for threads in [1, 2, 7] {
             let ordered = ordered(usize::MAX);
-            bring(&ordered, threads, 2000, |n| if n % 200 == 7 { 3 << 20 } else { n as usize % 97 });
+            bring(
+                &ordered,
+                threads,
+                2000,
+                |n| if n % 200 == 7 { 3 << 20 } else { n as usize % 97 },
+            );
             assert!(ordered.take_error().is_none());
             let state = ordered.lock();
             let text = String::from_utf8(state.to.as_ref().unwrap().to.text.clone()).unwrap();
-            assert!(text.lines().map(|line| line.trim_end().parse::<u64>().unwrap()).eq(0..2000), "{threads} threads");
+            assert!(
+                text.lines().map(|line| line.trim_end().parse::<u64>().unwrap()).eq(0..2000),
+                "{threads} threads"
+            );
             assert_eq!((state.bytes, state.texts.len(), state.first), (0, 0, 2000));
             assert!(state.spare.len() <= SPARE);
             assert!(state.spare.iter().all(|text| text.capacity() <= KEEP_TEXT));
@@ -277,15 +304,17 @@ mod tests {
         });
         let state = ordered.lock();
         let text = String::from_utf8(state.to.as_ref().unwrap().to.text.clone()).unwrap();
-        let expected: String =
-            (0..40).flat_map(|number| (0..5).map(move |part| format!("{number} {part}\n"))).collect();
+        let expected: String = (0..40)
+            .flat_map(|number| (0..5).map(move |part| format!("{number} {part}\n")))
+            .collect();
         assert_eq!(text, expected);
     }
 
     #[test]
     fn a_part_is_written_early_only_if_it_is_next() {
         let ordered = ordered(usize::MAX);
-        let (mut first, mut second) = (Text::from(b"0 begins\n".to_vec()), Text::from(b"1 begins\n".to_vec()));
+        let mut first = Text::from(b"0 begins\n".to_vec());
+        let mut second = Text::from(b"1 begins\n".to_vec());
         ordered.put_ready_part(1, &mut second);
         assert!(!second.is_empty());
         ordered.put_ready_part(0, &mut first);

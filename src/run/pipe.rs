@@ -1,7 +1,8 @@
 //! Reads standard input or a named pipe, and ends when a signal asks for it.
 //!
-//! Reading a pipe blocks until bytes come, opening one blocks until there is a writer, and a signal interrupts neither. So a separate thread opens
-//! and reads, and the reader waits for that thread while it checks for the signal.
+//! Reading a pipe blocks until bytes come, opening one blocks until there is a writer, and a signal
+//! interrupts neither. So a separate thread opens and reads, and the reader waits for that thread
+//! while it checks for the signal.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -25,7 +26,8 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Calls `open` and reads the result on a separate thread, which ends with the input or with the program.
+    /// Calls `open` and reads the result on a separate thread, which ends with the input or with
+    /// the program.
     ///
     /// # Errors
     /// If the system cannot start a thread. A failure of `open` is an error of the first read.
@@ -47,7 +49,9 @@ impl Pipe {
                     piece
                 });
                 // An empty piece is the end of the input.
-                let over = read.as_ref().map_or_else(|e| e.kind() != io::ErrorKind::Interrupted, Vec::is_empty);
+                let over = read
+                    .as_ref()
+                    .map_or_else(|e| e.kind() != io::ErrorKind::Interrupted, Vec::is_empty);
                 if to.send(read).is_err() || over {
                     return;
                 }
@@ -62,7 +66,9 @@ impl Pipe {
             match self.pieces.recv_timeout(LOOK) {
                 Ok(piece) => return piece,
                 Err(RecvTimeoutError::Disconnected) => return Ok(Vec::new()),
-                Err(RecvTimeoutError::Timeout) if self.interrupt.is_requested() => return Ok(Vec::new()),
+                Err(RecvTimeoutError::Timeout) if self.interrupt.is_requested() => {
+                    return Ok(Vec::new());
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }

@@ -24,8 +24,8 @@ const KEEP: usize = 2 << 20;
 pub struct PrintOptions {
     /// How many threads work. To end after some records, one.
     pub threads: usize,
-    /// Bytes of text allowed in addition to those that each byte of a message allows. Messages that would exceed it are printed without
-    /// their fields. `None`: no bound.
+    /// Bytes of text allowed in addition to those that each byte of a message allows. Messages that
+    /// would exceed it are printed without their fields. `None`: no bound.
     pub max_output: Option<u64>,
     /// The run ends when this many records are printed, if one thread works.
     pub limit: u64,
@@ -47,16 +47,26 @@ pub(super) enum Mode<W: Write> {
 
 impl<W: Write + Send> Printer<W> {
     /// Prints the records that `filter` keeps onto `to`.
-    pub fn new(mut formatter: Formatter, filter: Option<Filter>, printing: PrintOptions, to: W) -> Self {
+    pub fn new(
+        mut formatter: Formatter,
+        filter: Option<Filter>,
+        printing: PrintOptions,
+        to: W,
+    ) -> Self {
         let PrintOptions { threads, max_output, limit } = printing;
         let meter = Meter::new(max_output);
         formatter.most = most_text(max_output);
         let filter = filter.map(Arc::new);
         let mode = match threads {
-            0 | 1 => Mode::Direct(Box::new(Direct::new(formatter, filter.clone(), meter, limit, to))),
+            0 | 1 => {
+                Mode::Direct(Box::new(Direct::new(formatter, filter.clone(), meter, limit, to)))
+            }
             _ => {
                 let formatter = formatter.for_batches(filter.clone());
-                Mode::Batched(Box::new(BatchSink::new(TextBatches::new(formatter, OrderedWriter::new(meter, to)))))
+                Mode::Batched(Box::new(BatchSink::new(TextBatches::new(
+                    formatter,
+                    OrderedWriter::new(meter, to),
+                ))))
             }
         };
         Printer { mode, filter }
@@ -110,10 +120,18 @@ pub(super) struct Direct<W: Write> {
 }
 
 impl<W: Write> Direct<W> {
-    fn new(formatter: Formatter, filter: Option<Arc<Filter>>, meter: Meter, limit: u64, to: W) -> Self {
+    fn new(
+        formatter: Formatter,
+        filter: Option<Arc<Filter>>,
+        meter: Meter,
+        limit: u64,
+        to: W,
+    ) -> Self {
         let annotator = formatter.annotator(filter.as_deref());
         let (Formatter { writer, most, .. }, annotations) = (formatter, AnnotationStore::default());
-        let (left, buffer, error) = (limit, Text::default(), None);
+        let left = limit;
+        let buffer = Text::default();
+        let error = None;
         Direct { writer, most, filter, annotator, annotations, left, buffer, meter, to, error }
     }
 
@@ -151,7 +169,11 @@ impl<W: Write> Output for Direct<W> {
         }
         let store = &mut self.annotations;
         store.clear(BUFFER);
-        let mut own = self.annotator.as_mut().map(|annotator| annotator.see(record, store)).unwrap_or_default();
+        let mut own = self
+            .annotator
+            .as_mut()
+            .map(|annotator| annotator.see(record, store))
+            .unwrap_or_default();
         if let Some(filter) = self.filter.as_ref().filter(|_| !kept)
             && !filter.keeps(record, store.get(own))
         {
@@ -167,7 +189,9 @@ impl<W: Write> Output for Direct<W> {
 
     /// A message that the filter does not drop by its outline needs a tree.
     fn wants_outlines(&self) -> bool {
-        self.filter.as_ref().is_some_and(|filter| !filter.wants_names() && filter.asks_outlines(false))
+        self.filter
+            .as_ref()
+            .is_some_and(|filter| !filter.wants_names() && filter.asks_outlines(false))
     }
 
     fn chooses_outlines(&self) -> bool {

@@ -1,4 +1,5 @@
-//! Shows progress on standard error if that is a terminal. It knows counts and sizes, but no capture and no record.
+//! Shows progress on standard error if that is a terminal. It knows counts and sizes, but no
+//! capture and no record.
 
 use crate::digits::counted;
 use crate::remark;
@@ -16,7 +17,8 @@ const WORTH: u64 = 4 << 20;
 /// How often the numbers change, and after how many frames the clock is read.
 const EVERY: Duration = Duration::from_millis(100);
 const FRAMES: u32 = 256;
-const LINE: &str = "{bar:24} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left; {msg}";
+const LINE: &str =
+    "{bar:24} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left; {msg}";
 
 /// The progress line, if there is one.
 pub struct Progress {
@@ -33,9 +35,11 @@ pub struct Beside<W: Write> {
 }
 
 impl Progress {
-    /// A progress line for some files. None unless their size is known and large and standard error is a terminal.
+    /// A progress line for some files. None unless their size is known and large and standard error
+    /// is a terminal.
     pub(super) fn of(captures: &[PathBuf], quiet: bool) -> Progress {
-        let sizes = captures.iter().map(|path| Source::path(path).size()).collect::<Option<Vec<u64>>>();
+        let sizes =
+            captures.iter().map(|path| Source::path(path).size()).collect::<Option<Vec<u64>>>();
         let total = sizes.map_or(0, |sizes| sizes.iter().sum());
         let shown = !quiet && total >= WORTH && io::stderr().is_terminal();
         let bar = shown.then(|| {

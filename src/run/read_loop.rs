@@ -1,4 +1,5 @@
-//! The loop that takes frames from their source and gives them to the pipeline, until the source or the output ends it.
+//! The loop that takes frames from their source and gives them to the pipeline, until the source or
+//! the output ends it.
 
 use super::Reading;
 use super::error::RunError;
@@ -87,7 +88,8 @@ impl ReadLoop {
         }
     }
 
-    /// Keeps an error for the end, when one line tells all of them. Returns `false`: there is no more to read.
+    /// Keeps an error for the end, when one line tells all of them. Returns `false`: there is no
+    /// more to read.
     fn fail(&mut self, error: RunError) -> bool {
         match self.errors.len() {
             MOST_ERRORS.. => self.more_errors += 1,

@@ -1,4 +1,5 @@
-//! Reads batches on several threads, and gives their records to an output that counts them, in order.
+//! Reads batches on several threads, and gives their records to an output that counts them, in
+//! order.
 
 use std::sync::Arc;
 
@@ -6,7 +7,10 @@ use super::batch_sink::{BatchConsumer, OVERFULL};
 use super::choice::reading;
 use super::sequencer::Sequencer;
 use crate::filter::Filter;
-use crate::out::{AllSums, Batch, BatchReading, Counting, OutlineReader, Purpose, RecordChoice, Replay, StreamNumber};
+use crate::out::{
+    AllSums, Batch, BatchReading, Counting, OutlineReader, Purpose, RecordChoice, Replay,
+    StreamNumber,
+};
 use crate::pipeline::Setup;
 use crate::proto::{LazyTables, Side};
 use crate::table::MessageLimits;
@@ -24,17 +28,27 @@ pub(super) struct Replayer<O> {
 }
 
 impl<O> Replayer<O> {
-    /// Gives `to` the records of runs with `setup`. Which of them it wants is what `filter` keeps, which needs no names.
+    /// Gives `to` the records of runs with `setup`. Which of them it wants is what `filter` keeps,
+    /// which needs no names.
     pub(super) fn new(to: O, filter: Option<Arc<Filter>>, setup: &Setup) -> Self {
-        let (tables, limits) = (Arc::clone(&setup.tables), setup.options.limits());
-        Replayer { to: Arc::new(Sequencer::new(to)), filter, tables, limits, all_sums: Arc::default() }
+        let tables = Arc::clone(&setup.tables);
+        let limits = setup.options.limits();
+        Replayer {
+            to: Arc::new(Sequencer::new(to)),
+            filter,
+            tables,
+            limits,
+            all_sums: Arc::default(),
+        }
     }
 }
 
 impl<O> Clone for Replayer<O> {
     fn clone(&self) -> Self {
         let Replayer { to, filter, tables, limits, all_sums } = self;
-        let (to, tables, all_sums) = (Arc::clone(to), Arc::clone(tables), Arc::clone(all_sums));
+        let to = Arc::clone(to);
+        let tables = Arc::clone(tables);
+        let all_sums = Arc::clone(all_sums);
         Replayer { to, filter: filter.clone(), tables, limits: *limits, all_sums }
     }
 }

@@ -18,11 +18,14 @@ struct SequencerState<T> {
 impl<T> Sequencer<T> {
     /// The first number is 0.
     pub(super) fn new(value: T) -> Self {
-        Sequencer { state: Mutex::new(SequencerState { next: 0, over: false, value }), moved: Condvar::new() }
+        Sequencer {
+            state: Mutex::new(SequencerState { next: 0, over: false, value }),
+            moved: Condvar::new(),
+        }
     }
 
-    /// Waits until all smaller numbers have worked, and runs `work`. Each number works once. Returns without running `work` after
-    /// [`end`](Sequencer::end).
+    /// Waits until all smaller numbers have worked, and runs `work`. Each number works once.
+    /// Returns without running `work` after [`end`](Sequencer::end).
     pub(super) fn take(&self, number: u64, work: impl FnOnce(&mut T)) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.next != number && !state.over {

@@ -1,9 +1,9 @@
-//! Texts of records on their way to the output, and the bound on their size (`--max-output`): beyond it, messages with very much text are
-//! printed without their fields.
+//! Texts of records on their way to the output, and the bound on their size (`--max-output`):
+//! beyond it, messages with very much text are printed without their fields.
 //!
-//! The bound grows with the bytes of the messages, so a long capture is printed completely, but a message of a few bytes with megabytes of
-//! text is not. Whether a message is shortened depends only on the records before it, not on threads or time. This file knows lengths, and
-//! no format.
+//! The bound grows with the bytes of the messages, so a long capture is printed completely, but a
+//! message of a few bytes with megabytes of text is not. Whether a message is shortened depends
+//! only on the records before it, not on threads or time. This file knows lengths, and no format.
 
 use std::io::{self, Write};
 
@@ -13,11 +13,13 @@ use crate::out::{Body, Record};
 
 /// Only a record with more bytes of text than this may be shortened.
 const HEAVY: u64 = 16 << 10;
-/// Bytes of text allowed for each byte of a message. Captures of real programs need at most about 60, with spans.
+/// Bytes of text allowed for each byte of a message. Captures of real programs need at most about
+/// 60, with spans.
 const RATIO: u64 = 256;
 /// The most bytes of text of one message, in any case.
 const LARGEST: u64 = 64 << 20;
-/// A piece of text with so many bytes gets no more records, and so many more bytes are allocated for it: most records fit.
+/// A piece of text with so many bytes gets no more records, and so many more bytes are allocated
+/// for it: most records fit.
 const PIECE: usize = 64 << 10;
 const PIECE_ROOM: usize = 16 << 10;
 
@@ -26,7 +28,8 @@ pub(super) fn most_text(allowed: Option<u64>) -> usize {
     allowed.map_or(usize::MAX, |_| LARGEST as usize)
 }
 
-/// Text of some records, in order. It is in pieces, so that a long text is neither moved while it grows nor allocated anew after it was written.
+/// Text of some records, in order. It is in pieces, so that a long text is neither moved while it
+/// grows nor allocated anew after it was written.
 #[derive(Default)]
 pub(super) struct Text {
     /// The used pieces, and behind them empty ones. The last used one gets the next record.
@@ -91,7 +94,13 @@ impl Text {
         if length > HEAVY {
             let mut short = Vec::new();
             writer.shortened(record, &mut short);
-            shortenable.push(ShortenableRecord { start, end: bytes.len(), length, short, wire: self.wire });
+            shortenable.push(ShortenableRecord {
+                start,
+                end: bytes.len(),
+                length,
+                short,
+                wire: self.wire,
+            });
         }
     }
 
@@ -106,11 +115,17 @@ impl Text {
     /// The piece that gets the next record.
     #[allow(clippy::indexing_slicing)] // it is there
     fn last<'p>(pieces: &'p mut Vec<TextPiece>, used: &mut usize) -> &'p mut TextPiece {
-        let full = used.checked_sub(1).and_then(|last| pieces.get(last)).is_none_or(|last| last.bytes.len() >= PIECE);
+        let full = used
+            .checked_sub(1)
+            .and_then(|last| pieces.get(last))
+            .is_none_or(|last| last.bytes.len() >= PIECE);
         if full {
             *used += 1;
             if pieces.len() < *used {
-                pieces.push(TextPiece { bytes: Vec::with_capacity(PIECE + PIECE_ROOM), shortenable: Vec::new() });
+                pieces.push(TextPiece {
+                    bytes: Vec::with_capacity(PIECE + PIECE_ROOM),
+                    shortenable: Vec::new(),
+                });
             }
         }
         &mut pieces[*used - 1]
@@ -147,12 +162,18 @@ impl Text {
 impl From<Vec<u8>> for Text {
     fn from(bytes: Vec<u8>) -> Text {
         let length = bytes.len();
-        Text { pieces: vec![TextPiece { bytes, shortenable: Vec::new() }], used: 1, length, wire: 0 }
+        Text {
+            pieces: vec![TextPiece { bytes, shortenable: Vec::new() }],
+            used: 1,
+            length,
+            wire: 0,
+        }
     }
 }
 
 impl Meter {
-    /// Allows `allowed` bytes of text beyond what the bytes of messages allow. `None` prints everything.
+    /// Allows `allowed` bytes of text beyond what the bytes of messages allow. `None` prints
+    /// everything.
     pub(super) fn new(allowed: Option<u64>) -> Meter {
         Meter { allowed, printed: 0, wire: 0, shortened: 0 }
     }
@@ -194,10 +215,13 @@ impl Meter {
         to.write_all(rest)
     }
 
-    /// Whether a message's text is more than is allowed when `wire` more bytes of messages have come.
+    /// Whether a message's text is more than is allowed when `wire` more bytes of messages have
+    /// come.
     fn is_too_much(&self, length: u64, wire: u64) -> bool {
-        let within =
-            |allowed: u64| self.printed + length <= allowed.saturating_add((self.wire + wire).saturating_mul(RATIO));
+        let within = |allowed: u64| {
+            self.printed + length
+                <= allowed.saturating_add((self.wire + wire).saturating_mul(RATIO))
+        };
         self.allowed.is_some_and(|allowed| length > LARGEST || !within(allowed))
     }
 }
@@ -251,10 +275,13 @@ mod tests {
 
     #[test]
     fn a_long_text_is_in_pieces_that_are_used_again() {
-        let lines: Vec<String> = (0..10_000).map(|n| format!("line {n} of a long text\n")).collect();
+        let lines: Vec<String> =
+            (0..10_000).map(|n| format!("line {n} of a long text\n")).collect();
         let mut text = Text::default();
         for keep in [usize::MAX, 3 * PIECE, 0] {
-            lines.iter().for_each(|line| text.extend(|bytes| bytes.extend_from_slice(line.as_bytes())));
+            lines
+                .iter()
+                .for_each(|line| text.extend(|bytes| bytes.extend_from_slice(line.as_bytes())));
             let mut to = Vec::new();
             Meter::new(None).write(&text, &mut to).unwrap();
             assert_eq!(String::from_utf8(to).unwrap(), lines.concat());

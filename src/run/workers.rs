@@ -1,14 +1,21 @@
-//! Several threads that decode in turns, each of them printing or counting what it decoded while the next one goes on.
+//! Several threads that decode in turns, each of them printing or counting what it decoded while
+//! the next one goes on.
 //!
-//! Decoding cannot be split up, since streams share keys, record numbers and names. So one thread at a time holds the captures and the pipeline, and fills a
-//! batch with records. Then it hands the captures and the pipeline to the next thread, and consumes its batch. A printer formats it, and gives the text to the
-//! [`OrderedWriter`](super::ordered::OrderedWriter), which writes texts in the order of their batches: byte for byte what one thread prints. The thread that decoded a batch
-//! also consumes it, because the batch is in that core's cache: on another core, all the work on it would cost half as much again.
+//! Decoding cannot be split up, since streams share keys, record numbers and names. So one thread
+//! at a time holds the captures and the pipeline, and fills a batch with records. Then it hands the
+//! captures and the pipeline to the next thread, and consumes its batch. A printer formats it, and
+//! gives the text to the [`OrderedWriter`](super::ordered::OrderedWriter), which writes texts in
+//! the order of their batches: byte for byte what one thread prints. The thread that decoded a
+//! batch also consumes it, because the batch is in that core's cache: on another core, all the work
+//! on it would cost half as much again.
 //!
-//! Before a thread consumes its batch, it does what the decoding thread will need soon ([`Preparations`]): keystream.
+//! Before a thread consumes its batch, it does what the decoding thread will need soon
+//! ([`Preparations`]): keystream.
 //!
-//! Of some messages, if that is enough, the decoding thread reads only the outline, and the tree is made when the message is printed. That is more work in
-//! total, but less while other threads wait. How many messages these are follows from whether anyone waited ([`BatchSink::balance`](super::batch_sink::BatchSink::balance)).
+//! Of some messages, if that is enough, the decoding thread reads only the outline, and the tree is
+//! made when the message is printed. That is more work in total, but less while other threads wait.
+//! How many messages these are follows from whether anyone waited
+//! ([`BatchSink::balance`](super::batch_sink::BatchSink::balance)).
 
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,8 +29,8 @@ use crate::out::Batch;
 use crate::pipeline::Pipeline;
 use crate::session::Preparations;
 
-/// How often a thread checks whether it may decode before it goes to sleep. With two threads it hardly ever has to wait, and ten times as many checks take 5 % more CPU time
-/// for nothing.
+/// How often a thread checks whether it may decode before it goes to sleep. With two threads it
+/// hardly ever has to wait, and ten times as many checks take 5 % more CPU time for nothing.
 const SPINS: usize = 500;
 /// More threads would wait to decode most of the time, and each takes several MiB.
 const MOST: usize = 8;
@@ -35,7 +42,8 @@ pub(super) fn run<C: BatchConsumer>(
     sink: &mut BatchSink<C>,
     threads: usize,
 ) {
-    let (consumer, waiting) = (sink.consumer.clone(), Arc::clone(&sink.waiting));
+    let consumer = sink.consumer.clone();
+    let waiting = Arc::clone(&sink.waiting);
     let to_spawn = threads.min(MOST).saturating_sub(1);
     let preparations = Arc::<Preparations>::default();
     pipeline.set_preparations(Some(Arc::clone(&preparations)));
@@ -66,7 +74,8 @@ struct Decoding<'a, C> {
     pipeline: &'a mut Pipeline,
     sink: &'a mut BatchSink<C>,
     over: bool,
-    /// How many threads may still be spawned. One is spawned only when no thread waits to decode, so a small capture needs none.
+    /// How many threads may still be spawned. One is spawned only when no thread waits to decode,
+    /// so a small capture needs none.
     to_spawn: usize,
 }
 
@@ -75,13 +84,16 @@ impl<'a, C: BatchConsumer> Workers<'a, C> {
     fn work<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let _release = OnPanic(|| self.consumer.give_up());
         let mut consumer = self.consumer.clone();
-        let (mut batch, mut reader) = (Batch::default(), consumer.reader());
+        let mut batch = Batch::default();
+        let mut reader = consumer.reader();
         while let Some((number, spawn)) = self.fill(&mut batch) {
             if spawn {
                 // If the system cannot start a thread, there is one fewer.
-                let _ = Builder::new().name("worker".into()).spawn_scoped(scope, || self.work(scope));
+                let _ =
+                    Builder::new().name("worker".into()).spawn_scoped(scope, || self.work(scope));
             }
-            // The next thread is decoding now, and the sooner it has this the less others wait for it.
+            // The next thread is decoding now, and the sooner it has this the less others wait for
+            // it.
             self.preparations.work();
             consumer.consume(number, &mut batch, &mut reader);
         }
@@ -98,8 +110,9 @@ impl<'a, C: BatchConsumer> Workers<'a, C> {
         self.decoding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until this thread may decode, and fills a batch until it is full or the input may block. Returns the batch's number, and whether
-    /// another thread should be spawned to go on decoding. `None` when everything is decoded.
+    /// Waits until this thread may decode, and fills a batch until it is full or the input may
+    /// block. Returns the batch's number, and whether another thread should be spawned to go on
+    /// decoding. `None` when everything is decoded.
     fn fill(&self, batch: &mut Batch) -> Option<(u64, bool)> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let mut decoding = self.wait();

@@ -9,7 +9,8 @@ use crate::out::{Body, Record, Zone};
 use crate::tree::{Problem, Severity, Tree};
 
 /// The problem that replaces fields which are left out.
-const LEFT_OUT: &str = "fields are left out: they would be more text than --max-output allows for this capture";
+const LEFT_OUT: &str =
+    "fields are left out: they would be more text than --max-output allows for this capture";
 
 /// Writes single records. The annotations pass what earlier records add to a record's text.
 #[derive(Clone)]
@@ -43,7 +44,8 @@ impl RecordWriter {
         self.wants_annotations().then(|| Annotator::in_zone(zone))
     }
 
-    /// Appends a record. Returns false as soon as its text would exceed `most` bytes. The caller then drops what was appended.
+    /// Appends a record. Returns false as soon as its text would exceed `most` bytes. The caller
+    /// then drops what was appended.
     pub(super) fn record(
         &mut self,
         record: &Record<'_>,
@@ -52,11 +54,15 @@ impl RecordWriter {
         out: &mut Vec<u8>,
     ) -> bool {
         match self {
-            RecordWriter::Json(_) | RecordWriter::Tree(_) if is_too_long(record, most) => return false,
+            RecordWriter::Json(_) | RecordWriter::Tree(_) if is_too_long(record, most) => {
+                return false;
+            }
             RecordWriter::Json(writer) => writer.record(record, annotations, out),
             RecordWriter::Tree(writer) => writer.record(record, annotations, out),
             RecordWriter::OneLine(writer) => writer.record(record, annotations, out),
-            RecordWriter::Columns(columns) => return columns.record(record, annotations, most, out),
+            RecordWriter::Columns(columns) => {
+                return columns.record(record, annotations, most, out);
+            }
         }
         true
     }

@@ -1,8 +1,10 @@
-//! A connection of a protocol that tables declare. Its first bytes or its port select one of the protocol's services. From then on, a session of that
-//! service reads it. This file knows no protocol.
+//! A connection of a protocol that tables declare. Its first bytes or its port select one of the
+//! protocol's services. From then on, a session of that service reads it. This file knows no
+//! protocol.
 
 use super::{
-    Context, Declaration, Ends, Framing, Held, Look, Resync, Session, Side, Start, TableSession, Transport, holds,
+    Context, Declaration, Ends, Framing, Held, Look, Resync, Session, Side, Start, TableSession,
+    Transport, holds,
 };
 use crate::capture::Moment;
 use crate::table::{ServiceId, Tables};
@@ -37,7 +39,13 @@ impl ChosenSession {
             _ => None,
         };
         let inner = named.or_else(only).map(|service| session_of(service, tables));
-        ChosenSession { ends: start.ends, transport: start.transport, inner, waiting: Vec::new(), held: 0 }
+        ChosenSession {
+            ends: start.ends,
+            transport: start.transport,
+            inner,
+            waiting: Vec::new(),
+            held: 0,
+        }
     }
 
     /// Keeps a piece until the rules select a service. With `last`, they have to select it now.
@@ -50,7 +58,9 @@ impl ChosenSession {
         let mut inner = session_of(service, context.tables);
         for piece in self.waiting.drain(..) {
             match self.transport {
-                Transport::Tcp => inner.data(piece.from, piece.offset, &piece.bytes, piece.at, context),
+                Transport::Tcp => {
+                    inner.data(piece.from, piece.offset, &piece.bytes, piece.at, context)
+                }
                 Transport::Udp => inner.datagram(piece.from, &piece.bytes, 0, piece.at, context),
             }
         }
@@ -65,10 +75,16 @@ impl ChosenSession {
             let pieces = self.waiting.iter().filter(|piece| piece.from == side);
             pieces.flat_map(|piece| piece.bytes.iter().copied()).collect::<Vec<u8>>()
         };
-        let (client, server) = (sent(Side::Client), sent(Side::Server));
-        let look = Look { client: &client, server: &server, ends: self.ends, transport: self.transport };
+        let client = sent(Side::Client);
+        let server = sent(Side::Server);
+        let look =
+            Look { client: &client, server: &server, ends: self.ends, transport: self.transport };
         for offer in offers {
-            match offer.when.as_ref().map_or(Held::Yes, |rule| holds(rule, &look, &[offer.service], tables)) {
+            match offer
+                .when
+                .as_ref()
+                .map_or(Held::Yes, |rule| holds(rule, &look, &[offer.service], tables))
+            {
                 Held::Yes => return Some(offer.service),
                 Held::Maybe if !last => return None,
                 _ => {}
@@ -86,14 +102,25 @@ impl ChosenSession {
 /// The session of a service, as its tables declare it.
 fn session_of(service: ServiceId, tables: &Tables) -> TableSession {
     let def = tables.service(service);
-    let resync = def.and_then(|def| def.framing.resync.clone()).map_or(Resync::NextPiece, Resync::Magic);
+    let resync =
+        def.and_then(|def| def.framing.resync.clone()).map_or(Resync::NextPiece, Resync::Magic);
     let framing = def.map_or(Framing::Layout, Framing::of);
     let name = def.map_or(String::new(), |def| def.name.to_string());
-    TableSession::new(Declaration { name, service: Some(service), framing, resync, remark: None }, tables)
+    TableSession::new(
+        Declaration { name, service: Some(service), framing, resync, remark: None },
+        tables,
+    )
 }
 
 impl Session for ChosenSession {
-    fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+    fn data(
+        &mut self,
+        from: Side,
+        offset: u64,
+        bytes: &[u8],
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         if let Some(inner) = &mut self.inner {
             return inner.data(from, offset, bytes, at, context);
         }
@@ -101,7 +128,14 @@ impl Session for ChosenSession {
         self.choose(false, context);
     }
 
-    fn datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
+    fn datagram(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        missing: u64,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         if let Some(inner) = &mut self.inner {
             return inner.datagram(from, bytes, missing, at, context);
         }

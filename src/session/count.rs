@@ -1,6 +1,8 @@
-//! Counts bytes by how well they were understood. Only this file decides how the bytes of a message or event count.
+//! Counts bytes by how well they were understood. Only this file decides how the bytes of a message
+//! or event count.
 //!
-//! Every captured payload byte is counted once, as explained, opaque, undecoded or closed; bytes that were never captured are counted as lost.
+//! Every captured payload byte is counted once, as explained, opaque, undecoded or closed; bytes
+//! that were never captured are counted as lost.
 
 use crate::tree::{Buffer, Kind, Tree, mark};
 
@@ -27,7 +29,13 @@ impl Counts {
         let payload = length as u64;
         let (opaque, undecoded) = opaque_and_undecoded(tree);
         let explained = payload.saturating_sub(opaque + undecoded);
-        Counts { payload: payload.max(undecoded), explained, opaque, undecoded, ..Counts::default() }
+        Counts {
+            payload: payload.max(undecoded),
+            explained,
+            opaque,
+            undecoded,
+            ..Counts::default()
+        }
     }
 
     /// Adds other counts to these.
@@ -41,13 +49,15 @@ impl Counts {
     }
 }
 
-/// How many of a message's captured bytes are opaque, and how many no field claims or explains. A region with content of its own
-/// (decompressed, decrypted) is split in the proportions of that content.
+/// How many of a message's captured bytes are opaque, and how many no field claims or explains. A
+/// region with content of its own (decompressed, decrypted) is split in the proportions of that
+/// content.
 fn opaque_and_undecoded(tree: &Tree) -> (u64, u64) {
     if tree.is_plain() {
         return (0, 0);
     }
-    let (mut opaque, mut undecoded) = (0u64, 0u64);
+    let mut opaque = 0u64;
+    let mut undecoded = 0u64;
     let nodes = tree.nodes();
     let mut at = 0;
     while let Some(node) = nodes.get(at) {
@@ -57,7 +67,8 @@ fn opaque_and_undecoded(tree: &Tree) -> (u64, u64) {
             let content = ContentBits::of(tree, at as u32, node.end);
             let part = |n: u64| (bits * n).div_ceil(content.all.max(1));
             opaque += part(content.opaque);
-            // A region without content could not be decompressed, so none of its bytes are explained.
+            // A region without content could not be decompressed, so none of its bytes are
+            // explained.
             undecoded += if content.all == 0 { bits } else { part(content.undecoded) };
             at = node.end as usize;
         } else if node.buffer == Buffer::CAPTURED {

@@ -1,7 +1,9 @@
 //! Replies that were read before their requests, in bounded space.
 //!
-//! Behind lost bytes, the side that asked is read later than the side that answered. Some captures show the two directions in a wrong order: a reply a few frames
-//! before its request. Such a reply is kept here until its request is read, so that the request is not called unanswered. This file knows no protocol.
+//! Behind lost bytes, the side that asked is read later than the side that answered. Some captures
+//! show the two directions in a wrong order: a reply a few frames before its request. Such a reply
+//! is kept here until its request is read, so that the request is not called unanswered. This file
+//! knows no protocol.
 
 use std::collections::VecDeque;
 
@@ -33,12 +35,14 @@ struct EarlyReply {
     answers: Vec<MessageId>,
     key: RequestKey,
     at: Moment,
-    /// No request that was read before it has its transaction, so its request may be in one of the next frames.
+    /// No request that was read before it has its transaction, so its request may be in one of the
+    /// next frames.
     alone: bool,
 }
 
 impl EarlyReplies {
-    /// Remembers a reply whose request was not read yet. `alone`: nothing that was read before fits it.
+    /// Remembers a reply whose request was not read yet. `alone`: nothing that was read before fits
+    /// it.
     pub(super) fn keep(&mut self, answer: &Answer<'_>, alone: bool) {
         if answer.partial || answer.answers.is_empty() {
             return;
@@ -53,19 +57,22 @@ impl EarlyReplies {
         *latest = at.frame.max(*latest);
     }
 
-    /// The list of the oldest reply, if that reply has to go or no request of before it is still to come.
+    /// The list of the oldest reply, if that reply has to go or no request of before it is still to
+    /// come.
     fn room(&mut self) -> Vec<MessageId> {
         let full = self.replies.len() >= EARLY;
         let asked_to = &mut self.asked_to;
-        let mut passed =
-            |oldest: &EarlyReply| oldest.at.frame.saturating_add(SWAPPED.0) < *oldest.from.other().of(asked_to);
+        let mut passed = |oldest: &EarlyReply| {
+            oldest.at.frame.saturating_add(SWAPPED.0) < *oldest.from.other().of(asked_to)
+        };
         let over = self.replies.front().is_some_and(&mut passed);
         let oldest = if full || over { self.replies.pop_front() } else { None };
         oldest.map_or(Vec::new(), |oldest| oldest.answers)
     }
 
-    /// Whether a reply was read before its request, although its frame is later, or only a few frames earlier. Forgets that reply. `echoes`: this connection's
-    /// replies repeat the values that tables call `echoed`.
+    /// Whether a reply was read before its request, although its frame is later, or only a few
+    /// frames earlier. Forgets that reply. `echoes`: this connection's replies repeat the values
+    /// that tables call `echoed`.
     pub(super) fn take(&mut self, request: &Request, echoes: bool) -> bool {
         let frame = request.at.frame;
         let asked_to = request.from.of(&mut self.asked_to);
@@ -81,8 +88,11 @@ impl EarlyReplies {
                 && request.key.fits(&reply.key)
         };
         let echo = |reply: &EarlyReply| may(reply) && request.key.repeats(&reply.key) == Some(true);
-        let other = |reply: &EarlyReply| may(reply) && (!echoes || request.key.repeats(&reply.key).is_none());
-        let place = self.replies.iter().position(echo).or_else(|| self.replies.iter().position(other));
+        let other = |reply: &EarlyReply| {
+            may(reply) && (!echoes || request.key.repeats(&reply.key).is_none())
+        };
+        let place =
+            self.replies.iter().position(echo).or_else(|| self.replies.iter().position(other));
         place.and_then(|place| self.replies.remove(place)).is_some()
     }
 
@@ -97,7 +107,8 @@ impl EarlyReplies {
     }
 }
 
-/// Whether a reply was captured so shortly before its request that the capture may have the two in the wrong order.
+/// Whether a reply was captured so shortly before its request that the capture may have the two in
+/// the wrong order.
 fn swapped(reply: Moment, request: &Request) -> bool {
     let (frames, nanos) = SWAPPED;
     request.at.frame.saturating_sub(reply.frame) <= frames && request.reply(reply).nanos >= -nanos

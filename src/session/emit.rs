@@ -23,9 +23,11 @@ pub struct Message<'a> {
     pub bytes: &'a [u8],
     /// The request that it answers, and the time since.
     pub reply: Option<Reply>,
-    /// This message is owed no reply, although its table says that it expects one: a router passes it on to all, or it was sent again.
+    /// This message is owed no reply, although its table says that it expects one: a router passes
+    /// it on to all, or it was sent again.
     pub no_reply: bool,
-    /// The text of a note that a connection's messages have once: the receiver leaves it out of all but the first. Only for a receiver that [defers](Emit::defers).
+    /// The text of a note that a connection's messages have once: the receiver leaves it out of all
+    /// but the first. Only for a receiver that [defers](Emit::defers).
     pub once: Option<&'static str>,
 }
 
@@ -52,7 +54,8 @@ pub enum EventKind {
     Key {
         /// The file it came from.
         key_file: String,
-        /// The secret that opens only this connection. Only outputs that the user asked to hold secrets may show it.
+        /// The secret that opens only this connection. Only outputs that the user asked to hold
+        /// secrets may show it.
         secret: Secret,
     },
     /// No key for this connection was given.
@@ -107,8 +110,10 @@ pub struct Event {
     pub offset: Option<u64>,
     /// How many bytes it is about.
     pub length: Option<u64>,
-    /// The bytes that became no message: those of an [`EventKind::Undecoded`], and those that an [`EventKind::Resync`] passed over. Where there
-    /// are more than [`Options::max_undecoded`], only the first ones, and [`Event::cut`] says how many are left out. Empty for all other kinds.
+    /// The bytes that became no message: those of an [`EventKind::Undecoded`], and those that an
+    /// [`EventKind::Resync`] passed over. Where there are more than [`Options::max_undecoded`],
+    /// only the first ones, and [`Event::cut`] says how many are left out. Empty for all other
+    /// kinds.
     pub bytes: Vec<u8>,
     /// A text for people.
     pub text: String,
@@ -130,13 +135,16 @@ impl Event {
 
     /// A gap: `length` bytes from `offset` on were never captured.
     pub fn gap(service: &str, from: Side, offset: u64, length: u64) -> Event {
-        let text = format!("{} {} never captured", counted(length, "byte"), plural(length, "was", "were"));
+        let text =
+            format!("{} {} never captured", counted(length, "byte"), plural(length, "was", "were"));
         Event::new(EventKind::Gap, service, from, text).about(offset, length)
     }
 
-    /// What an [`EventKind::Limit`] says of `waiting` bytes of a message whose rest has not come, when all streams together hold too much.
+    /// What an [`EventKind::Limit`] says of `waiting` bytes of a message whose rest has not come,
+    /// when all streams together hold too much.
     pub fn given_up_text(waiting: usize) -> String {
-        let (bytes, are) = (counted(waiting, "byte"), plural(waiting, "is", "are"));
+        let bytes = counted(waiting, "byte");
+        let are = plural(waiting, "is", "are");
         format!("{bytes} that waited for the rest of a message {are} given up to make room")
     }
 
@@ -146,8 +154,8 @@ impl Event {
         Event { offset: Some(offset), length: Some(length), ..self }
     }
 
-    /// The same event, about `bytes`, which begin at `offset` in its direction and became no message. It shows as many
-    /// bytes as `options` allows.
+    /// The same event, about `bytes`, which begin at `offset` in its direction and became no
+    /// message. It shows as many bytes as `options` allows.
     #[must_use]
     pub fn showing(self, offset: u64, bytes: &[u8], options: &Options) -> Event {
         let shown = bytes.get(..options.max_undecoded).unwrap_or(bytes).to_vec();
@@ -160,7 +168,8 @@ impl Event {
         Event { bytes: passed.bytes, ..self }
     }
 
-    /// Counts the bytes of the event: those of a gap as lost, those that became no message as undecoded.
+    /// Counts the bytes of the event: those of a gap as lost, those that became no message as
+    /// undecoded.
     pub fn counts(&self) -> Counts {
         let length = self.length.unwrap_or(0);
         let undecoded = |bytes| Counts { payload: bytes, undecoded: bytes, ..Counts::default() };
@@ -172,7 +181,8 @@ impl Event {
         }
     }
 
-    /// How many of the bytes that the event is about became no message and are not shown in `bytes`.
+    /// How many of the bytes that the event is about became no message and are not shown in
+    /// `bytes`.
     pub fn cut(&self) -> u64 {
         self.counts().undecoded.saturating_sub(self.bytes.len() as u64)
     }
@@ -189,10 +199,11 @@ pub enum Share {
 
 /// The form in which a message was read.
 pub enum Decoded<'a> {
-    /// The tree of its fields. The receiver may swap in another tree, so the session must not use the tree after the
-    /// call.
+    /// The tree of its fields. The receiver may swap in another tree, so the session must not use
+    /// the tree after the call.
     Tree(&'a mut Tree),
-    /// The [outline](super::Context::outline) that the context lent, if a tree would tell the receiver no more, and the message's definition.
+    /// The [outline](super::Context::outline) that the context lent, if a tree would tell the
+    /// receiver no more, and the message's definition.
     Outline(MessageId, &'a Outline),
 }
 
@@ -207,12 +218,14 @@ pub struct MessageBytes<'a> {
     pub bytes: &'a [u8],
     /// The frame that is read now.
     pub at: Moment,
-    /// The stream where they wait, if a message in them may have been completed by an earlier frame.
+    /// The stream where they wait, if a message in them may have been completed by an earlier
+    /// frame.
     pub stream: Option<&'a StreamBuffer>,
 }
 
 impl MessageBytes<'_> {
-    /// A message of `length` bytes, which the first of these are: its `at` is the frame that completed it.
+    /// A message of `length` bytes, which the first of these are: its `at` is the frame that
+    /// completed it.
     #[inline]
     pub fn first(self, length: usize) -> Self {
         let at = self.stream.and_then(|stream| stream.completed(length)).unwrap_or(self.at);
@@ -234,31 +247,43 @@ pub struct OutlinedMessage<'a> {
 
 /// Where a session's messages and events go.
 ///
-/// A session calls this from within the calls it gets, in the order of its records. The receiver keeps at most a tree that it swapped: the session may
-/// reuse bytes and outline as soon as a call returns. A session reads what it needs from the tree before the call.
+/// A session calls this from within the calls it gets, in the order of its records. The receiver
+/// keeps at most a tree that it swapped: the session may reuse bytes and outline as soon as a call
+/// returns. A session reads what it needs from the tree before the call.
 ///
-/// The receiver counts bytes as follows. The tree of a message says which of its bytes are explained, opaque or undecoded. The `length` of
-/// an [`EventKind::Undecoded`] and the `passed_over` of an [`EventKind::Resync`] are undecoded. The `length` of an [`EventKind::Gap`] is
-/// lost. [`account`](Emit::account) says for itself how its bytes count. The session reports each byte once.
+/// The receiver counts bytes as follows. The tree of a message says which of its bytes are
+/// explained, opaque or undecoded. The `length` of an [`EventKind::Undecoded`] and the
+/// `passed_over` of an [`EventKind::Resync`] are undecoded. The `length` of an [`EventKind::Gap`]
+/// is lost. [`account`](Emit::account) says for itself how its bytes count. The session reports
+/// each byte once.
 pub trait Emit {
-    /// A message. `at` is the frame that completed it. A receiver gets outlines only if it lends one. Returns the message's record number, by which later
-    /// messages may refer to it.
-    fn message(&mut self, at: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64;
-    /// Whether the receiver chooses which messages it wants [the tree](Self::wants_tree) of. The same for all messages of a connection.
+    /// A message. `at` is the frame that completed it. A receiver gets outlines only if it lends
+    /// one. Returns the message's record number, by which later messages may refer to it.
+    fn message(
+        &mut self,
+        at: Moment,
+        message: &Message<'_>,
+        tables: &Tables,
+        decoded: Decoded<'_>,
+    ) -> u64;
+    /// Whether the receiver chooses which messages it wants [the tree](Self::wants_tree) of. The
+    /// same for all messages of a connection.
     fn chooses(&self) -> bool {
         false
     }
-    /// Whether a receiver that [chooses](Self::chooses) wants the tree of a message of which only the outline was read. The next record is the message itself, if the
-    /// session does not reject it.
+    /// Whether a receiver that [chooses](Self::chooses) wants the tree of a message of which only
+    /// the outline was read. The next record is the message itself, if the session does not reject
+    /// it.
     fn wants_tree(&mut self, _outlined: &OutlinedMessage<'_>) -> bool {
         false
     }
-    /// Whether the receiver looks into messages later: it counts their bytes and problems then, and leaves out [what is said once](Message::once). The
-    /// same for all messages of a connection.
+    /// Whether the receiver looks into messages later: it counts their bytes and problems then, and
+    /// leaves out [what is said once](Message::once). The same for all messages of a connection.
     fn defers(&self) -> bool {
         false
     }
-    /// How many notes of a side's messages a receiver that [defers](Emit::defers) has left out. It reads all that it deferred before it answers.
+    /// How many notes of a side's messages a receiver that [defers](Emit::defers) has left out. It
+    /// reads all that it deferred before it answers.
     fn left_out(&mut self, _from: Side) -> u64 {
         0
     }
@@ -266,7 +291,8 @@ pub trait Emit {
     fn event(&mut self, at: Moment, event: Event);
     /// Payload bytes that became no message and are in no event.
     fn account(&mut self, from: Side, share: Share, bytes: u64);
-    /// Plaintext of a stream, for outputs that follow it: the offset in the direction and the bytes. Called only by sessions that are not
-    /// [clear](super::Session::is_clear): the plaintext of all others is what was captured.
+    /// Plaintext of a stream, for outputs that follow it: the offset in the direction and the
+    /// bytes. Called only by sessions that are not [clear](super::Session::is_clear): the plaintext
+    /// of all others is what was captured.
     fn plaintext(&mut self, _from: Side, _offset: u64, _bytes: &[u8]) {}
 }

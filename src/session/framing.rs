@@ -1,6 +1,8 @@
-//! Framing: how messages follow each other, as a table or a protocol's code declares it, and where the first message in some bytes ends.
+//! Framing: how messages follow each other, as a table or a protocol's code declares it, and where
+//! the first message in some bytes ends.
 //!
-//! It knows positions and lengths, nothing of what is in a message, and keeps nothing between calls.
+//! It knows positions and lengths, nothing of what is in a message, and keeps nothing between
+//! calls.
 
 use crate::table::{Service, ServiceFrame};
 
@@ -129,7 +131,8 @@ impl Framing {
         }
     }
 
-    /// Where the first message in `bytes` ends. An earlier call found no end in the first `searched` bytes.
+    /// Where the first message in `bytes` ends. An earlier call found no end in the first
+    /// `searched` bytes.
     ///
     /// ```
     /// use moulsniff::session::{LengthOrder, CountsFrom, Extent, Framing, LengthField, Unit};
@@ -176,8 +179,13 @@ impl Framing {
 mod tests {
     use super::*;
 
-    const FIELD: LengthField =
-        LengthField { at: 1, size: 3, order: LengthOrder::Little, unit: Unit::Bits, counts: CountsFrom::Start };
+    const FIELD: LengthField = LengthField {
+        at: 1,
+        size: 3,
+        order: LengthOrder::Little,
+        unit: Unit::Bits,
+        counts: CountsFrom::Start,
+    };
 
     #[test]
     fn a_length_in_bits_takes_whole_bytes() {

@@ -1,7 +1,9 @@
-//! The session kit: the two sides of a connection, the input and output of a session, and parts for the work that all protocols share.
+//! The session kit: the two sides of a connection, the input and output of a session, and parts for
+//! the work that all protocols share.
 //!
-//! A session sees both directions of one connection in capture order. It does no I/O and reads no clock: bytes in, messages and events out.
-//! This module knows tables and trees. It knows no protocol, no capture file, no packet and no output.
+//! A session sees both directions of one connection in capture order. It does no I/O and reads no
+//! clock: bytes in, messages and events out. This module knows tables and trees. It knows no
+//! protocol, no capture file, no packet and no output.
 
 mod chosen;
 mod context;
@@ -23,7 +25,9 @@ mod tabled;
 pub use chosen::ChosenSession;
 pub use context::Context;
 pub use count::Counts;
-pub use emit::{Decoded, Emit, Event, EventKind, Message, MessageBytes, OutlinedMessage, Reply, Share};
+pub use emit::{
+    Decoded, Emit, Event, EventKind, Message, MessageBytes, OutlinedMessage, Reply, Share,
+};
 pub use framing::{CountsFrom, Extent, Framing, LengthField, LengthOrder, Unit};
 pub use options::Options;
 pub use preparations::{Preparation, Preparations, PreparedRoom};
@@ -136,54 +140,79 @@ pub struct Start<'a> {
 ///
 /// # Order of the calls
 ///
-/// For TCP, [`data`](Session::data) and [`gap`](Session::gap) together cover each direction from its first byte on, without overlap and in
-/// order: each call begins where the one before it in that direction ended. Offset 0 is the first byte of the direction, or the first captured one where the
-/// direction's start was not captured. Calls of the two directions interleave as the capture did. [`end`](Session::end) comes once a direction, after
-/// all of its bytes; the other direction may go on after it.
+/// For TCP, [`data`](Session::data) and [`gap`](Session::gap) together cover each direction from
+/// its first byte on, without overlap and in order: each call begins where the one before it in
+/// that direction ended. Offset 0 is the first byte of the direction, or the first captured one
+/// where the direction's start was not captured. Calls of the two directions interleave as the
+/// capture did. [`end`](Session::end) comes once a direction, after all of its bytes; the other
+/// direction may go on after it.
 ///
-/// For UDP, each call of [`datagram`](Session::datagram) brings one datagram, in the order of the capture; there are no gaps, and no offsets.
+/// For UDP, each call of [`datagram`](Session::datagram) brings one datagram, in the order of the
+/// capture; there are no gaps, and no offsets.
 ///
-/// [`relieve`](Session::relieve) may come between any two calls. [`service`](Session::service), [`held`](Session::held) and
-/// [`is_clear`](Session::is_clear) are asked after every call and must be cheap; [`learned`](Session::learned) is asked once, at the very end.
+/// [`relieve`](Session::relieve) may come between any two calls. [`service`](Session::service),
+/// [`held`](Session::held) and [`is_clear`](Session::is_clear) are asked after every call and must
+/// be cheap; [`learned`](Session::learned) is asked once, at the very end.
 ///
 /// # What may be kept
 ///
-/// `bytes` and everything in the [`Context`] are lent for the call. A session that needs bytes later must copy them,
-/// count them in `held`, and bound them.
+/// `bytes` and everything in the [`Context`] are lent for the call. A session that needs bytes
+/// later must copy them, count them in `held`, and bound them.
 ///
 /// # What has to come back
 ///
-/// Every byte that a call of `data` or `datagram` brought must be accounted for exactly once until `end` returns: in a message, in an event of the kind
-/// [`EventKind::Undecoded`], in the `passed_over` of an [`EventKind::Resync`], or by [`Emit::account`]. Every call of `gap` becomes one
-/// event of the kind [`EventKind::Gap`] with the same offset and length. Damage is never an error: a session that cannot go on says so in an event and looks
-/// for the next place where it can.
+/// Every byte that a call of `data` or `datagram` brought must be accounted for exactly once until
+/// `end` returns: in a message, in an event of the kind [`EventKind::Undecoded`], in the
+/// `passed_over` of an [`EventKind::Resync`], or by [`Emit::account`]. Every call of `gap` becomes
+/// one event of the kind [`EventKind::Gap`] with the same offset and length. Damage is never an
+/// error: a session that cannot go on says so in an event and looks for the next place where it
+/// can.
 pub trait Session: Send {
-    /// The next bytes of one direction of a TCP stream, in order. `offset` is that of the first of them; `at` is the frame that completed them.
-    fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>);
-    /// One UDP datagram, in the order of the capture. `bytes` is what was captured of it; `missing` more bytes followed these on the wire.
+    /// The next bytes of one direction of a TCP stream, in order. `offset` is that of the first of
+    /// them; `at` is the frame that completed them.
+    fn data(
+        &mut self,
+        from: Side,
+        offset: u64,
+        bytes: &[u8],
+        at: Moment,
+        context: &mut Context<'_>,
+    );
+    /// One UDP datagram, in the order of the capture. `bytes` is what was captured of it; `missing`
+    /// more bytes followed these on the wire.
     ///
-    /// A protocol that runs only over TCP leaves this method out. It gets datagrams only if the user assigns it a port, and they count
-    /// as undecoded.
-    fn datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
+    /// A protocol that runs only over TCP leaves this method out. It gets datagrams only if the
+    /// user assigns it a port, and they count as undecoded.
+    fn datagram(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        missing: u64,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         let _ = missing;
         let text = "a datagram, and this protocol runs over TCP";
         let event = Event::new(EventKind::Undecoded, self.service(), from, text);
         context.emit.event(at, event.showing(0, bytes, context.options));
     }
-    /// `length` bytes of a direction, from `offset` on, were never captured. A message that began before them can never be completed: the
-    /// session gives it up now. The next call of `data` in this direction brings the bytes behind the gap.
+    /// `length` bytes of a direction, from `offset` on, were never captured. A message that began
+    /// before them can never be completed: the session gives it up now. The next call of `data` in
+    /// this direction brings the bytes behind the gap.
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>);
     /// Memory of waiting bytes and remembered messages, roughly, in bytes.
     fn held(&self) -> usize {
         0
     }
-    /// Gives up the waiting bytes and forgets the remembered messages, because all streams together hold too much. The session reports the bytes as
-    /// undecoded, after an event of the kind [`EventKind::Limit`].
+    /// Gives up the waiting bytes and forgets the remembered messages, because all streams together
+    /// hold too much. The session reports the bytes as undecoded, after an event of the kind
+    /// [`EventKind::Limit`].
     fn relieve(&mut self, _at: Moment, _context: &mut Context<'_>) {}
-    /// A direction ended: no more calls of `data` or `gap` come for it. The session reports now what still waits in it.
+    /// A direction ended: no more calls of `data` or `gap` come for it. The session reports now
+    /// what still waits in it.
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>);
-    /// Whether the bytes of the connection are its plaintext. A session that decrypts returns `false` and hands its plaintext to
-    /// [`Emit::plaintext`] itself.
+    /// Whether the bytes of the connection are its plaintext. A session that decrypts returns
+    /// `false` and hands its plaintext to [`Emit::plaintext`] itself.
     fn is_clear(&self) -> bool {
         true
     }
@@ -195,18 +224,19 @@ pub trait Session: Send {
     }
 }
 
-/// Facts about one thing in a connection's network, for `stats`. If several connections report the same thing, the last
-/// report counts.
+/// Facts about one thing in a connection's network, for `stats`. If several connections report the
+/// same thing, the last report counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Learned {
     /// The group that the thing belongs to (`muds`, `channels`).
     pub group: &'static str,
     /// Its name.
     pub name: String,
-    /// How many bytes of the name are a heading that it shares with other things. Tables for people print the heading
-    /// once. 0 for none.
+    /// How many bytes of the name are a heading that it shares with other things. Tables for people
+    /// print the heading once. 0 for none.
     pub heading: usize,
-    /// Whether it describes the stream itself, or a change during the stream. The client's session then shows it, too.
+    /// Whether it describes the stream itself, or a change during the stream. The client's session
+    /// then shows it, too.
     pub of_stream: bool,
     /// The facts, by key.
     pub facts: Vec<(&'static str, LearnedValue)>,

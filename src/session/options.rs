@@ -9,12 +9,14 @@ pub struct Options {
     pub max_message: usize,
     /// The most bytes that all compressed parts of one message may unpack to.
     pub max_decompressed: usize,
-    /// The most bytes that an event shows of those that became no message. All are counted, shown or not.
+    /// The most bytes that an event shows of those that became no message. All are counted, shown
+    /// or not.
     pub max_undecoded: usize,
 }
 
 impl Options {
-    /// The bounds of one message. A message that is read again later must be read within the same bounds.
+    /// The bounds of one message. A message that is read again later must be read within the same
+    /// bounds.
     pub fn limits(&self) -> MessageLimits {
         MessageLimits { decompressed: self.max_decompressed, ..MessageLimits::default() }
     }

@@ -1,5 +1,6 @@
-//! Work that sessions will need soon and that depends on nothing but themselves: keystream, for example. A thread with time does it ahead. What nobody has done when it is
-//! needed, the session does itself.
+//! Work that sessions will need soon and that depends on nothing but themselves: keystream, for
+//! example. A thread with time does it ahead. What nobody has done when it is needed, the session
+//! does itself.
 //!
 //! It knows neither the work nor the threads.
 
@@ -48,7 +49,8 @@ impl Preparations {
 
     /// The right to take memory, unless too many have it.
     pub fn room(&self) -> Option<PreparedRoom> {
-        (Arc::strong_count(&self.rooms) <= Self::ROOMS).then(|| PreparedRoom { _one: Arc::clone(&self.rooms) })
+        (Arc::strong_count(&self.rooms) <= Self::ROOMS)
+            .then(|| PreparedRoom { _one: Arc::clone(&self.rooms) })
     }
 
     /// Adds work. If nobody does any, only a little waits.

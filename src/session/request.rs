@@ -1,7 +1,9 @@
 //! A request, a message that may answer it, and what both have in common.
 //!
-//! Tables say which value both share (`transaction`), and which value a reply repeats (`echoed`). A protocol whose requests are identified by more than a
-//! transaction makes its own [`RequestKey`]; a simple one uses [`request_key`]. This file knows no protocol. It reads only these values from a tree.
+//! Tables say which value both share (`transaction`), and which value a reply repeats (`echoed`). A
+//! protocol whose requests are identified by more than a transaction makes its own [`RequestKey`];
+//! a simple one uses [`request_key`]. This file knows no protocol. It reads only these values from
+//! a tree.
 
 use super::{Reply, ReplyShare, Side};
 use crate::capture::Moment;
@@ -15,14 +17,16 @@ pub struct RequestKey {
     pub exact: u64,
     /// Hashes of values that must be equal if both messages have them.
     pub loose: [Option<u64>; 2],
-    /// The value that a reply repeats. Of several requests, a reply belongs to the one with its value.
+    /// The value that a reply repeats. Of several requests, a reply belongs to the one with its
+    /// value.
     pub echo: Option<u64>,
 }
 
 impl RequestKey {
-    /// The key of every request without a transaction, and of every reply to one. Such a reply belongs to the oldest
-    /// waiting request.
-    pub const NONE: RequestKey = RequestKey { exact: 0x9e37_79b9_7f4a_7c15, loose: [Some(0), Some(0)], echo: None };
+    /// The key of every request without a transaction, and of every reply to one. Such a reply
+    /// belongs to the oldest waiting request.
+    pub const NONE: RequestKey =
+        RequestKey { exact: 0x9e37_79b9_7f4a_7c15, loose: [Some(0), Some(0)], echo: None };
 
     /// The key of a request that is identified by its transaction alone.
     pub fn of(transaction: u64) -> RequestKey {
@@ -40,7 +44,8 @@ impl RequestKey {
         self.exact == reply.exact && self.loose.iter().zip(&reply.loose).all(agree)
     }
 
-    /// Whether a reply with this key repeats the request's value. `None` if one of them has no such value.
+    /// Whether a reply with this key repeats the request's value. `None` if one of them has no such
+    /// value.
     pub fn repeats(&self, reply: &RequestKey) -> Option<bool> {
         Some(self.echo? == reply.echo?)
     }
@@ -87,7 +92,9 @@ pub struct Answer<'a> {
 impl Answer<'_> {
     /// Whether a request may be the one that this message answers, if their keys agree.
     pub(super) fn may_answer(&self, request: &Request) -> bool {
-        request.from != self.from && request.at.frame <= self.at.frame && self.answers.contains(&request.message)
+        request.from != self.from
+            && request.at.frame <= self.at.frame
+            && self.answers.contains(&request.message)
     }
 }
 
@@ -96,7 +103,10 @@ impl Request {
     pub fn reply(&self, at: Moment) -> Reply {
         let seconds = at.time.seconds.saturating_sub(self.at.time.seconds);
         let nanos = i64::from(at.time.nanos) - i64::from(self.at.time.nanos);
-        Reply { record: self.record, nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos) }
+        Reply {
+            record: self.record,
+            nanos: seconds.saturating_mul(1_000_000_000).saturating_add(nanos),
+        }
     }
 }
 
@@ -105,9 +115,15 @@ pub fn is_partial(tree: &Tree) -> bool {
     tree.get(0).is_some_and(|root| root.has(mark::PARTIAL))
 }
 
-/// The key of a message: its transaction, and the value that is `echoed`. A message without a transaction has [`RequestKey::NONE`], unless its table declares
-/// one. `captured` are the message's bytes.
-pub fn request_key(def: &MessageDef, tables: &Tables, tree: &Tree, captured: &[u8]) -> Option<RequestKey> {
+/// The key of a message: its transaction, and the value that is `echoed`. A message without a
+/// transaction has [`RequestKey::NONE`], unless its table declares one. `captured` are the
+/// message's bytes.
+pub fn request_key(
+    def: &MessageDef,
+    tables: &Tables,
+    tree: &Tree,
+    captured: &[u8],
+) -> Option<RequestKey> {
     let key = match transaction_key(tables, tree, captured) {
         None if def.tied => return None,
         key => key.unwrap_or(RequestKey::NONE),
@@ -117,13 +133,19 @@ pub fn request_key(def: &MessageDef, tables: &Tables, tree: &Tree, captured: &[u
     Some(RequestKey { echo, ..key })
 }
 
-/// The key of a message: the first value in its tree that is marked as `transaction`. `captured` are the message's bytes.
+/// The key of a message: the first value in its tree that is marked as `transaction`. `captured`
+/// are the message's bytes.
 pub fn transaction_key(tables: &Tables, tree: &Tree, captured: &[u8]) -> Option<RequestKey> {
     value(tables, tree, captured, |ty| ty.transaction).map(RequestKey::of)
 }
 
 /// The first value in a tree with a certain mark. A UUID is folded into a number.
-fn value(tables: &Tables, tree: &Tree, captured: &[u8], marked: impl Fn(&TypeDef) -> bool) -> Option<u64> {
+fn value(
+    tables: &Tables,
+    tree: &Tree,
+    captured: &[u8],
+    marked: impl Fn(&TypeDef) -> bool,
+) -> Option<u64> {
     let is_marked = |node: &&Node| tables.type_def(node.ty).is_some_and(&marked);
     let node = tree.nodes().iter().find(is_marked)?;
     if node.kind != Kind::UuidBe {

@@ -1,7 +1,8 @@
 //! Requests that wait for their replies, in bounded space.
 //!
-//! Tables say which message answers which (`answers`), which request expects a reply, and which reply is not the last one (`partial`, `share`); a
-//! [`RequestKey`](super::RequestKey) says what a request and its reply have in common. This file knows no protocol.
+//! Tables say which message answers which (`answers`), which request expects a reply, and which
+//! reply is not the last one (`partial`, `share`); a [`RequestKey`](super::RequestKey) says what a
+//! request and its reply have in common. This file knows no protocol.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,11 +14,13 @@ use crate::digits::{counted, plural};
 use crate::table::{Expectation, MessageId, Tables};
 use crate::tree::{Tree, mark};
 
-/// The window of remembered requests is this many times the limit of waiting ones, even if few in it still wait. The oldest
-/// request is then forgotten, so that one request without a reply does not keep all later ones in memory.
+/// The window of remembered requests is this many times the limit of waiting ones, even if few in
+/// it still wait. The oldest request is then forgotten, so that one request without a reply does
+/// not keep all later ones in memory.
 const SPAN: usize = 8;
 
-/// How many requests with the same exact key a search looks at, latest first. In real traffic few wait at once; the bound keeps hostile traffic cheap.
+/// How many requests with the same exact key a search looks at, latest first. In real traffic few
+/// wait at once; the bound keeps hostile traffic cheap.
 const LOOK: usize = 64;
 
 /// A remembered request, and the one before it with the same exact key.
@@ -29,8 +32,9 @@ struct OpenRequest {
     replies: u64,
     /// What its replies brought so far, where these say how much.
     brought: u64,
-    /// What all its replies bring together, as the latest one that says so; 0 if none did. It is used for messages that do not say it themselves, of which
-    /// there are fewer than 32 bits can count.
+    /// What all its replies bring together, as the latest one that says so; 0 if none did. It is
+    /// used for messages that do not say it themselves, of which there are fewer than 32 bits can
+    /// count.
     whole: u32,
     /// Whether a part of its reply came.
     part: bool,
@@ -44,7 +48,8 @@ impl OpenRequest {
 
     /// Whether further replies follow an answer to it.
     fn leaves_open(&self, answer: &Answer<'_>) -> bool {
-        answer.partial || answer.share.is_some_and(|share| share.leaves_more(self.brought, self.whole.into()))
+        answer.partial
+            || answer.share.is_some_and(|share| share.leaves_more(self.brought, self.whole.into()))
     }
 }
 
@@ -55,8 +60,10 @@ fn bit(message: MessageId) -> u64 {
 
 /// The requests of a connection that may still be answered.
 ///
-/// Each request has a serial number. A request stays until it is [removed](Requests::remove), or until it is forgotten: the oldest one is forgotten when more
-/// than the limit would wait. Finding a request costs a hash look-up and a walk over the requests with the same exact key, latest first.
+/// Each request has a serial number. A request stays until it is [removed](Requests::remove), or
+/// until it is forgotten: the oldest one is forgotten when more than the limit would wait. Finding
+/// a request costs a hash look-up and a walk over the requests with the same exact key, latest
+/// first.
 #[derive(Debug, Default)]
 pub struct Requests {
     limit: usize,
@@ -71,7 +78,8 @@ pub struct Requests {
     /// The latest request with each exact key.
     latest: HashMap<u64, u64>,
     forgotten: u64,
-    /// By the side that asked: serial numbers of its waiting requests without a transaction, oldest first.
+    /// By the side that asked: serial numbers of its waiting requests without a transaction, oldest
+    /// first.
     queues: [VecDeque<u64>; 2],
     /// By the side that asked: the replies to requests before this frame may have been lost.
     certain_from: [u64; 2],
@@ -86,7 +94,8 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Remembers at most `limit` requests: messages that another message answers, or whose table says `expects reply`.
+    /// Remembers at most `limit` requests: messages that another message answers, or whose table
+    /// says `expects reply`.
     pub fn new(tables: &Tables, limit: usize) -> Requests {
         let mut answered = vec![false; tables.messages().len()];
         for (place, message) in answered.iter_mut().zip(tables.messages()) {
@@ -100,8 +109,8 @@ impl Requests {
         Requests { limit, answered, ..Requests::default() }
     }
 
-    /// The same, of a protocol in which a message is at most once the last reply to a request. A second one belongs to another request, which was lost or is
-    /// read later.
+    /// The same, of a protocol in which a message is at most once the last reply to a request. A
+    /// second one belongs to another request, which was lost or is read later.
     #[must_use]
     pub fn answered_once(self) -> Requests {
         Requests { once: true, ..self }
@@ -115,7 +124,8 @@ impl Requests {
     /// Remembers a request.
     pub fn remember(&mut self, request: Request) {
         let serial = self.first + self.open.len() as u64;
-        // If its own reply may be lost, an early one rather belongs to a later request. It is not reported in any case.
+        // If its own reply may be lost, an early one rather belongs to a later request. It is not
+        // reported in any case.
         let certain = request.at.frame >= *request.from.of(&mut self.certain_from);
         let early = certain && self.early.take(&request, self.echoes);
         if request.key.is_none() && !early {
@@ -141,12 +151,15 @@ impl Requests {
         }
     }
 
-    /// The request that a message with a key answers, and its serial number. It is one of the other side, of before the message. One whose value the message
-    /// repeats comes first, then one that has had no such reply yet, then the latest.
+    /// The request that a message with a key answers, and its serial number. It is one of the other
+    /// side, of before the message. One whose value the message repeats comes first, then one that
+    /// has had no such reply yet, then the latest.
     pub fn find(&self, answer: &Answer<'_>) -> Option<(u64, &Request)> {
         let [of_client, of_server] = self.certain_from;
         let certain_from = if answer.from == Side::Server { of_client } else { of_server };
-        let waits = |request: &Request| request.answered || request.several || request.at.frame >= certain_from;
+        let waits = |request: &Request| {
+            request.answered || request.several || request.at.frame >= certain_from
+        };
         let rank = |open: &OpenRequest| {
             let repeats = open.request.key.repeats(&answer.key) == Some(true);
             (repeats, waits(&open.request) && !open.had(answer.message))
@@ -154,7 +167,8 @@ impl Requests {
         let mut passed = false;
         let may = |(_, open): &(u64, &OpenRequest)| {
             let request = &open.request;
-            let another = request.key.repeats(&answer.key) == Some(false) && (self.echoes || request.answered);
+            let another = request.key.repeats(&answer.key) == Some(false)
+                && (self.echoes || request.answered);
             if !answer.may_answer(request) || !request.key.fits(&answer.key) || another {
                 return false;
             }
@@ -164,13 +178,15 @@ impl Requests {
             !over
         };
         let fitting = self.chain(answer.key.exact).take(LOOK).filter(may);
-        let best = fitting.reduce(|best, earlier| if rank(earlier.1) > rank(best.1) { earlier } else { best });
+        let best = fitting
+            .reduce(|best, earlier| if rank(earlier.1) > rank(best.1) { earlier } else { best });
         best.map(|(serial, open)| (serial, &open.request))
     }
 
-    /// The request that a message answers: with a key, the result of [`find`](Self::find); without one, the oldest waiting request. The request stays,
-    /// so that it may be answered again, but [`unanswered`](Self::unanswered) no longer reports it once a reply is not partial. If there is no such request, it may
-    /// be read later, and is not reported then.
+    /// The request that a message answers: with a key, the result of [`find`](Self::find); without
+    /// one, the oldest waiting request. The request stays, so that it may be answered again, but
+    /// [`unanswered`](Self::unanswered) no longer reports it once a reply is not partial. If there
+    /// is no such request, it may be read later, and is not reported then.
     pub fn answer(&mut self, answer: &Answer<'_>) -> Option<Reply> {
         let serial = match answer.key.is_none() {
             true => self.next_in_queue(answer),
@@ -190,7 +206,8 @@ impl Requests {
         let more = open.leaves_open(answer);
         if let (Some(share), false) = (answer.share, again) {
             open.brought = open.brought.saturating_add(share.part);
-            open.whole = share.whole.map_or(open.whole, |whole| u32::try_from(whole).unwrap_or(u32::MAX));
+            open.whole =
+                share.whole.map_or(open.whole, |whole| u32::try_from(whole).unwrap_or(u32::MAX));
         }
         open.part |= more;
         if !more {
@@ -211,10 +228,13 @@ impl Requests {
         self.get(serial).is_some_and(|open| open.leaves_open(answer))
     }
 
-    /// The request that a message answers, as in [`answer`](Self::answer). Marks the message's tree as partial if other messages bring the rest of the reply.
+    /// The request that a message answers, as in [`answer`](Self::answer). Marks the message's tree
+    /// as partial if other messages bring the rest of the reply.
     pub fn answer_in(&mut self, answer: &Answer<'_>, tree: &mut Tree) -> Option<Reply> {
         let reply = self.answer(answer)?;
-        if answer.share.is_some() && self.of_record(reply.record).is_some_and(|request| !request.answered) {
+        if answer.share.is_some()
+            && self.of_record(reply.record).is_some_and(|request| !request.answered)
+        {
             tree.mark(0, mark::PARTIAL);
         }
         Some(reply)
@@ -225,25 +245,33 @@ impl Requests {
         self.early.keep(answer, false);
     }
 
-    /// The request without a transaction that a message answers: the one whose value the message repeats, or else the oldest. It leaves the queue unless more
-    /// replies follow.
+    /// The request without a transaction that a message answers: the one whose value the message
+    /// repeats, or else the oldest. It leaves the queue unless more replies follow.
     fn next_in_queue(&mut self, answer: &Answer<'_>) -> Option<u64> {
         let asker = answer.from.other();
         let certain_from = *asker.of(&mut self.certain_from);
         let mut queue = std::mem::take(asker.of(&mut self.queues));
-        let may = |serial: u64| self.get(serial).map(|open| &open.request).filter(|request| answer.may_answer(request));
-        let repeated = |serial: &u64| may(*serial).and_then(|request| request.key.repeats(&answer.key));
+        let may = |serial: u64| {
+            self.get(serial).map(|open| &open.request).filter(|request| answer.may_answer(request))
+        };
+        let repeated =
+            |serial: &u64| may(*serial).and_then(|request| request.key.repeats(&answer.key));
         let mut place = match answer.key.echo {
             Some(_) => queue.iter().take(LOOK).position(|serial| repeated(serial) == Some(true)),
             None => None,
         };
         if place.is_none() {
-            // If the reply to the oldest request may have been lost, this reply belongs to a later request.
-            let waits = |serial: u64| self.get(serial).is_some_and(|open| open.request.at.frame >= certain_from);
+            // If the reply to the oldest request may have been lost, this reply belongs to a later
+            // request.
+            let waits = |serial: u64| {
+                self.get(serial).is_some_and(|open| open.request.at.frame >= certain_from)
+            };
             while queue.front().is_some_and(|serial| !waits(*serial)) {
                 queue.pop_front();
             }
-            let fits = |serial: &u64| may(*serial).is_some() && !(self.echoes && repeated(serial) == Some(false));
+            let fits = |serial: &u64| {
+                may(*serial).is_some() && !(self.echoes && repeated(serial) == Some(false))
+            };
             place = queue.iter().take(LOOK).position(fits);
         }
         let more = |serial: &u64| self.leaves_open(*serial, answer);
@@ -255,16 +283,23 @@ impl Requests {
         serial
     }
 
-    /// Bytes that a side sent up to the frame of `at` are lost or unreadable, and may have held replies. Requests of the other side before that frame are
-    /// no longer reported as unanswered.
+    /// Bytes that a side sent up to the frame of `at` are lost or unreadable, and may have held
+    /// replies. Requests of the other side before that frame are no longer reported as unanswered.
     pub fn lose_replies(&mut self, from: Side, at: Moment) {
         let certain_from = from.other().of(&mut self.certain_from);
         *certain_from = at.frame.max(*certain_from);
     }
 
-    /// A side has ended: reports the requests of the other side that it never answered, one event each, and one more event if requests were forgotten. Requests
-    /// that are sent later are reported when their own side ends. Call it before reporting the end of the side.
-    pub fn report_unanswered(&mut self, ended: Side, service: &str, at: Moment, context: &mut Context<'_>) {
+    /// A side has ended: reports the requests of the other side that it never answered, one event
+    /// each, and one more event if requests were forgotten. Requests that are sent later are
+    /// reported when their own side ends. Call it before reporting the end of the side.
+    pub fn report_unanswered(
+        &mut self,
+        ended: Side,
+        service: &str,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         *ended.of(&mut self.ended) = true;
         for replier in [Side::Client, Side::Server] {
             if *replier.of(&mut self.ended) {
@@ -279,16 +314,24 @@ impl Requests {
                 plural(n, "was", "were"),
                 plural(n, "it was", "they were")
             );
-            context.emit.event(at, Event::new(EventKind::Limit { limit: "requests" }, service, ended, text));
+            context.emit.event(
+                at,
+                Event::new(EventKind::Limit { limit: "requests" }, service, ended, text),
+            );
         }
     }
 
     /// Reports the waiting requests of a side, each once.
     fn report(&mut self, asker: Side, service: &str, at: Moment, context: &mut Context<'_>) {
-        let (first, frame) = (*asker.of(&mut self.reported), *asker.of(&mut self.certain_from));
-        let certain = |open: &&OpenRequest| open.request.from == asker && open.request.at.frame >= frame;
+        let first = *asker.of(&mut self.reported);
+        let frame = *asker.of(&mut self.certain_from);
+        let certain =
+            |open: &&OpenRequest| open.request.from == asker && open.request.at.frame >= frame;
         for OpenRequest { request, part, .. } in self.waiting_from(first).filter(certain) {
-            let Some(def) = context.tables.message(request.message).filter(|def| def.expects_reply) else { continue };
+            let Some(def) = context.tables.message(request.message).filter(|def| def.expects_reply)
+            else {
+                continue;
+            };
             let message = context.tables.name(def.name).to_string();
             let waited = request.reply(at).nanos;
             let part = *part;
@@ -300,7 +343,8 @@ impl Requests {
         *asker.of(&mut self.reported) = self.first + self.open.len() as u64;
     }
 
-    /// The latest requests with an exact key, latest first, with their serial numbers. Bounded by `LOOK`.
+    /// The latest requests with an exact key, latest first, with their serial numbers. Bounded by
+    /// `LOOK`.
     pub fn with_key(&self, exact: u64) -> impl Iterator<Item = (u64, &Request)> {
         self.chain(exact).take(LOOK).map(|(serial, open)| (serial, &open.request))
     }
@@ -325,22 +369,26 @@ impl Requests {
         self.open.iter().skip(skip).flatten().filter(|open| !open.request.answered)
     }
 
-    /// The other side acknowledged the message of a record. A request that expects only a receipt is then no longer reported as unanswered. A reply still
-    /// belongs to it.
+    /// The other side acknowledged the message of a record. A request that expects only a receipt
+    /// is then no longer reported as unanswered. A reply still belongs to it.
     pub fn receipt(&mut self, record: u64, tables: &Tables) {
         let Some(request) = self.of_record(record) else { return };
-        if tables.message(request.message).and_then(|def| def.expects) == Some(Expectation::Receipt) {
+        if tables.message(request.message).and_then(|def| def.expects) == Some(Expectation::Receipt)
+        {
             request.answered = true;
         }
     }
 
-    /// What followed shows that requests of a side were answered, although no reply to them was seen. They wait no longer, and are not reported.
+    /// What followed shows that requests of a side were answered, although no reply to them was
+    /// seen. They wait no longer, and are not reported.
     pub fn settle(&mut self, from: Side, messages: &[MessageId]) {
-        let settled = |request: &Request| request.from == from && messages.contains(&request.message);
+        let settled =
+            |request: &Request| request.from == from && messages.contains(&request.message);
         for open in self.open.iter_mut().flatten().filter(|open| settled(&open.request)) {
             open.request.answered = true;
         }
-        let (first, open) = (self.first, &self.open);
+        let first = self.first;
+        let open = &self.open;
         from.of(&mut self.queues).retain(|serial| {
             let place = serial.checked_sub(first).and_then(|place| open.get(place as usize));
             place.is_some_and(|open| open.as_ref().is_some_and(|open| !settled(&open.request)))
@@ -355,12 +403,17 @@ impl Requests {
     /// Record numbers ascend, so the walk goes from the latest down to the wanted one.
     fn of_record(&mut self, record: u64) -> Option<&mut Request> {
         let later = self.open.iter_mut().rev().flatten().map(|open| &mut open.request);
-        later.take_while(|request| request.record >= record).last().filter(|request| request.record == record)
+        later
+            .take_while(|request| request.record >= record)
+            .last()
+            .filter(|request| request.record == record)
     }
 
     /// Removes a request that is answered for good.
     pub fn remove(&mut self, serial: u64) {
-        let Some(place) = serial.checked_sub(self.first).and_then(|place| self.open.get_mut(place as usize)) else {
+        let Some(place) =
+            serial.checked_sub(self.first).and_then(|place| self.open.get_mut(place as usize))
+        else {
             return;
         };
         let Some(open) = place.take() else { return };
@@ -416,8 +469,8 @@ impl Requests {
 
     fn forget_oldest(&mut self) {
         if let Some(Some(open)) = self.open.pop_front() {
-            // Nothing to mend for the oldest request of a chain: later requests that refer to it find nothing, and the
-            // walk stops.
+            // Nothing to mend for the oldest request of a chain: later requests that refer to it
+            // find nothing, and the walk stops.
             if self.latest.get(&open.request.key.exact) == Some(&self.first) {
                 self.latest.remove(&open.request.key.exact);
             }

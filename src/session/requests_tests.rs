@@ -10,8 +10,15 @@ const REPLY: MessageId = MessageId(2);
 
 /// The client asks, in the frame of the record's number.
 fn ask(requests: &mut Requests, record: u64, key: RequestKey) {
-    let request =
-        Request { message: ASK, from: Side::Client, key, record, at: frame(record), answered: false, several: false };
+    let request = Request {
+        message: ASK,
+        from: Side::Client,
+        key,
+        record,
+        at: frame(record),
+        answered: false,
+        several: false,
+    };
     requests.remember(request);
 }
 
@@ -20,8 +27,15 @@ fn answered(requests: &mut Requests, key: RequestKey) -> Option<u64> {
 }
 
 fn reply(requests: &mut Requests, key: RequestKey, partial: bool) -> Option<u64> {
-    let answer =
-        Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(u64::MAX), partial, share: None };
+    let answer = Answer {
+        message: REPLY,
+        from: Side::Server,
+        answers: &[ASK],
+        key,
+        at: frame(u64::MAX),
+        partial,
+        share: None,
+    };
     requests.answer(&answer).map(|reply| reply.record)
 }
 
@@ -97,7 +111,10 @@ fn a_request_is_answered_by_its_last_part() {
     for key in [RequestKey::NONE, RequestKey::of(7)] {
         let mut requests = room_for(8);
         ask(&mut requests, 1, key);
-        assert_eq!([reply(&mut requests, key, true), reply(&mut requests, key, true)], [Some(1); 2]);
+        assert_eq!(
+            [reply(&mut requests, key, true), reply(&mut requests, key, true)],
+            [Some(1); 2]
+        );
         assert_eq!(requests.unanswered(0).count(), 1, "only parts came");
         assert_eq!(reply(&mut requests, key, false), Some(1));
         assert_eq!(requests.unanswered(0).count(), 0);
@@ -109,7 +126,11 @@ fn lost_bytes_of_the_other_side_may_have_been_replies() {
     let mut requests = room_for(8);
     ask(&mut requests, 1, RequestKey::NONE);
     requests.lose_replies(Side::Client, frame(1));
-    assert_eq!(answered(&mut requests, RequestKey::NONE), Some(1), "the side that asked lost bytes");
+    assert_eq!(
+        answered(&mut requests, RequestKey::NONE),
+        Some(1),
+        "the side that asked lost bytes"
+    );
     ask(&mut requests, 2, RequestKey::NONE);
     requests.lose_replies(Side::Server, frame(3));
     ask(&mut requests, 3, RequestKey::NONE);
@@ -176,8 +197,15 @@ fn echo(transaction: RequestKey, value: u64) -> RequestKey {
 }
 
 fn answered_at(requests: &mut Requests, key: RequestKey, at: u64) -> Option<u64> {
-    let answer =
-        Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(at), partial: false, share: None };
+    let answer = Answer {
+        message: REPLY,
+        from: Side::Server,
+        answers: &[ASK],
+        key,
+        at: frame(at),
+        partial: false,
+        share: None,
+    };
     requests.answer(&answer).map(|reply| reply.record)
 }
 
@@ -204,9 +232,17 @@ fn a_request_that_waits_comes_before_one_that_was_answered() {
     for record in 4..=5 {
         ask(&mut requests, record, key);
     }
-    let first =
-        Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(6), partial: false, share: None };
-    let mut next = |message| requests.answer(&Answer { message, ..first }).map(|reply| reply.record);
+    let first = Answer {
+        message: REPLY,
+        from: Side::Server,
+        answers: &[ASK],
+        key,
+        at: frame(6),
+        partial: false,
+        share: None,
+    };
+    let mut next =
+        |message| requests.answer(&Answer { message, ..first }).map(|reply| reply.record);
     assert_eq!([next(REPLY), next(OTHER)], [Some(5); 2], "another message goes on with the reply");
     assert_eq!([next(REPLY), next(OTHER)], [Some(4); 2]);
     assert_eq!(requests.unanswered(0).count(), 0);
@@ -228,7 +264,11 @@ fn a_reply_belongs_to_the_request_whose_value_it_repeats() {
         requests.lose_replies(Side::Server, frame(4));
         assert_eq!(answered_at(&mut requests, echo(key, 200), 5), Some(2), "it says so itself");
         ask(&mut requests, 6, echo(key, 600));
-        assert_eq!(answered_at(&mut requests, echo(key, 500), 7), None, "that request was not read");
+        assert_eq!(
+            answered_at(&mut requests, echo(key, 500), 7),
+            None,
+            "that request was not read"
+        );
         assert_eq!(answered_at(&mut requests, echo(key, 600), 8), Some(6));
         assert_eq!(answered_at(&mut requests, echo(key, 900), 10), None);
         ask(&mut requests, 8, echo(key, 800));
@@ -260,7 +300,11 @@ fn a_request_without_a_transaction_that_is_read_behind_its_reply_is_not_unanswer
     ask(&mut requests, 6, RequestKey::NONE);
     ask(&mut requests, 7, RequestKey::NONE);
     assert_eq!(requests.unanswered(0).map(|request| request.record).collect::<Vec<_>>(), [7]);
-    assert_eq!(answered_at(&mut requests, RequestKey::NONE, 9), Some(7), "the others have their replies");
+    assert_eq!(
+        answered_at(&mut requests, RequestKey::NONE, 9),
+        Some(7),
+        "the others have their replies"
+    );
 }
 
 #[test]
@@ -296,11 +340,21 @@ fn a_reply_in_parts_is_complete_when_all_parts_have_come() {
             let record = requests.answer(&answer).map(|reply| reply.record);
             (record, requests.unanswered(0).any(|request| request.record == 1))
         };
-        assert_eq!([part(4, 10), part(4, 10), part(2, 10)], [(Some(1), true), (Some(1), true), (Some(1), false)]);
+        assert_eq!(
+            [part(4, 10), part(4, 10), part(2, 10)],
+            [(Some(1), true), (Some(1), true), (Some(1), false)]
+        );
         ask(&mut requests, 3, key);
         let share = Some(ReplyShare { part: 0, whole: Some(10) });
-        let nothing =
-            Answer { message: REPLY, from: Side::Server, answers: &[ASK], key, at: frame(3), partial: false, share };
+        let nothing = Answer {
+            message: REPLY,
+            from: Side::Server,
+            answers: &[ASK],
+            key,
+            at: frame(3),
+            partial: false,
+            share,
+        };
         assert_eq!(requests.answer(&nothing).map(|reply| reply.record), Some(3), "nothing follows");
         assert!(requests.unanswered(0).all(|request| request.record == 2));
     }

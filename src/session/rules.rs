@@ -1,10 +1,12 @@
-//! Tests whether the first bytes of a connection satisfy a recognition rule of a table: bytes at offsets, lengths,
-//! ports, a message that fits.
+//! Tests whether the first bytes of a connection satisfy a recognition rule of a table: bytes at
+//! offsets, lengths, ports, a message that fits.
 //!
 //! It reads and keeps nothing. It knows no protocol.
 
 use super::{Ends, Extent, Framing, Side, Transport};
-use crate::table::{Condition, Evaluator, Outcome, Rule, RuleSide, Sender, ServiceId, Tables, WholeMessage};
+use crate::table::{
+    Condition, Evaluator, Outcome, Rule, RuleSide, Sender, ServiceId, Tables, WholeMessage,
+};
 use crate::tree::{Kind, Severity, Tree};
 
 /// Whether a condition holds.
@@ -18,7 +20,8 @@ pub enum Held {
     Yes,
 }
 
-/// The part of a connection that rules are tested on: its first bytes, or the latest datagram of each side.
+/// The part of a connection that rules are tested on: its first bytes, or the latest datagram of
+/// each side.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {
     /// What the client sent.
@@ -52,7 +55,10 @@ impl<'a> Look<'a> {
 pub fn holds(rule: &Rule, look: &Look<'_>, services: &[ServiceId], tables: &Tables) -> Held {
     let side = |side: Side| {
         let conditions = rule.conditions.iter();
-        conditions.map(|condition| condition_holds(condition, look, side, services, tables)).min().unwrap_or(Held::No)
+        conditions
+            .map(|condition| condition_holds(condition, look, side, services, tables))
+            .min()
+            .unwrap_or(Held::No)
     };
     match rule.side {
         RuleSide::Client => side(Side::Client),
@@ -71,7 +77,8 @@ fn condition_holds(
 ) -> Held {
     let bytes = look.of(side);
     // A datagram is complete, but a side may not have sent one yet.
-    let short = if look.transport == Transport::Tcp || bytes.is_empty() { Held::Maybe } else { Held::No };
+    let short =
+        if look.transport == Transport::Tcp || bytes.is_empty() { Held::Maybe } else { Held::No };
     let told = |yes: bool| if yes { Held::Yes } else { short };
     match condition {
         Condition::At { place, values, mask } => {
@@ -80,7 +87,9 @@ fn condition_holds(
         }
         Condition::Least(least) => told(bytes.len() >= *least as usize),
         Condition::Most(_) if bytes.is_empty() => Held::Maybe,
-        Condition::Most(most) => told(look.transport == Transport::Tcp || bytes.len() <= *most as usize),
+        Condition::Most(most) => {
+            told(look.transport == Transport::Tcp || bytes.len() <= *most as usize)
+        }
         Condition::Port(listed) => {
             let own = tables.declared().map_or(&[][..], |declared| &declared.ports);
             let ports = if listed.is_empty() { own } else { listed };
@@ -129,15 +138,20 @@ impl<'a> TrialReader<'a> {
         let framing = Framing::of(tables.service(service)?);
         let mut evaluator = Evaluator::default();
         evaluator.memory.frozen = true;
-        evaluator.states = tables.declared().map_or(Vec::new(), |known| known.states.iter().map(|s| s.1).collect());
+        evaluator.states = tables
+            .declared()
+            .map_or(Vec::new(), |known| known.states.iter().map(|s| s.1).collect());
         Some(TrialReader { tables, service, framing, side, evaluator, tree: Tree::new() })
     }
 
     /// Reads the first message in `bytes` into the tree. `None` if no message begins so.
     fn read(&mut self, bytes: &[u8]) -> Option<Outcome> {
-        let (tables, side) = (self.tables, self.side.index());
+        let tables = self.tables;
+        let side = self.side.index();
         Some(match self.framing.extent(bytes, 0) {
-            Extent::ByLayout => self.evaluator.message(tables, self.service, side, bytes, &mut self.tree),
+            Extent::ByLayout => {
+                self.evaluator.message(tables, self.service, side, bytes, &mut self.tree)
+            }
             Extent::Bytes(length) => match bytes.get(..length) {
                 Some(bytes) => {
                     let whole = WholeMessage { bytes, behind: self.framing.behind() };
@@ -151,11 +165,19 @@ impl<'a> TrialReader<'a> {
     }
 }
 
-/// The side that usually sends the first message in `bytes`, if the tables say so. `side` is taken for its sender.
-pub fn usual_sender(services: &[ServiceId], side: Side, bytes: &[u8], tables: &Tables) -> Option<Side> {
-    let named = services.iter().find_map(|service| match TrialReader::new(*service, side, tables)?.read(bytes)? {
-        Outcome::Message(id, _) => tables.message(id)?.usually,
-        _ => None,
+/// The side that usually sends the first message in `bytes`, if the tables say so. `side` is taken
+/// for its sender.
+pub fn usual_sender(
+    services: &[ServiceId],
+    side: Side,
+    bytes: &[u8],
+    tables: &Tables,
+) -> Option<Side> {
+    let named = services.iter().find_map(|service| {
+        match TrialReader::new(*service, side, tables)?.read(bytes)? {
+            Outcome::Message(id, _) => tables.message(id)?.usually,
+            _ => None,
+        }
     });
     match named? {
         Sender::Client => Some(Side::Client),
@@ -165,7 +187,13 @@ pub fn usual_sender(services: &[ServiceId], side: Side, bytes: &[u8], tables: &T
 }
 
 /// Whether bytes begin with a flawless message of a service. A datagram must hold nothing else.
-fn fits(service: ServiceId, side: Side, bytes: &[u8], transport: Transport, tables: &Tables) -> Held {
+fn fits(
+    service: ServiceId,
+    side: Side,
+    bytes: &[u8],
+    transport: Transport,
+    tables: &Tables,
+) -> Held {
     let Some(mut trial) = TrialReader::new(service, side, tables) else { return Held::No };
     let mut done = 0;
     while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {

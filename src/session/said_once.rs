@@ -1,4 +1,5 @@
-//! Notes that the messages of a connection have once: the first stays, all others are left out and counted.
+//! Notes that the messages of a connection have once: the first stays, all others are left out and
+//! counted.
 
 use super::Side;
 use crate::tree::Tree;
@@ -12,7 +13,8 @@ pub struct SaidOnce {
 }
 
 impl SaidOnce {
-    /// Leaves the note out of a message that has it, but for the first one in the connection. Returns whether the first is in this message.
+    /// Leaves the note out of a message that has it, but for the first one in the connection.
+    /// Returns whether the first is in this message.
     pub fn in_tree(&mut self, text: &str, from: Side, tree: &mut Tree) -> bool {
         let first = !std::mem::replace(&mut self.said, true);
         *from.of(&mut self.left_out) += tree.leave_out(text, first);

@@ -1,15 +1,18 @@
-//! Values whose type only a protocol knows: the user's settings for it, and the secrets that its sessions emit.
+//! Values whose type only a protocol knows: the user's settings for it, and the secrets that its
+//! sessions emit.
 //!
-//! This module knows no protocol. Code between the command line and a session carries these values without looking inside.
+//! This module knows no protocol. Code between the command line and a session carries these values
+//! without looking inside.
 
 use std::any::Any;
 use std::fmt;
 
 /// The user's settings for one protocol: its keys, files and switches.
 ///
-/// The protocol makes the value from its options before the first frame is read. Each of the protocol's sessions gets it in the
-/// [`Context`](super::Context). It may grow while a capture is read, by the secrets that the capture carries. A session that finds no
-/// value of its type goes on as if no option had been given.
+/// The protocol makes the value from its options before the first frame is read. Each of the
+/// protocol's sessions gets it in the [`Context`](super::Context). It may grow while a capture is
+/// read, by the secrets that the capture carries. A session that finds no value of its type goes on
+/// as if no option had been given.
 ///
 /// ```
 /// use moulsniff::session::Settings;
@@ -53,8 +56,9 @@ impl fmt::Debug for Settings {
 
 /// The secret of one connection, such as its session key, in the protocol's own notation.
 ///
-/// A session emits it in an event of the kind [`EventKind::Key`](super::EventKind::Key), once it is proved. It is meant only for files that the user asked to hold secrets, so
-/// `Debug` does not show it.
+/// A session emits it in an event of the kind [`EventKind::Key`](super::EventKind::Key), once it is
+/// proved. It is meant only for files that the user asked to hold secrets, so `Debug` does not show
+/// it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 

@@ -1,8 +1,10 @@
-//! Waiting bytes of one direction, not yet read as messages: in order, at known offsets, each with the frame that
-//! brought it.
+//! Waiting bytes of one direction, not yet read as messages: in order, at known offsets, each with
+//! the frame that brought it.
 //!
-//! It knows no framing and no cipher. A session pushes incoming bytes, looks at [`StreamBuffer::waiting`], and takes from its front with
-//! [`StreamBuffer::advance`] or [`StreamBuffer::pass`]. The session bounds the memory: it asks [`StreamBuffer::held`] and gives up waiting bytes.
+//! It knows no framing and no cipher. A session pushes incoming bytes, looks at
+//! [`StreamBuffer::waiting`], and takes from its front with [`StreamBuffer::advance`] or
+//! [`StreamBuffer::pass`]. The session bounds the memory: it asks [`StreamBuffer::held`] and gives
+//! up waiting bytes.
 
 use std::collections::VecDeque;
 
@@ -11,8 +13,8 @@ use crate::capture::Moment;
 /// An empty buffer larger than this is freed.
 const KEEP_CAPACITY: usize = 64 << 10;
 
-/// Each attempt at an incomplete message reads its bytes again. Once all attempts together have read more than `FREE` bytes and `MANY` times the waiting bytes,
-/// attempts become rare.
+/// Each attempt at an incomplete message reads its bytes again. Once all attempts together have
+/// read more than `FREE` bytes and `MANY` times the waiting bytes, attempts become rare.
 const MANY: usize = 64;
 const FREE: usize = 1 << 20;
 
@@ -44,7 +46,8 @@ pub struct StreamBuffer {
     need: usize,
     /// Bytes that failed attempts at the waiting message have read in all.
     tried: usize,
-    /// Number of bytes right before the waiting ones that became no message and were not reported yet.
+    /// Number of bytes right before the waiting ones that became no message and were not reported
+    /// yet.
     passed: u64,
     /// The first of these bytes, for the event that will report them.
     passed_bytes: Vec<u8>,
@@ -78,10 +81,11 @@ impl StreamBuffer {
         self.push_with(bytes.len(), at, |buffer| buffer.extend_from_slice(bytes));
     }
 
-    /// Appends the next `length` bytes of the stream, which `write` appends to the buffer: decrypted, for example.
+    /// Appends the next `length` bytes of the stream, which `write` appends to the buffer:
+    /// decrypted, for example.
     pub fn push_with(&mut self, length: usize, at: Moment, write: impl FnOnce(&mut Vec<u8>)) {
-        // Waiting bytes move to the front only when at least as many bytes were used up, so all moves together stay
-        // linear.
+        // Waiting bytes move to the front only when at least as many bytes were used up, so all
+        // moves together stay linear.
         let waiting = self.bytes.len() - self.start;
         if self.start > 0 && (waiting == 0 || self.start > KEEP_CAPACITY.max(waiting)) {
             self.bytes.drain(..self.start);
@@ -117,7 +121,9 @@ impl StreamBuffer {
 
     /// Memory of the waiting bytes, in bytes.
     pub fn held(&self) -> usize {
-        self.bytes.capacity() + self.passed_bytes.capacity() + self.arrivals.capacity() * size_of::<PieceEnd>()
+        self.bytes.capacity()
+            + self.passed_bytes.capacity()
+            + self.arrivals.capacity() * size_of::<PieceEnd>()
     }
 
     /// Gives back the memory that no waiting byte needs.
@@ -140,11 +146,12 @@ impl StreamBuffer {
         self.arrivals.get(place).map(|arrival| arrival.at)
     }
 
-    /// Places among the waiting bytes at which a new piece of the stream begins, ascending. A program that sends message by message begins
-    /// most messages at such a place.
+    /// Places among the waiting bytes at which a new piece of the stream begins, ascending. A
+    /// program that sends message by message begins most messages at such a place.
     pub fn piece_starts(&self) -> impl Iterator<Item = usize> + '_ {
         let shown = self.waiting().len();
-        let ends = self.arrivals.iter().map(|arrival| arrival.end.saturating_sub(self.offset) as usize);
+        let ends =
+            self.arrivals.iter().map(|arrival| arrival.end.saturating_sub(self.offset) as usize);
         ends.take_while(move |end| *end < shown)
     }
 
@@ -165,8 +172,9 @@ impl StreamBuffer {
         }
     }
 
-    /// Skips the first `bytes` waiting bytes, which become no message. They are counted until [`take_passed`](Self::take_passed) reports them.
-    /// The first `keep` bytes of all that are skipped until then are kept, to be shown.
+    /// Skips the first `bytes` waiting bytes, which become no message. They are counted until
+    /// [`take_passed`](Self::take_passed) reports them. The first `keep` bytes of all that are
+    /// skipped until then are kept, to be shown.
     pub fn pass(&mut self, bytes: usize, keep: usize) {
         let bytes = bytes.min(self.waiting().len());
         self.passed += bytes as u64;
@@ -176,7 +184,8 @@ impl StreamBuffer {
         self.advance(bytes);
     }
 
-    /// Takes the bytes that were skipped since the last call. They end where the waiting bytes begin.
+    /// Takes the bytes that were skipped since the last call. They end where the waiting bytes
+    /// begin.
     pub fn take_passed(&mut self) -> PassedBytes {
         let length = std::mem::take(&mut self.passed);
         let bytes = std::mem::take(&mut self.passed_bytes);
@@ -191,8 +200,8 @@ impl StreamBuffer {
         self.offset = offset;
     }
 
-    /// Whether enough bytes wait for another attempt at a message: at least one, and at least as many as
-    /// [`wait_for`](Self::wait_for) or [`set_need`](Self::set_need) asked for.
+    /// Whether enough bytes wait for another attempt at a message: at least one, and at least as
+    /// many as [`wait_for`](Self::wait_for) or [`set_need`](Self::set_need) asked for.
     #[inline]
     pub fn is_ready(&self) -> bool {
         let waiting = self.waiting().len();
@@ -209,8 +218,9 @@ impl StreamBuffer {
         self.need = bytes;
     }
 
-    /// The waiting message has at least `bytes` bytes: no attempt is made before they are there. After many failed attempts at a long message,
-    /// attempts become ever rarer, so that all of them together stay linear in its bytes.
+    /// The waiting message has at least `bytes` bytes: no attempt is made before they are there.
+    /// After many failed attempts at a long message, attempts become ever rarer, so that all of
+    /// them together stay linear in its bytes.
     pub fn wait_for(&mut self, bytes: usize) {
         let waiting = self.waiting().len();
         self.tried = self.tried.saturating_add(waiting);
@@ -218,14 +228,15 @@ impl StreamBuffer {
         self.need = bytes.max(waiting + more);
     }
 
-    /// Whether attempts became rare, so that a whole message may wait unnoticed. If so, try once more when no more
-    /// bytes will come.
+    /// Whether attempts became rare, so that a whole message may wait unnoticed. If so, try once
+    /// more when no more bytes will come.
     pub fn is_tried_seldom(&self) -> bool {
         self.tried > FREE.saturating_add(MANY.saturating_mul(self.waiting().len()))
     }
 
-    /// Hides all waiting bytes. [`reveal`](Self::reveal) shows them again piece by piece. So a session that could read nothing at first can
-    /// read both directions in the order in which they came.
+    /// Hides all waiting bytes. [`reveal`](Self::reveal) shows them again piece by piece. So a
+    /// session that could read nothing at first can read both directions in the order in which they
+    /// came.
     pub fn hide(&mut self) {
         self.hidden = self.bytes.len() - self.start;
         self.need = 0;
@@ -244,7 +255,8 @@ impl StreamBuffer {
         let shown = self.offset + self.waiting().len() as u64;
         let place = self.arrivals.partition_point(|arrival| arrival.end <= shown);
         let end = self.arrivals.get(place).map_or(u64::MAX, |arrival| arrival.end);
-        self.hidden = self.hidden.saturating_sub(usize::try_from(end - shown).unwrap_or(usize::MAX));
+        self.hidden =
+            self.hidden.saturating_sub(usize::try_from(end - shown).unwrap_or(usize::MAX));
     }
 }
 
@@ -267,7 +279,8 @@ mod tests {
     #[test]
     fn each_byte_knows_the_frame_that_brought_it() {
         let mut stream = stream(&[b"abc", b"d", b"efgh"]);
-        let frames: Vec<u64> = (1..=8).filter_map(|n| stream.completed(n)).map(|at| at.frame).collect();
+        let frames: Vec<u64> =
+            (1..=8).filter_map(|n| stream.completed(n)).map(|at| at.frame).collect();
         assert_eq!(frames, [1, 1, 1, 2, 3, 3, 3, 3]);
         stream.advance(3);
         assert_eq!(stream.completed(1), Some(frame(2)));
@@ -281,7 +294,10 @@ mod tests {
         stream.advance(1);
         stream.pass(2, 2);
         stream.pass(1, 2);
-        assert_eq!(stream.take_passed(), PassedBytes { offset: 1, length: 3, bytes: b"bc".to_vec() });
+        assert_eq!(
+            stream.take_passed(),
+            PassedBytes { offset: 1, length: 3, bytes: b"bc".to_vec() }
+        );
         assert_eq!(stream.take_passed(), PassedBytes { offset: 4, length: 0, bytes: Vec::new() });
     }
 
@@ -290,7 +306,10 @@ mod tests {
         let mut stream = stream(&[b"abcdef"]);
         stream.jump(100);
         stream.push(b"xy", frame(9));
-        assert_eq!((stream.offset(), stream.waiting(), stream.completed(2)), (100, &b"xy"[..], Some(frame(9))));
+        assert_eq!(
+            (stream.offset(), stream.waiting(), stream.completed(2)),
+            (100, &b"xy"[..], Some(frame(9)))
+        );
     }
 
     #[test]
@@ -310,7 +329,8 @@ mod tests {
     #[test]
     fn a_message_that_comes_byte_by_byte_is_not_read_again_for_each() {
         let mut stream = StreamBuffer::default();
-        let (mut attempts, mut read) = (0, 0);
+        let mut attempts = 0;
+        let mut read = 0;
         for i in 0..1 << 20 {
             stream.push(&[1], frame(i));
             if stream.is_ready() {

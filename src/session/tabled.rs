@@ -1,11 +1,11 @@
 //! A complete session for a service that needs only its framing and its messages in the tables.
 //!
-//! A protocol that needs more (keys, handshakes, checksums) builds its own session from the same parts. This file knows
-//! no protocol.
+//! A protocol that needs more (keys, handshakes, checksums) builds its own session from the same
+//! parts. This file knows no protocol.
 
 use super::{
-    Answer, Context, Decoded, Event, EventKind, Extent, Framing, Message, MessageBytes, ReplyShare, Request, Requests,
-    Session, Share, Side, StreamBuffer, is_partial, request_key,
+    Answer, Context, Decoded, Event, EventKind, Extent, Framing, Message, MessageBytes, ReplyShare,
+    Request, Requests, Session, Share, Side, StreamBuffer, is_partial, request_key,
 };
 use crate::capture::Moment;
 use crate::captured::Captured;
@@ -33,7 +33,8 @@ pub struct Declaration {
 /// How framing is found again behind a gap, or behind bytes that are no message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resync {
-    /// The next piece of the stream is taken to begin with a message: programs usually send message by message.
+    /// The next piece of the stream is taken to begin with a message: programs usually send message
+    /// by message.
     NextPiece,
     /// Every message begins with these bytes.
     Magic(Vec<u8>),
@@ -73,7 +74,9 @@ impl TableSession {
     /// A connection of a declared service, before its first byte.
     pub fn new(declared: Declaration, tables: &Tables) -> TableSession {
         let requests = Requests::new(tables, REQUESTS);
-        let states = tables.declared().map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
+        let states = tables
+            .declared()
+            .map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
         TableSession { declared, directions: Default::default(), requests, heard: false, states }
     }
 
@@ -90,7 +93,8 @@ impl TableSession {
         }
     }
 
-    /// Takes all complete messages from a direction's waiting bytes. With `last`, no more bytes follow.
+    /// Takes all complete messages from a direction's waiting bytes. With `last`, no more bytes
+    /// follow.
     fn drain(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
         let mut direction = std::mem::take(from.of(&mut self.directions));
         while direction.stream.is_ready() || last && !direction.stream.is_empty() {
@@ -98,7 +102,8 @@ impl TableSession {
                 break;
             }
             let bytes = direction.stream.waiting();
-            let piece = MessageBytes { from, offset: direction.stream.offset(), bytes, at, stream: None };
+            let piece =
+                MessageBytes { from, offset: direction.stream.offset(), bytes, at, stream: None };
             match self.step(piece, direction.searched, last, context) {
                 Step::Used(length) => {
                     direction.stream.advance(length.max(1));
@@ -126,7 +131,13 @@ impl TableSession {
     }
 
     /// Looks for the start of the next message. Returns whether it was found.
-    fn find_again(&self, direction: &mut Direction, from: Side, at: Moment, context: &mut Context<'_>) -> bool {
+    fn find_again(
+        &self,
+        direction: &mut Direction,
+        from: Side,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) -> bool {
         let bytes = direction.stream.waiting();
         let (skip, found) = match &self.declared.resync {
             Resync::NextPiece => (0, true),
@@ -144,14 +155,21 @@ impl TableSession {
         }
         direction.lost = false;
         let passed = direction.stream.take_passed();
-        let text = format!("{} passed over; a message may begin here", counted(passed.length, "byte"));
+        let text =
+            format!("{} passed over; a message may begin here", counted(passed.length, "byte"));
         let event = self.event(EventKind::Resync { passed_over: passed.length }, from, text);
         context.emit.event(at, event.about(direction.stream.offset(), 0).with_passed(passed));
         true
     }
 
     /// Reads the first message in some bytes.
-    fn step(&mut self, piece: MessageBytes<'_>, searched: usize, last: bool, context: &mut Context<'_>) -> Step {
+    fn step(
+        &mut self,
+        piece: MessageBytes<'_>,
+        searched: usize,
+        last: bool,
+        context: &mut Context<'_>,
+    ) -> Step {
         let most = context.options.max_message;
         let too_long = |length: usize| {
             let text = format!("a message of {length} bytes is not put together (--max-message)");
@@ -160,7 +178,9 @@ impl TableSession {
         match self.declared.framing.extent(piece.bytes, searched) {
             Extent::ByLayout => self.by_layout(piece, context),
             Extent::Bytes(length) | Extent::Need(length) if length > most => too_long(length),
-            Extent::Bytes(length) if self.declared.framing == Framing::Whole && !last => Step::Need(length + 1),
+            Extent::Bytes(length) if self.declared.framing == Framing::Whole && !last => {
+                Step::Need(length + 1)
+            }
             Extent::Bytes(length) => match piece.bytes.get(..length) {
                 Some(bytes) => {
                     self.framed(MessageBytes { bytes, ..piece }, context);
@@ -169,9 +189,10 @@ impl TableSession {
                 None => Step::Need(length),
             },
             Extent::Need(length) => Step::Need(length),
-            Extent::Impossible(stated) => {
-                Step::Lost(EventKind::Remark, format!("no message begins here: its length would be {stated}"))
-            }
+            Extent::Impossible(stated) => Step::Lost(
+                EventKind::Remark,
+                format!("no message begins here: its length would be {stated}"),
+            ),
         }
     }
 
@@ -181,22 +202,26 @@ impl TableSession {
         let Some(service) = self.declared.service else { return Step::Used(piece.bytes.len()) };
         self.lend_states(context);
         match context.message(service, piece) {
-            (Outcome::Message(_, 0), _) => {
-                Step::Lost(EventKind::Remark, "a message without any byte would never end".to_string())
-            }
+            (Outcome::Message(_, 0), _) => Step::Lost(
+                EventKind::Remark,
+                "a message without any byte would never end".to_string(),
+            ),
             (Outcome::Message(id, length), outlined) => {
                 let bytes = piece.bytes.get(..length).unwrap_or(piece.bytes);
                 self.message(id, outlined, MessageBytes { bytes, ..piece }, context);
                 Step::Used(length)
             }
             (Outcome::Need(length), _) if length > most => {
-                let text = format!("a message of at least {length} bytes is not put together (--max-message)");
+                let text = format!(
+                    "a message of at least {length} bytes is not put together (--max-message)"
+                );
                 Step::Lost(EventKind::Limit { limit: "max-message" }, text)
             }
             (Outcome::Need(length), _) => Step::Need(length),
-            (outcome @ (Outcome::Unknown(_, Some(length)) | Outcome::NoLayout(_, Some(length))), _)
-                if (1..=most).contains(&length) =>
-            {
+            (
+                outcome @ (Outcome::Unknown(_, Some(length)) | Outcome::NoLayout(_, Some(length))),
+                _,
+            ) if (1..=most).contains(&length) => {
                 let Some(bytes) = piece.bytes.get(..length) else { return Step::Need(length) };
                 let text = no_message(&outcome, context.tables);
                 self.requests.lose_replies(piece.from, piece.at);
@@ -223,7 +248,11 @@ impl TableSession {
         self.message(id, outlined, MessageBytes { bytes, ..piece }, context);
         if !rest.is_empty() {
             let text = format!("{} behind the message, in its frame", counted(rest.len(), "byte"));
-            self.undecoded(MessageBytes { bytes: rest, offset: piece.offset + length as u64, ..piece }, text, context);
+            self.undecoded(
+                MessageBytes { bytes: rest, offset: piece.offset + length as u64, ..piece },
+                text,
+                context,
+            );
         }
     }
 
@@ -232,12 +261,18 @@ impl TableSession {
         context.emit.event(piece.at, event.showing(piece.offset, piece.bytes, context.options));
     }
 
-    /// Reads a message again into the tree, of which only the outline was read. Returns whether that gave the same
-    /// message.
-    fn reread(&self, service: ServiceId, piece: MessageBytes<'_>, context: &mut Context<'_>) -> bool {
+    /// Reads a message again into the tree, of which only the outline was read. Returns whether
+    /// that gave the same message.
+    fn reread(
+        &self,
+        service: ServiceId,
+        piece: MessageBytes<'_>,
+        context: &mut Context<'_>,
+    ) -> bool {
         self.lend_states(context);
         let Context { tables, evaluator, tree, .. } = context;
-        let (from, bytes) = (piece.from.index(), piece.bytes);
+        let from = piece.from.index();
+        let bytes = piece.bytes;
         let outcome = match self.declared.framing {
             Framing::Layout => evaluator.message(tables, service, from, bytes, *tree),
             _ => {
@@ -263,11 +298,18 @@ impl TableSession {
     }
 
     /// Emits a message, and links it to the request that it answers.
-    fn message(&mut self, id: MessageId, outlined: bool, piece: MessageBytes<'_>, context: &mut Context<'_>) {
+    fn message(
+        &mut self,
+        id: MessageId,
+        outlined: bool,
+        piece: MessageBytes<'_>,
+        context: &mut Context<'_>,
+    ) {
         let MessageBytes { from, offset, bytes, at, .. } = piece;
         let Some(def) = context.tables.message(id) else { return };
         let ties = self.requests.is_request(id) || !def.answers.is_empty();
-        // An outline lacks the transaction, which links the message to others, so the tree is needed.
+        // An outline lacks the transaction, which links the message to others, so the tree is
+        // needed.
         let outlined = outlined && !(ties && self.reread(def.service, piece, context));
         self.take_states(context);
         let name = context.tables.name(def.name);
@@ -288,14 +330,25 @@ impl TableSession {
         }
         // A message that lacks the transaction its table declares answers nothing.
         let key = if ties { request_key(def, context.tables, context.tree, bytes) } else { None };
-        let (partial, share) = (is_partial(context.tree), ReplyShare::of(def, context.tree));
+        let partial = is_partial(context.tree);
+        let share = ReplyShare::of(def, context.tree);
         message.reply = key.filter(|_| !def.answers.is_empty()).and_then(|key| {
-            let answer = Answer { message: id, from, answers: &def.answers, key, at, partial, share };
+            let answer =
+                Answer { message: id, from, answers: &def.answers, key, at, partial, share };
             self.requests.answer_in(&answer, context.tree)
         });
-        let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
+        let record =
+            context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some(key) = key.filter(|_| self.requests.is_request(id)) {
-            self.requests.remember(Request { message: id, from, key, record, at, answered: false, several: false });
+            self.requests.remember(Request {
+                message: id,
+                from,
+                key,
+                record,
+                at,
+                answered: false,
+                several: false,
+            });
         }
     }
 
@@ -312,7 +365,14 @@ impl TableSession {
 }
 
 impl Session for TableSession {
-    fn data(&mut self, from: Side, _offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+    fn data(
+        &mut self,
+        from: Side,
+        _offset: u64,
+        bytes: &[u8],
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         self.remark(from, at, context);
         if self.declared.framing == Framing::LeftAlone {
             return context.emit.account(from, Share::Opaque, bytes.len() as u64);
@@ -321,7 +381,14 @@ impl Session for TableSession {
         self.drain(from, false, at, context);
     }
 
-    fn datagram(&mut self, from: Side, bytes: &[u8], _missing: u64, at: Moment, context: &mut Context<'_>) {
+    fn datagram(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        _missing: u64,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         self.remark(from, at, context);
         if self.declared.framing == Framing::LeftAlone {
             return context.emit.account(from, Share::Opaque, bytes.len() as u64);
@@ -356,7 +423,8 @@ impl Session for TableSession {
     }
 
     fn held(&self) -> usize {
-        self.requests.held() + self.directions.iter().map(|direction| direction.stream.held()).sum::<usize>()
+        self.requests.held()
+            + self.directions.iter().map(|direction| direction.stream.held()).sum::<usize>()
     }
 
     fn relieve(&mut self, at: Moment, context: &mut Context<'_>) {
@@ -398,7 +466,9 @@ fn no_message(outcome: &Outcome, tables: &Tables) -> String {
         Outcome::Unknown(number, _) => format!("no message has the number {number}"),
         Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
         Outcome::Malformed(id) => format!("its number says {}, but the bytes do not fit", name(id)),
-        Outcome::Need(length) => format!("a message of at least {} would begin here", counted(*length, "byte")),
+        Outcome::Need(length) => {
+            format!("a message of at least {} would begin here", counted(*length, "byte"))
+        }
         Outcome::Message(id, _) => name(id).to_string(),
     }
 }

@@ -1,9 +1,12 @@
-//! Sessions by declaration, of a small protocol that is written here: every framing, damage, and where framing is found again.
+//! Sessions by declaration, of a small protocol that is written here: every framing, damage, and
+//! where framing is found again.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
-use crate::session::{Counts, CountsFrom, Decoded, Emit, LengthField, LengthOrder, Options, Settings, Unit};
+use crate::session::{
+    Counts, CountsFrom, Decoded, Emit, LengthField, LengthOrder, Options, Settings, Unit,
+};
 use crate::table::{Evaluator, TableSource};
 use crate::tree::Tree;
 
@@ -27,7 +30,8 @@ message plain server 4 Here answers Next { place: u8 }
 message counted client 9 Line { text: bytes[*] }
 ";
 
-/// What a session said: messages with their offset and the record they answer, events with theirs and their length.
+/// What a session said: messages with their offset and the record they answer, events with theirs
+/// and their length.
 #[derive(Default)]
 struct Emitted {
     said: Vec<String>,
@@ -36,10 +40,17 @@ struct Emitted {
 }
 
 impl Emit for Emitted {
-    fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
+    fn message(
+        &mut self,
+        _: Moment,
+        message: &Message<'_>,
+        _: &Tables,
+        decoded: Decoded<'_>,
+    ) -> u64 {
         let Decoded::Tree(tree) = decoded else { return 0 };
         self.messages += 1;
-        let reply = message.reply.map_or(String::new(), |reply| format!(" replies to {}", reply.record));
+        let reply =
+            message.reply.map_or(String::new(), |reply| format!(" replies to {}", reply.record));
         self.said.push(format!("{} at {}{reply}", message.name.raw(), message.offset));
         self.bytes.add(Counts::of_message(tree, message.bytes.len()));
         self.messages
@@ -50,11 +61,19 @@ impl Emit for Emitted {
         assert_eq!(event.cut(), 0, "the bytes that became no message are shown: {event:?}");
         match event.kind {
             EventKind::Undecoded => {
-                self.said.push(format!("{} undecoded at {}", event.length.unwrap(), event.offset.unwrap()));
+                self.said.push(format!(
+                    "{} undecoded at {}",
+                    event.length.unwrap(),
+                    event.offset.unwrap()
+                ));
             }
-            EventKind::Resync { passed_over } => self.said.push(format!("{passed_over} passed over")),
+            EventKind::Resync { passed_over } => {
+                self.said.push(format!("{passed_over} passed over"))
+            }
             EventKind::Limit { limit } => self.said.push(limit.to_string()),
-            EventKind::Unanswered { request, message, .. } => self.said.push(format!("{message} {request} unanswered")),
+            EventKind::Unanswered { request, message, .. } => {
+                self.said.push(format!("{message} {request} unanswered"))
+            }
             _ => {}
         }
     }
@@ -74,7 +93,12 @@ enum Happening<'a> {
     Datagram(Side, &'a [u8]),
 }
 
-fn emitted_by(service: &str, framing: Framing, resync: Resync, parts: &[Happening<'_>]) -> Vec<String> {
+fn emitted_by(
+    service: &str,
+    framing: Framing,
+    resync: Resync,
+    parts: &[Happening<'_>],
+) -> Vec<String> {
     let source = TableSource { name: "tiny.table".into(), text: TABLE.into() };
     let tables = Tables::load("tiny", vec![source], &[]).unwrap_or_else(|error| panic!("{error}"));
     let service = tables.service_named(service);
@@ -127,25 +151,36 @@ fn field(at: usize, counts: CountsFrom) -> Framing {
 
 #[test]
 fn layouts_frame_a_stream_however_it_is_cut_and_replies_find_their_requests() {
-    let (client, server) = (b"\x01\x07\x01\x08", b"\x02\x08\x02hi\x02\x07\x00");
+    let client = b"\x01\x07\x01\x08";
+    let server = b"\x02\x08\x02hi\x02\x07\x00";
     let want = ["Ask at 0", "Ask at 2", "Answer at 0 replies to 2", "Answer at 5 replies to 1"];
     for step in 1..6 {
-        let mut parts: Vec<Happening<'_>> = client.chunks(step).map(|bytes| Happening::Data(Client, bytes)).collect();
+        let mut parts: Vec<Happening<'_>> =
+            client.chunks(step).map(|bytes| Happening::Data(Client, bytes)).collect();
         parts.extend(server.chunks(step).map(|bytes| Happening::Data(Server, bytes)));
-        assert_eq!(emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts), want, "in pieces of {step}");
+        assert_eq!(
+            emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts),
+            want,
+            "in pieces of {step}"
+        );
     }
 }
 
 #[test]
 fn a_reply_without_a_transaction_belongs_to_the_oldest_request() {
-    let parts = [Happening::Data(Client, b"\x03\x03"), Happening::Data(Server, b"\x04\x01\x04\x02\x04\x03")];
-    let want = ["Next at 0", "Next at 1", "Here at 0 replies to 1", "Here at 2 replies to 2", "Here at 4"];
+    let parts = [
+        Happening::Data(Client, b"\x03\x03"),
+        Happening::Data(Server, b"\x04\x01\x04\x02\x04\x03"),
+    ];
+    let want =
+        ["Next at 0", "Next at 1", "Here at 0 replies to 1", "Here at 2 replies to 2", "Here at 4"];
     assert_eq!(emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }
 
 #[test]
 fn behind_an_unknown_message_the_next_piece_is_tried() {
-    let parts = [Happening::Data(Client, b"\x01\x07\xee\x01\x01"), Happening::Data(Client, b"\x01\x08")];
+    let parts =
+        [Happening::Data(Client, b"\x01\x07\xee\x01\x01"), Happening::Data(Client, b"\x01\x08")];
     let want = ["Ask at 0", "3 passed over", "Ask at 5", "Ask 1 unanswered", "Ask 2 unanswered"];
     assert_eq!(emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }
@@ -157,7 +192,14 @@ fn behind_a_gap_a_magic_value_is_looked_for() {
         Happening::Gap(Client, 3),
         Happening::Data(Client, b"\x09\x09\x01\x08"),
     ];
-    let want = ["Ask at 0", "1 undecoded at 2", "2 passed over", "Ask at 8", "Ask 1 unanswered", "Ask 2 unanswered"];
+    let want = [
+        "Ask at 0",
+        "1 undecoded at 2",
+        "2 passed over",
+        "Ask at 8",
+        "Ask 1 unanswered",
+        "Ask 2 unanswered",
+    ];
     assert_eq!(emitted_by("plain", Framing::Layout, Resync::Magic(vec![1]), &parts), want);
 }
 
@@ -191,29 +233,46 @@ fn delimiters_and_whole_streams_frame_too() {
     let lines = Framing::Delimiter(b"\n".to_vec());
     let parts = [Happening::Data(Client, b"\x01"), Happening::Data(Client, b"\n\x01\x07\n\x01")];
     let want = ["Ask at 0", "Ask at 2", "1 undecoded at 5", "Ask 2 unanswered"];
-    assert_eq!(emitted_by("plain", lines, Resync::NextPiece, &parts), want, "the first one and the rest are cut short");
+    assert_eq!(
+        emitted_by("plain", lines, Resync::NextPiece, &parts),
+        want,
+        "the first one and the rest are cut short"
+    );
     let parts = [Happening::Data(Client, b"\x01"), Happening::Data(Client, b"\x07")];
-    assert_eq!(emitted_by("plain", Framing::Whole, Resync::NextPiece, &parts), ["Ask at 0", "Ask 1 unanswered"]);
+    assert_eq!(
+        emitted_by("plain", Framing::Whole, Resync::NextPiece, &parts),
+        ["Ask at 0", "Ask 1 unanswered"]
+    );
 }
 
 #[test]
 fn a_datagram_holds_one_message_or_several() {
-    let parts = [Happening::Datagram(Client, b"\x01\x07\x01\x08"), Happening::Datagram(Client, b"\x01\x09\x01")];
+    let parts = [
+        Happening::Datagram(Client, b"\x01\x07\x01\x08"),
+        Happening::Datagram(Client, b"\x01\x09\x01"),
+    ];
     let unanswered = ["Ask 1 unanswered", "Ask 2 unanswered", "Ask 3 unanswered"];
-    let want = [&["Ask at 0", "Ask at 2", "Ask at 0", "1 undecoded at 2"], &unanswered[..]].concat();
+    let want =
+        [&["Ask at 0", "Ask at 2", "Ask at 0", "1 undecoded at 2"], &unanswered[..]].concat();
     assert_eq!(emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }
 
 #[test]
 fn bytes_that_are_left_alone_are_counted_and_nothing_else() {
     let parts = [Happening::Data(Client, b"abc"), Happening::Datagram(Server, b"defg")];
-    assert_eq!(emitted_by("plain", Framing::LeftAlone, Resync::NextPiece, &parts), ["3 Opaque", "4 Opaque"]);
+    assert_eq!(
+        emitted_by("plain", Framing::LeftAlone, Resync::NextPiece, &parts),
+        ["3 Opaque", "4 Opaque"]
+    );
 }
 
 #[test]
 fn what_may_have_been_answered_in_lost_bytes_is_not_called_unanswered() {
-    let parts =
-        [Happening::Data(Client, b"\x01\x07\x03"), Happening::Gap(Server, 5), Happening::Data(Client, b"\x01\x08")];
+    let parts = [
+        Happening::Data(Client, b"\x01\x07\x03"),
+        Happening::Gap(Server, 5),
+        Happening::Data(Client, b"\x01\x08"),
+    ];
     let want = ["Ask at 0", "Next at 2", "Ask at 3", "Ask 3 unanswered"];
     assert_eq!(emitted_by("plain", Framing::Layout, Resync::NextPiece, &parts), want);
 }

@@ -1,5 +1,6 @@
-//! Which structures are self-contained: besides their bytes they depend on nothing but the evaluator's context, and no other message depends on them. Such a structure can be
-//! read at any time, on any thread, as long as its bytes and the context are kept.
+//! Which structures are self-contained: besides their bytes they depend on nothing but the
+//! evaluator's context, and no other message depends on them. Such a structure can be read at any
+//! time, on any thread, as long as its bytes and the context are kept.
 
 use std::sync::OnceLock;
 
@@ -10,13 +11,15 @@ use crate::tree::TypeRef;
 impl Tables {
     /// Whether a structure is self-contained, with all that it consists of. The answer is kept.
     pub(in crate::table) fn is_self_contained(&self, id: LayoutId) -> bool {
-        let all = self.contained.get_or_init(|| self.layouts().iter().map(|_| OnceLock::new()).collect());
+        let all =
+            self.contained.get_or_init(|| self.layouts().iter().map(|_| OnceLock::new()).collect());
         let known = all.get(id.0 as usize);
         known.is_some_and(|known| *known.get_or_init(|| SelfContained::new(self).layout(id)))
     }
 }
 
-/// Goes through everything that a structure consists of, each part once, until something is not self-contained.
+/// Goes through everything that a structure consists of, each part once, until something is not
+/// self-contained.
 struct SelfContained<'t> {
     tables: &'t Tables,
     types: Vec<bool>,
@@ -25,7 +28,8 @@ struct SelfContained<'t> {
 
 impl<'t> SelfContained<'t> {
     fn new(tables: &'t Tables) -> Self {
-        let (types, layouts) = (vec![false; tables.program.type_ops.len()], vec![false; tables.layouts().len()]);
+        let types = vec![false; tables.program.type_ops.len()];
+        let layouts = vec![false; tables.layouts().len()];
         SelfContained { tables, types, layouts }
     }
 
@@ -36,7 +40,10 @@ impl<'t> SelfContained<'t> {
 
     fn types(&mut self, mut waiting: Vec<TypeRef>) -> bool {
         while let Some(ty) = waiting.pop() {
-            let new = self.types.get_mut(ty.0 as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+            let new = self
+                .types
+                .get_mut(ty.0 as usize)
+                .is_some_and(|seen| !std::mem::replace(seen, true));
             if new && !self.parts(ty, &mut waiting) {
                 return false;
             }
@@ -46,13 +53,15 @@ impl<'t> SelfContained<'t> {
 
     /// Adds the types of a layout's fields. Returns whether its own steps are self-contained.
     fn add_layout(&mut self, id: LayoutId, types: &mut Vec<TypeRef>) -> bool {
-        let new = self.layouts.get_mut(id.0 as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+        let new =
+            self.layouts.get_mut(id.0 as usize).is_some_and(|seen| !std::mem::replace(seen, true));
         let Some(layout) = self.tables.layout(id).filter(|_| new) else { return true };
         let steps = self.tables.steps().get(layout.start as usize..).unwrap_or(&[]).iter();
         for step in steps.take_while(|step| !matches!(step, LayoutStep::End)) {
             match step {
                 LayoutStep::Field { ty, .. } => types.push(*ty),
-                LayoutStep::Branch { test: Test::General(expr), .. } | LayoutStep::Switch { on: expr, .. } => {
+                LayoutStep::Branch { test: Test::General(expr), .. }
+                | LayoutStep::Switch { on: expr, .. } => {
                     if !self.expr(*expr) {
                         return false;
                     }
@@ -75,15 +84,20 @@ impl<'t> SelfContained<'t> {
         true
     }
 
-    /// Adds the types that a type consists of. Returns whether it is self-contained apart from these.
+    /// Adds the types that a type consists of. Returns whether it is self-contained apart from
+    /// these.
     fn parts(&mut self, ty: TypeRef, types: &mut Vec<TypeRef>) -> bool {
         let tables = self.tables;
         let Some(def) = tables.type_def(ty) else { return false };
         match &def.read {
-            ReadAs::Int { .. } | ReadAs::Float { .. } | ReadAs::Bool | ReadAs::Uuid { .. } | ReadAs::Ipv4 { .. } => {
-                true
+            ReadAs::Int { .. }
+            | ReadAs::Float { .. }
+            | ReadAs::Bool
+            | ReadAs::Uuid { .. }
+            | ReadAs::Ipv4 { .. } => true,
+            ReadAs::Bytes(len) | ReadAs::Text { len, .. } | ReadAs::Digits { len, .. } => {
+                self.len(*len, types)
             }
-            ReadAs::Bytes(len) | ReadAs::Text { len, .. } | ReadAs::Digits { len, .. } => self.len(*len, types),
             ReadAs::List { of, len } => {
                 types.push(*of);
                 self.len(*len, types)
@@ -104,7 +118,8 @@ impl<'t> SelfContained<'t> {
             // Code for outlines uses nothing but the bytes.
             ReadAs::Native { native, args } => {
                 let code = tables.native(*native).map(|code| code.native);
-                code.is_some_and(|code| code.outline.is_some() || code.self_contained) && self.exprs(args)
+                code.is_some_and(|code| code.outline.is_some() || code.self_contained)
+                    && self.exprs(args)
             }
             ReadAs::Value(_) => false,
         }
@@ -131,9 +146,15 @@ impl<'t> SelfContained<'t> {
             Some(Ex::Not(a)) => self.expr(*a),
             Some(Ex::In(a, set)) => self.expr(*a) && self.exprs(set),
             Some(Ex::Recall(..) | Ex::State(_)) | None => false,
-            Some(Ex::Const(_) | Ex::Slot { .. } | Ex::Remaining | Ex::More | Ex::Dialect(_) | Ex::Here | Ex::Next) => {
-                true
-            }
+            Some(
+                Ex::Const(_)
+                | Ex::Slot { .. }
+                | Ex::Remaining
+                | Ex::More
+                | Ex::Dialect(_)
+                | Ex::Here
+                | Ex::Next,
+            ) => true,
         }
     }
 }
@@ -179,7 +200,8 @@ mod tests {
     #[test]
     fn what_other_messages_depend_on_or_what_depends_on_them_is_not_self_contained() {
         let source = TableSource { name: "test".into(), text: TABLE.into() };
-        let tables = Tables::load("test", vec![source], &[]).unwrap_or_else(|error| panic!("{error}"));
+        let tables =
+            Tables::load("test", vec![source], &[]).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(dependent(&tables, "Thing"), [2, 3, 4, 5, 6, 7]);
         assert!(dependent(&tables, "Other").is_empty());
     }

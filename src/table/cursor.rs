@@ -1,4 +1,5 @@
-//! The cursor through which all message bytes are read. It cannot read beyond its end, and it counts in bits.
+//! The cursor through which all message bytes are read. It cannot read beyond its end, and it
+//! counts in bits.
 
 use crate::tree::Buffer;
 
@@ -86,7 +87,10 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn end_of(&self, bytes: usize) -> Result<usize, Short> {
-        let end = bytes.checked_mul(8).and_then(|bits| bits.checked_add(self.pos)).ok_or(Short(usize::MAX))?;
+        let end = bytes
+            .checked_mul(8)
+            .and_then(|bits| bits.checked_add(self.pos))
+            .ok_or(Short(usize::MAX))?;
         if end > self.limit { Err(Short(end)) } else { Ok(end) }
     }
 
@@ -110,8 +114,8 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    /// The next `size` bytes (8 at most) as a number, least significant first, in the lowest bytes. The bytes above
-    /// them are unspecified.
+    /// The next `size` bytes (8 at most) as a number, least significant first, in the lowest bytes.
+    /// The bytes above them are unspecified.
     #[inline(always)]
     pub(super) fn little(&mut self, size: u8) -> Result<u64, Short> {
         let end = self.near_end_of(usize::from(size))?;
@@ -123,8 +127,9 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Moves over the next `bytes` bytes, and returns the buffer from the first of them on. Stays and returns `None` if the region
-    /// ends within them, if the cursor is within a byte, or if less than eight bytes follow in the buffer.
+    /// Moves over the next `bytes` bytes, and returns the buffer from the first of them on. Stays
+    /// and returns `None` if the region ends within them, if the cursor is within a byte, or if
+    /// less than eight bytes follow in the buffer.
     #[inline(always)]
     pub(super) fn run(&mut self, bytes: usize) -> Option<&'a [u8]> {
         #[cfg(test)]
@@ -172,12 +177,18 @@ impl<'a> Cursor<'a> {
         Ok(self.data.get(self.pos >> 3..end >> 3))
     }
 
-    /// The next `n` bytes and the offset of the first one in the buffer. Moves behind them. Within a byte there are no bytes to be had.
+    /// The next `n` bytes and the offset of the first one in the buffer. Moves behind them. Within
+    /// a byte there are no bytes to be had.
     #[inline]
     pub fn take(&mut self, n: usize) -> Result<(usize, &'a [u8]), Short> {
-        let (end, from) = (self.end_of(n)?, self.pos);
+        let end = self.end_of(n)?;
+        let from = self.pos;
         self.pos = end;
-        let bytes = if from & 7 == 0 { self.data.get(from >> 3..end >> 3).unwrap_or_default() } else { &[] };
+        let bytes = if from & 7 == 0 {
+            self.data.get(from >> 3..end >> 3).unwrap_or_default()
+        } else {
+            &[]
+        };
         Ok((from >> 3, bytes))
     }
 
@@ -264,10 +275,17 @@ mod tests {
                 let mut c = Cursor::new(&bytes[..end], Buffer::CAPTURED);
                 (0..at).for_each(|_| assert!(c.array::<1>().is_ok()));
                 let expected = (at + size <= end).then(|| {
-                    bytes[at..at + size].iter().rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte))
+                    bytes[at..at + size]
+                        .iter()
+                        .rev()
+                        .fold(0u64, |number, byte| number << 8 | u64::from(*byte))
                 });
                 let mask = u64::MAX >> (64 - 8 * size);
-                assert_eq!(c.little(size as u8).ok().map(|number| number & mask), expected, "{at} {size} {end}");
+                assert_eq!(
+                    c.little(size as u8).ok().map(|number| number & mask),
+                    expected,
+                    "{at} {size} {end}"
+                );
             }
         }
     }

@@ -41,7 +41,14 @@ impl TableError {
         let line_text = source.get(start..).unwrap_or("").lines().next().unwrap_or("");
         let text = line_text.chars().take(MAX_LINE).collect();
         let column = before.get(start..).map_or(1, |s| s.chars().count() + 1);
-        TableError { file: file.to_string(), line, column, text, message: message.into(), more: Vec::new() }
+        TableError {
+            file: file.to_string(),
+            line,
+            column,
+            text,
+            message: message.into(),
+            more: Vec::new(),
+        }
     }
 }
 

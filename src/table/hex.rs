@@ -1,6 +1,7 @@
 //! Bytes as people write them: hex with blanks and colons.
 
-/// Hex digits to bytes; blanks and colons are ignored. `None` for any other character, and for an odd number of digits.
+/// Hex digits to bytes; blanks and colons are ignored. `None` for any other character, and for an
+/// odd number of digits.
 pub fn parse_hex(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 2);
     let mut high: Option<u32> = None;

@@ -1,4 +1,5 @@
-//! The object at the end of a message, which an outline may leave out: where its region is, and what comes before it.
+//! The object at the end of a message, which an outline may leave out: where its region is, and
+//! what comes before it.
 
 use super::Tables;
 use super::program::*;
@@ -31,11 +32,17 @@ pub(super) struct PlainNumbers {
 
 impl LastObject {
     /// That of a layout. `before` is what it has before its last field.
-    pub(super) fn of(tables: &Tables, layout: &Layout, before: Option<PlainNumbers>) -> Option<LastObject> {
+    pub(super) fn of(
+        tables: &Tables,
+        layout: &Layout,
+        before: Option<PlainNumbers>,
+    ) -> Option<LastObject> {
         let steps = tables.steps().get(layout.start as usize..)?.iter();
         let steps = || steps.clone().take_while(|step| !matches!(step, LayoutStep::End));
         let Some(LayoutStep::Field { ty: region, .. }) = steps().last() else { return None };
-        let same = steps().filter(|step| matches!(step, LayoutStep::Field { ty, .. } if ty == region)).count();
+        let same = steps()
+            .filter(|step| matches!(step, LayoutStep::Field { ty, .. } if ty == region))
+            .count();
         let family = object_in(tables, *region).filter(|_| same == 1)?;
         Some(LastObject { region: *region, family, before })
     }
@@ -43,10 +50,15 @@ impl LastObject {
 
 /// The family of the object that fills a region.
 fn object_in(tables: &Tables, ty: TypeRef) -> Option<FamilyId> {
-    let Some(ReadAs::Region(RegionType { inner, zlib: None, .. })) = tables.type_def(ty).map(|def| &def.read) else {
+    let Some(ReadAs::Region(RegionType { inner, zlib: None, .. })) =
+        tables.type_def(ty).map(|def| &def.read)
+    else {
         return None;
     };
-    match (inner.as_slice(), inner.first().and_then(|inner| tables.type_def(*inner)).map(|def| &def.read)) {
+    match (
+        inner.as_slice(),
+        inner.first().and_then(|inner| tables.type_def(*inner)).map(|def| &def.read),
+    ) {
         ([_], Some(ReadAs::Family(family))) => Some(*family),
         _ => None,
     }

@@ -1,4 +1,5 @@
-//! Lists of a program that are unpacked late: an element, or the whole list, when somebody first asks for it. Most runs need few types, few enums and no examples.
+//! Lists of a program that are unpacked late: an element, or the whole list, when somebody first
+//! asks for it. Most runs need few types, few enums and no examples.
 
 use std::sync::OnceLock;
 
@@ -97,6 +98,8 @@ impl<T: Packed> LateList<T> {
 
     /// All elements.
     pub(super) fn all(&self) -> &[T] {
-        self.items.get_or_init(|| (0..self.packed.count()).filter_map(|at| self.packed.item(at)).collect())
+        self.items.get_or_init(|| {
+            (0..self.packed.count()).filter_map(|at| self.packed.item(at)).collect()
+        })
     }
 }

@@ -90,7 +90,8 @@ impl Tables {
         self.lists.types.get(ty.0 as usize)
     }
 
-    /// Whether tables say more about a type than how to read it: its values are names or numbers of things, or it has facts.
+    /// Whether tables say more about a type than how to read it: its values are names or numbers of
+    /// things, or it has facts.
     pub fn is_telling(&self, ty: TypeRef) -> bool {
         self.type_op(ty).telling
     }
@@ -134,7 +135,11 @@ impl Tables {
 
     /// The service of the servers at a port, if one has this port.
     pub fn service_at(&self, port: u16) -> Option<ServiceId> {
-        self.program.services.iter().position(|s| s.ports.contains(&port)).map(|i| ServiceId(i as u32))
+        self.program
+            .services
+            .iter()
+            .position(|s| s.ports.contains(&port))
+            .map(|i| ServiceId(i as u32))
     }
 
     /// A message by place.
@@ -180,23 +185,30 @@ impl Tables {
         self.program.steps.get(at as usize)
     }
 
-    /// The kinds of things that a value of a type identifies (`identity`, `id`, `refers`, `transaction`). Two captures of the same
-    /// events differ in such values, but within one capture a value always means the same thing.
+    /// The kinds of things that a value of a type identifies (`identity`, `id`, `refers`,
+    /// `transaction`). Two captures of the same events differ in such values, but within one
+    /// capture a value always means the same thing.
     pub fn identities(&self, ty: TypeRef) -> impl Iterator<Item = Sym> + '_ {
         let def = self.type_def(ty);
-        let transaction = def.filter(|def| def.transaction).map(|_| self.program.builtins.transaction);
+        let transaction =
+            def.filter(|def| def.transaction).map(|_| self.program.builtins.transaction);
         let named = def.map_or(&[][..], |def| &def.ids);
-        let said = def.and_then(|def| def.facts.as_deref()).map_or(&[][..], |facts| &facts.identity);
+        let said =
+            def.and_then(|def| def.facts.as_deref()).map_or(&[][..], |facts| &facts.identity);
         transaction.into_iter().chain(named.iter().copied()).chain(said.iter().copied())
     }
 
-    /// The fields of a structure, by its type: name and type of each, those of all branches in the order of the text.
+    /// The fields of a structure, by its type: name and type of each, those of all branches in the
+    /// order of the text.
     pub fn fields(&self, ty: TypeRef) -> impl Iterator<Item = (Sym, TypeRef)> + '_ {
         let layout = match self.type_def(ty).map(|def| &def.read) {
             Some(ReadAs::Layout { layout, .. }) => self.layout(*layout),
             _ => None,
         };
-        let steps = layout.and_then(|layout| self.steps().get(layout.start as usize..)).unwrap_or(&[]).iter();
+        let steps = layout
+            .and_then(|layout| self.steps().get(layout.start as usize..))
+            .unwrap_or(&[])
+            .iter();
         steps.take_while(|step| !matches!(step, LayoutStep::End)).filter_map(|step| match step {
             LayoutStep::Field { name, ty, .. } => Some((*name, *ty)),
             _ => None,
@@ -237,10 +249,15 @@ impl Tables {
     /// A layout's skip program.
     #[inline]
     pub(in crate::table) fn skip_program(&self, id: LayoutId) -> Option<&SkipProgram> {
-        let all = self.skips.get_or_init(|| self.program.layouts.iter().map(|_| OnceLock::new()).collect());
+        let all = self
+            .skips
+            .get_or_init(|| self.program.layouts.iter().map(|_| OnceLock::new()).collect());
         let made = all.get(id.0 as usize)?;
         Some(made.get_or_init(|| {
-            Box::new(self.layout(id).map_or_else(SkipProgram::default, |layout| SkipProgram::of(self, layout)))
+            Box::new(
+                self.layout(id)
+                    .map_or_else(SkipProgram::default, |layout| SkipProgram::of(self, layout)),
+            )
         }))
     }
 
@@ -270,7 +287,8 @@ impl Tables {
         self.program.dialects.get(id as usize).copied()
     }
 
-    /// Whether a text of the tables is the note of a dialect, which says that a region was read in this dialect.
+    /// Whether a text of the tables is the note of a dialect, which says that a region was read in
+    /// this dialect.
     pub fn is_dialect(&self, text: Sym) -> bool {
         self.program.dialects.contains(&text)
     }
@@ -336,6 +354,9 @@ impl Tables {
     pub fn key(&self, keys: LayoutId, key: &str) -> Option<TypeRef> {
         let layout = self.layout(keys)?;
         let count = u32::from(layout.positions?.count);
-        (0..count).filter_map(|i| self.position(layout, i)).find(|(name, _)| self.name(*name) == key).map(|(_, ty)| ty)
+        (0..count)
+            .filter_map(|i| self.position(layout, i))
+            .find(|(name, _)| self.name(*name) == key)
+            .map(|(_, ty)| ty)
     }
 }

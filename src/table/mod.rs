@@ -1,9 +1,10 @@
 //! Message tables: text in a small declarative language, compiled once, run by one evaluator.
 //!
-//! The language is documented in `docs/table-language.md`. This module knows the language, and no protocol, capture or
-//! output. Its stages are its folders: `text` reads table text into a syntax tree, `compile` checks that tree and makes a
-//! flat `program` of it, `eval` runs the program over bytes and writes a [`Tree`](crate::tree::Tree).
-//! [`Tables::load`] goes through the first three, [`Evaluator`] is the last.
+//! The language is documented in `docs/table-language.md`. This module knows the language, and no
+//! protocol, capture or output. Its stages are its folders: `text` reads table text into a syntax
+//! tree, `compile` checks that tree and makes a flat `program` of it, `eval` runs the program over
+//! bytes and writes a [`Tree`](crate::tree::Tree). [`Tables::load`] goes through the first three,
+//! [`Evaluator`] is the last.
 
 mod compile;
 mod contained;
@@ -33,8 +34,9 @@ pub(crate) use cursor::ONE_BY_ONE;
 pub use cursor::{Cursor, Short};
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{
-    BITSTREAM, Call, Evaluator, MessageLimits, MessageStart, Native, NoPackint, OTHER_FORM, Outcome, PaddedBytes,
-    READ_AS_LATIN_1, Remembered, Run, SkippedText, Slots, Stop, TreeSink, WholeMessage, read_packint,
+    BITSTREAM, Call, Evaluator, MessageLimits, MessageStart, Native, NoPackint, OTHER_FORM,
+    Outcome, PaddedBytes, READ_AS_LATIN_1, Remembered, Run, SkippedText, Slots, Stop, TreeSink,
+    WholeMessage, read_packint,
 };
 pub use forms::{IntForm, ValueForm};
 pub use hex::parse_hex;
@@ -53,7 +55,8 @@ use late::LateLists;
 use skip::SkipProgram;
 
 /// The words `shown` knows: how trees may explain a number.
-pub const SHOWN: [&str; 6] = ["unix_time", "hex", "milliseconds", "seconds", "microseconds", "bits"];
+pub const SHOWN: [&str; 6] =
+    ["unix_time", "hex", "milliseconds", "seconds", "microseconds", "bits"];
 
 /// A word for `shown` that one protocol adds, and the text that trees append to such a number.
 #[derive(Clone, Copy, Debug)]
@@ -89,8 +92,13 @@ struct NativeType {
 }
 
 impl Tables {
-    /// Compiles the tables of one protocol; later sources may replace what earlier ones declare. `natives` are the types with code.
-    pub fn load(protocol: &str, sources: Vec<TableSource>, natives: &[Native]) -> Result<Tables, TableError> {
+    /// Compiles the tables of one protocol; later sources may replace what earlier ones declare.
+    /// `natives` are the types with code.
+    pub fn load(
+        protocol: &str,
+        sources: Vec<TableSource>,
+        natives: &[Native],
+    ) -> Result<Tables, TableError> {
         Tables::load_with(protocol, sources, natives, &[])
     }
 
@@ -103,15 +111,17 @@ impl Tables {
     ) -> Result<Tables, TableError> {
         let natives: Vec<Native> = natives.iter().chain(&eval::LANGUAGE).copied().collect();
         let names: Vec<&str> = natives.iter().map(|native| native.name).collect();
-        let shown: Vec<&str> = SHOWN.into_iter().chain(meanings.iter().map(|meaning| meaning.name)).collect();
+        let shown: Vec<&str> =
+            SHOWN.into_iter().chain(meanings.iter().map(|meaning| meaning.name)).collect();
         let code = compile::CodeNames { natives: &names, shown: &shown };
         let mut program = compile::compile(protocol, &sources, Some(code))?.program;
         let lists = LateLists::of_compiled(&mut program);
         Ok(Tables::of(protocol, sources, program, lists, &natives, meanings))
     }
 
-    /// The tables of these sources without compiling them: `packed` is the program compiled from them when this crate was built.
-    /// `None` if the program has types with code that `natives` lacks.
+    /// The tables of these sources without compiling them: `packed` is the program compiled from
+    /// them when this crate was built. `None` if the program has types with code that `natives`
+    /// lacks.
     pub(crate) fn of_packed(
         protocol: &str,
         sources: Vec<TableSource>,
@@ -129,8 +139,8 @@ impl Tables {
         Some(Tables::of(protocol, sources, program, lists, &natives, meanings))
     }
 
-    /// The packed form of these sources, compiled with the protocol's types with code, numbered as `build.rs` numbers
-    /// them.
+    /// The packed form of these sources, compiled with the protocol's types with code, numbered as
+    /// `build.rs` numbers them.
     #[cfg(test)]
     pub(crate) fn pack(
         protocol: &str,
@@ -140,9 +150,13 @@ impl Tables {
     ) -> Result<Vec<u8>, TableError> {
         let used = compile::compile(protocol, sources, None)?.natives;
         let all = natives.iter().chain(&eval::LANGUAGE).map(|native| native.name);
-        let names: Vec<&str> =
-            used.iter().map(String::as_str).chain(all.filter(|name| !used.iter().any(|n| n == name))).collect();
-        let shown: Vec<&str> = SHOWN.into_iter().chain(meanings.iter().map(|meaning| meaning.name)).collect();
+        let names: Vec<&str> = used
+            .iter()
+            .map(String::as_str)
+            .chain(all.filter(|name| !used.iter().any(|n| n == name)))
+            .collect();
+        let shown: Vec<&str> =
+            SHOWN.into_iter().chain(meanings.iter().map(|meaning| meaning.name)).collect();
         let code = compile::CodeNames { natives: &names, shown: &shown };
         let program = compile::compile(protocol, sources, Some(code))?.program;
         Ok(packed::pack(&compile::Compiled { program, natives: used }))
@@ -159,17 +173,24 @@ impl Tables {
         let part = |name: &&str| program.types_by_name.get(*name).copied();
         let natives = natives
             .iter()
-            .map(|native| NativeType { native: *native, parts: native.parts.iter().map(part).collect() })
+            .map(|native| NativeType {
+                native: *native,
+                parts: native.parts.iter().map(part).collect(),
+            })
             .collect();
-        let (protocol, meanings) = (protocol.to_string(), meanings.to_vec());
-        let (skips, contained) = (OnceLock::new(), OnceLock::new());
+        let protocol = protocol.to_string();
+        let meanings = meanings.to_vec();
+        let skips = OnceLock::new();
+        let contained = OnceLock::new();
         let id = MADE.fetch_add(1, Ordering::Relaxed);
-        let mut tables = Tables { id, protocol, program, lists, sources, natives, meanings, skips, contained };
+        let mut tables =
+            Tables { id, protocol, program, lists, sources, natives, meanings, skips, contained };
         tables.mark_recurring();
         tables
     }
 
-    /// A number that no other tables of this run have: what is derived from tables is kept under it.
+    /// A number that no other tables of this run have: what is derived from tables is kept under
+    /// it.
     pub(crate) fn id(&self) -> u32 {
         self.id
     }
@@ -184,14 +205,16 @@ impl Tables {
         text::declares_protocol(&source.name, &source.text)
     }
 
-    /// Any type as the language writes it (`packint(1)`, `u32[4]`, `plUoid`), compiled on request into tables of its own.
+    /// Any type as the language writes it (`packint(1)`, `u32[4]`, `plUoid`), compiled on request
+    /// into tables of its own.
     pub fn with_type(self, text: &str) -> Result<(Tables, TypeRef), TableError> {
         if let Some(ty) = self.type_named(text) {
             return Ok((self, ty));
         }
         // The type is checked alone first, so that a mistake is shown in what was typed.
         text::parse_type(text)?;
-        let is_own = |native: &Native| !eval::LANGUAGE.iter().any(|known| known.name == native.name);
+        let is_own =
+            |native: &Native| !eval::LANGUAGE.iter().any(|known| known.name == native.name);
         let natives: Vec<Native> = self.natives.iter().map(|n| n.native).filter(is_own).collect();
         let mut sources = self.sources;
         let text_of_file = format!("protocol {}\ntype asked_for = {text}\n", self.protocol);

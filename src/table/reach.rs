@@ -8,7 +8,8 @@ use super::program::*;
 use crate::tree::{Outline, Sym, TypeRef};
 
 impl Tables {
-    /// The types of what code makes of values of a type, as far as tables declare them; none where no code reads it.
+    /// The types of what code makes of values of a type, as far as tables declare them; none where
+    /// no code reads it.
     pub fn code_parts(&self, ty: TypeRef) -> impl Iterator<Item = TypeRef> + '_ {
         let native = self.type_def(ty).and_then(|def| match def.read {
             ReadAs::Native { native, .. } => self.native(native),
@@ -23,11 +24,16 @@ impl Tables {
         self.is_builtin(name) || header.any(|(_, field, _)| *field == name)
     }
 
-    /// Whether a name is that of the numbers of classes, and of a field of an object that has such a number.
+    /// Whether a name is that of the numbers of classes, and of a field of an object that has such
+    /// a number.
     pub(in crate::table) fn has_class_twice(&self, name: Sym) -> bool {
         let mut families = self.families().iter().filter(|family| family.field == name);
-        families
-            .any(|family| family.members.iter().any(|member| self.fields_of(member.1).any(|(field, _)| field == name)))
+        families.any(|family| {
+            family
+                .members
+                .iter()
+                .any(|member| self.fields_of(member.1).any(|(field, _)| field == name))
+        })
     }
 
     /// The names and types of a layout's own fields.
@@ -35,7 +41,9 @@ impl Tables {
         let start = self.layout(layout).map_or(usize::MAX, |layout| layout.start as usize);
         let steps = self.steps().get(start..).unwrap_or(&[]).iter();
         steps.take_while(|step| !matches!(step, LayoutStep::End)).filter_map(|step| match step {
-            LayoutStep::Field { name, ty, .. } | LayoutStep::Empty { name, ty } => Some((*name, *ty)),
+            LayoutStep::Field { name, ty, .. } | LayoutStep::Empty { name, ty } => {
+                Some((*name, *ty))
+            }
             _ => None,
         })
     }
@@ -59,7 +67,8 @@ impl Tables {
             ReadAs::NullOr { of, .. } => types.push(*of),
             // Its names come with the traffic.
             ReadAs::Value(_) => return true,
-            // The nodes of code for outlines have no other names than the field's; without such code there is no outline.
+            // The nodes of code for outlines have no other names than the field's; without such
+            // code there is no outline.
             ReadAs::Native { .. } => {}
             // Numbers, texts and bytes, whose counts have names of the evaluator's own.
             _ => {}
@@ -102,16 +111,23 @@ impl LayoutAnswers {
         LayoutAnswers { layouts, classes: Default::default(), any_class: OnceLock::new() }
     }
 
-    /// Whether `look` holds for the layout of a message of which only the outline was read, or for the class of an object in it; `true` where these are not
-    /// known. `look` always has to be the same. A [deferred](Outline::deferred) object may be of any class.
-    pub fn any(&self, tables: &Tables, read: OutlineOf<'_>, look: &dyn Fn(LayoutId) -> bool) -> bool {
+    /// Whether `look` holds for the layout of a message of which only the outline was read, or for
+    /// the class of an object in it; `true` where these are not known. `look` always has to be the
+    /// same. A [deferred](Outline::deferred) object may be of any class.
+    pub fn any(
+        &self,
+        tables: &Tables,
+        read: OutlineOf<'_>,
+        look: &dyn Fn(LayoutId) -> bool,
+    ) -> bool {
         let OutlineOf { layout, outline } = read;
         let (Some(layout), Some(classes)) = (layout, outline.classes()) else { return true };
         if self.one(layout, look) {
             return true;
         }
         if outline.deferred().is_some() {
-            let mut all = tables.families().iter().flat_map(|family| &family.members).map(|member| member.1);
+            let mut all =
+                tables.families().iter().flat_map(|family| &family.members).map(|member| member.1);
             return *self.any_class.get_or_init(|| all.any(look));
         }
         // Most of these words are 0, so four are looked at together first.
@@ -130,9 +146,15 @@ impl LayoutAnswers {
         false
     }
 
-    /// As [`any`](LayoutAnswers::any) for whether a structure may have a field whose name and type are wanted, at any depth. Elements of lists and what else lies
-    /// within a field have the name of an element. `wanted` always has to be the same.
-    pub fn reaches(&self, tables: &Tables, read: OutlineOf<'_>, wanted: &dyn Fn(Sym, TypeRef) -> bool) -> bool {
+    /// As [`any`](LayoutAnswers::any) for whether a structure may have a field whose name and type
+    /// are wanted, at any depth. Elements of lists and what else lies within a field have the name
+    /// of an element. `wanted` always has to be the same.
+    pub fn reaches(
+        &self,
+        tables: &Tables,
+        read: OutlineOf<'_>,
+        wanted: &dyn Fn(Sym, TypeRef) -> bool,
+    ) -> bool {
         self.any(tables, read, &|layout| self.may_reach(tables, layout, wanted))
     }
 
@@ -156,13 +178,25 @@ impl LayoutAnswers {
         })
     }
 
-    /// Whether a structure or the header before it has a wanted field. Objects with a class are not looked into: the outline knows
-    /// [their classes](Outline::classes).
-    fn may_reach(&self, tables: &Tables, layout: LayoutId, wanted: &dyn Fn(Sym, TypeRef) -> bool) -> bool {
-        if tables.services().iter().flat_map(|service| &service.header).any(|(_, name, ty)| wanted(*name, *ty)) {
+    /// Whether a structure or the header before it has a wanted field. Objects with a class are not
+    /// looked into: the outline knows [their classes](Outline::classes).
+    fn may_reach(
+        &self,
+        tables: &Tables,
+        layout: LayoutId,
+        wanted: &dyn Fn(Sym, TypeRef) -> bool,
+    ) -> bool {
+        if tables
+            .services()
+            .iter()
+            .flat_map(|service| &service.header)
+            .any(|(_, name, ty)| wanted(*name, *ty))
+        {
             return true;
         }
-        let (mut layouts, mut types, mut at) = (vec![layout], Vec::new(), 0);
+        let mut layouts = vec![layout];
+        let mut types = Vec::new();
+        let mut at = 0;
         while let Some(layout) = layouts.get(at).copied() {
             at += 1;
             match self.layouts.get(layout.0 as usize).and_then(OnceLock::get) {
@@ -197,7 +231,12 @@ pub struct TablesAnswers {
 
 impl TablesAnswers {
     /// As [`LayoutAnswers::reaches`].
-    pub fn reaches(&mut self, tables: &Tables, read: OutlineOf<'_>, wanted: &dyn Fn(Sym, TypeRef) -> bool) -> bool {
+    pub fn reaches(
+        &mut self,
+        tables: &Tables,
+        read: OutlineOf<'_>,
+        wanted: &dyn Fn(Sym, TypeRef) -> bool,
+    ) -> bool {
         let id = std::ptr::from_ref(tables).addr();
         let at = self.known.iter().position(|(of, _)| *of == id).unwrap_or_else(|| {
             self.known.push((id, LayoutAnswers::new(tables)));

@@ -1,11 +1,14 @@
-//! Finds the structures that recur: names of things, with their numbers. A world has few things, and its messages name them again and again, so that the evaluator keeps what it
-//! read in the same bytes before. How it does that is not known here.
+//! Finds the structures that recur: names of things, with their numbers. A world has few things,
+//! and its messages name them again and again, so that the evaluator keeps what it read in the same
+//! bytes before. How it does that is not known here.
 
 use super::Tables;
 use super::program::*;
 use crate::tree::{TypeRef, mark};
 
-/// How many bits of numbers such a structure has at least before a field that may be absent. With less it is soon read, and what follows it would be most of its first bytes, by which it is found.
+/// How many bits of numbers such a structure has at least before a field that may be absent. With
+/// less it is soon read, and what follows it would be most of its first bytes, by which it is
+/// found.
 const LEAST_BITS: u32 = 48;
 
 impl Tables {
@@ -19,37 +22,55 @@ impl Tables {
         }
     }
 
-    /// Whether a structure has a text of a type with code, and else only numbers and structures of numbers; and whether what it consists of depends on nothing but its own bytes
-    /// and dialects.
+    /// Whether a structure has a text of a type with code, and else only numbers and structures of
+    /// numbers; and whether what it consists of depends on nothing but its own bytes and dialects.
     fn recurs(&self, at: usize) -> bool {
         let mut texts = 0;
-        let plain = self.layouts().get(at).filter(|layout| layout.min_bits >= LEAST_BITS).is_some_and(|layout| {
-            self.consists_of(layout, |op, ty| match op.how {
-                TypeOpKind::Native => {
-                    texts += 1;
-                    self.is_constant_text(op.by, ty)
-                }
-                TypeOpKind::Layout => {
-                    self.layout(LayoutId(op.by)).is_some_and(|inner| self.consists_of(inner, |_, _| false))
-                }
-                _ => false,
-            })
-        });
+        let plain =
+            self.layouts().get(at).filter(|layout| layout.min_bits >= LEAST_BITS).is_some_and(
+                |layout| {
+                    self.consists_of(layout, |op, ty| match op.how {
+                        TypeOpKind::Native => {
+                            texts += 1;
+                            self.is_constant_text(op.by, ty)
+                        }
+                        TypeOpKind::Layout => self
+                            .layout(LayoutId(op.by))
+                            .is_some_and(|inner| self.consists_of(inner, |_, _| false)),
+                        _ => false,
+                    })
+                },
+            );
         plain && texts > 0
     }
 
-    /// Whether a structure consists of numbers and of fields for which `other` holds, some of which may depend on numbers before them.
-    fn consists_of(&self, layout: &Layout, mut other: impl FnMut(&TypeOp, TypeRef) -> bool) -> bool {
+    /// Whether a structure consists of numbers and of fields for which `other` holds, some of which
+    /// may depend on numbers before them.
+    fn consists_of(
+        &self,
+        layout: &Layout,
+        mut other: impl FnMut(&TypeOp, TypeRef) -> bool,
+    ) -> bool {
         let steps = self.steps().get(layout.start as usize..).unwrap_or(&[]);
         layout.params == 0
             && layout.positions.is_none()
-            && steps.iter().take_while(|step| !matches!(step, LayoutStep::End)).all(|step| match step {
-                // The tree cannot list a span of which tables say more.
-                LayoutStep::Field { marks, op, .. } if op.telling && marks & mark::SPAN != 0 => false,
-                LayoutStep::Field { op, ty, .. } => op.how == TypeOpKind::Little || other(op, *ty),
-                LayoutStep::Branch { test, .. } => !matches!(test, Test::General(_) | Test::More),
-                LayoutStep::Jump(_) => true,
-                _ => false,
+            && steps.iter().take_while(|step| !matches!(step, LayoutStep::End)).all(|step| {
+                match step {
+                    // The tree cannot list a span of which tables say more.
+                    LayoutStep::Field { marks, op, .. }
+                        if op.telling && marks & mark::SPAN != 0 =>
+                    {
+                        false
+                    }
+                    LayoutStep::Field { op, ty, .. } => {
+                        op.how == TypeOpKind::Little || other(op, *ty)
+                    }
+                    LayoutStep::Branch { test, .. } => {
+                        !matches!(test, Test::General(_) | Test::More)
+                    }
+                    LayoutStep::Jump(_) => true,
+                    _ => false,
+                }
             })
     }
 
@@ -82,7 +103,10 @@ mod tests {
 
     #[test]
     fn the_names_of_objects_recur() {
-        let of = |name| recurring(&load_tables(protocol_named(name).unwrap(), &[]).unwrap()).contains(&"plUoid".into());
+        let of = |name| {
+            recurring(&load_tables(protocol_named(name).unwrap(), &[]).unwrap())
+                .contains(&"plUoid".into())
+        };
         assert!(of("moul") && !of("secondlife"));
     }
 

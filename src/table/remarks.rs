@@ -1,5 +1,5 @@
-//! Remarks about table files that are valid but probably not as intended: a message without an example, or one that
-//! takes another's number.
+//! Remarks about table files that are valid but probably not as intended: a message without an
+//! example, or one that takes another's number.
 
 use std::collections::HashSet;
 
@@ -10,18 +10,26 @@ use super::text::{Condition, HeaderRole, RuleSide};
 use super::{TableSource, Tables};
 use crate::tree::TypeRef;
 
-/// The most remarks given, and the most rules compared with each other. Finding the line of each, and comparing each with all, would take long in a file
-/// with tens of thousands.
+/// The most remarks given, and the most rules compared with each other. Finding the line of each,
+/// and comparing each with all, would take long in a file with tens of thousands.
 const MOST: usize = 1000;
 
 impl Tables {
-    /// Remarks about the sources from the one numbered `from` on, in the order of the sources: each with its place.
+    /// Remarks about the sources from the one numbered `from` on, in the order of the sources: each
+    /// with its place.
     pub fn remarks(&self, from: usize) -> Vec<TableError> {
         let mut found: Vec<(u32, usize, String)> = Vec::new();
-        let tested: HashSet<MessageId> = self.examples().iter().filter_map(|example| example.of.message()).collect();
-        for declared in self.declarations().iter().filter(|d| d.kind == "message" && d.file as usize >= from) {
+        let tested: HashSet<MessageId> =
+            self.examples().iter().filter_map(|example| example.of.message()).collect();
+        for declared in
+            self.declarations().iter().filter(|d| d.kind == "message" && d.file as usize >= from)
+        {
             let id = self.message_named(&declared.name);
-            let Some(id) = id.filter(|id| self.message(*id).is_some_and(|def| def.layout.is_some())) else { continue };
+            let Some(id) =
+                id.filter(|id| self.message(*id).is_some_and(|def| def.layout.is_some()))
+            else {
+                continue;
+            };
             if !tested.contains(&id) {
                 let message = format!("`{}` has no example: nothing tests it", declared.name);
                 found.push((declared.file, declared.range.0, message));
@@ -29,10 +37,12 @@ impl Tables {
         }
         for taken in self.replaced().iter().filter(|taken| taken.file as usize >= from) {
             let name = |id| self.message(id).map_or("", |def| self.name(def.name));
-            let (old, new) = (name(taken.old), name(taken.new));
+            let old = name(taken.old);
+            let new = name(taken.new);
             if old != new {
-                let message =
-                    format!("`{new}` takes the number or text of `{old}`, which cannot be recognised any more");
+                let message = format!(
+                    "`{new}` takes the number or text of `{old}`, which cannot be recognised any more"
+                );
                 found.push((taken.file, taken.at, message));
             }
         }
@@ -51,7 +61,8 @@ impl Tables {
         found.into_iter().take(MOST + 1).filter_map(place).collect()
     }
 
-    /// Messages and services of a declared protocol that no bytes can give: each with its file and place.
+    /// Messages and services of a declared protocol that no bytes can give: each with its file and
+    /// place.
     fn unreachable(&self, from: usize) -> Vec<(u32, usize, String)> {
         let Some(protocol) = self.declared() else { return Vec::new() };
         let mut found = Vec::new();
@@ -69,13 +80,22 @@ impl Tables {
                         ));
                     }
                     (Some(own), Some(before)) if own > before => {
-                        say(format!("no connection offers the service `{}`: one before it is always taken", d.name));
+                        say(format!(
+                            "no connection offers the service `{}`: one before it is always taken",
+                            d.name
+                        ));
                     }
                     _ => {}
                 }
             }
-            let def = self.message_named(&d.name).filter(|_| d.kind == "message").and_then(|id| self.message(id));
-            let Some((def, service)) = def.and_then(|def| Some((def, self.service(def.service)?))) else { continue };
+            let def = self
+                .message_named(&d.name)
+                .filter(|_| d.kind == "message")
+                .and_then(|id| self.message(id));
+            let Some((def, service)) = def.and_then(|def| Some((def, self.service(def.service)?)))
+            else {
+                continue;
+            };
             if let Some(why) = self.never_selected(def, service) {
                 say(format!("no bytes can give `{}`: {why}", d.name));
             }
@@ -91,47 +111,64 @@ impl Tables {
         for (i, rule) in protocol.rules.iter().enumerate().take(MOST) {
             let before = protocol.rules.get(..i).unwrap_or(&[]);
             if before.iter().any(|wider| comparison.implies(rule, protocol, wider, protocol)) {
-                let message = "this rule decides nothing: one before it holds wherever it does".to_string();
+                let message =
+                    "this rule decides nothing: one before it holds wherever it does".to_string();
                 found.push((file, rule.at, message));
             }
         }
         for (i, offer) in protocol.offers.iter().enumerate().take(MOST) {
             let Some(rule) = &offer.when else { continue };
-            let before = protocol.offers.get(..i).unwrap_or(&[]).iter().filter(|wider| wider.service != offer.service);
+            let before = protocol
+                .offers
+                .get(..i)
+                .unwrap_or(&[])
+                .iter()
+                .filter(|wider| wider.service != offer.service);
             let taken = before.filter(|wider| {
-                wider.when.as_ref().is_some_and(|wider| comparison.implies(rule, protocol, wider, protocol))
+                wider
+                    .when
+                    .as_ref()
+                    .is_some_and(|wider| comparison.implies(rule, protocol, wider, protocol))
             });
             for service in taken.filter_map(|wider| self.service(wider.service)) {
-                let message =
-                    format!("this service is never taken: the rule of `{}` holds wherever this one does", service.name);
+                let message = format!(
+                    "this service is never taken: the rule of `{}` holds wherever this one does",
+                    service.name
+                );
                 found.push((file, rule.at, message));
             }
         }
         found
     }
 
-    /// The declaration of the protocol with the number of its file, where that is `from` or a later one.
+    /// The declaration of the protocol with the number of its file, where that is `from` or a later
+    /// one.
     fn declared_in(&self, from: usize) -> Option<(u32, &ProtocolDef)> {
-        let mut declarations = self.declarations().iter().filter(|d| d.kind == "protocol" && d.file as usize >= from);
+        let mut declarations =
+            self.declarations().iter().filter(|d| d.kind == "protocol" && d.file as usize >= from);
         Some((declarations.next_back()?.file, self.declared()?))
     }
 
-    /// Remarks about rules of this protocol that never decide, because an earlier protocol takes the same connections
-    /// first.
+    /// Remarks about rules of this protocol that never decide, because an earlier protocol takes
+    /// the same connections first.
     pub fn taken_before(&self, earlier: &Tables) -> Vec<TableError> {
-        let (Some((file, own)), Some(other)) = (self.declared_in(0), earlier.declared()) else { return Vec::new() };
+        let (Some((file, own)), Some(other)) = (self.declared_in(0), earlier.declared()) else {
+            return Vec::new();
+        };
         if !(own.tcp && other.tcp || own.udp && other.udp) {
             return Vec::new();
         }
-        let (by_port, other_by_port) = (by_ports(own), by_ports(other));
+        let by_port = by_ports(own);
+        let other_by_port = by_ports(other);
         let rules = if own.rules.is_empty() { &by_port } else { &own.rules };
         let wider = if other.rules.is_empty() { &other_by_port } else { &other.rules };
         let mut comparison = RuleComparison::new();
-        let idle = rules
-            .iter()
-            .take(MOST)
-            .filter(|rule| wider.iter().take(MOST).any(|wider| comparison.implies(rule, own, wider, other)));
-        let Some(TableSource { name, text }) = self.sources().get(file as usize) else { return Vec::new() };
+        let idle = rules.iter().take(MOST).filter(|rule| {
+            wider.iter().take(MOST).any(|wider| comparison.implies(rule, own, wider, other))
+        });
+        let Some(TableSource { name, text }) = self.sources().get(file as usize) else {
+            return Vec::new();
+        };
         let name_of = earlier.protocol();
         let say = |at: usize| {
             let message = format!(
@@ -149,24 +186,28 @@ impl Tables {
         let by_header = service.header.iter().any(|(role, ..)| *role == HeaderRole::Number);
         let name = &service.name;
         if service.framing.word.is_some() {
-            return Some(format!("its number is {number}, and a text selects the messages of `{name}`"));
+            return Some(format!(
+                "its number is {number}, and a text selects the messages of `{name}`"
+            ));
         }
         let selects = self.selected_bits(service)?;
         match selects {
-            None if number != 0 && !by_header => {
-                Some(format!("nothing selects the messages of `{name}` (`selects FIELD`), so only number 0 can come"))
-            }
-            Some(bits) if bits < 64 && number >> bits != 0 => {
-                Some(format!("its number is {number}, and what selects the messages of `{name}` has {bits} bits"))
-            }
+            None if number != 0 && !by_header => Some(format!(
+                "nothing selects the messages of `{name}` (`selects FIELD`), so only number 0 can come"
+            )),
+            Some(bits) if bits < 64 && number >> bits != 0 => Some(format!(
+                "its number is {number}, and what selects the messages of `{name}` has {bits} bits"
+            )),
             _ => None,
         }
     }
 
-    /// How many bits the field has that selects the messages of a service. `Some(None)` if nothing selects, `None` if
-    /// an expression does.
+    /// How many bits the field has that selects the messages of a service. `Some(None)` if nothing
+    /// selects, `None` if an expression does.
     fn selected_bits(&self, service: &Service) -> Option<Option<u32>> {
-        let Some(layout) = service.framing.begins.and_then(|id| self.layout(id)) else { return Some(None) };
+        let Some(layout) = service.framing.begins.and_then(|id| self.layout(id)) else {
+            return Some(None);
+        };
         let steps = self.steps().get(layout.start as usize..).unwrap_or(&[]);
         let number = steps.iter().find_map(|step| match step {
             LayoutStep::Chosen { number, .. } => Some(*number),
@@ -180,7 +221,8 @@ impl Tables {
         }
     }
 
-    /// How many bits a field has, in the branch where it has most. `None` if its type does not tell.
+    /// How many bits a field has, in the branch where it has most. `None` if its type does not
+    /// tell.
     fn widest(&self, steps: &[LayoutStep], wanted: u16) -> Option<Option<u32>> {
         let own = steps.iter().take_while(|step| !matches!(step, LayoutStep::End));
         let fields = own.filter_map(|step| match step {
@@ -196,17 +238,21 @@ impl Tables {
         let def = self.type_def(ty)?;
         match &def.read {
             ReadAs::Int { size, .. } => Some(u32::from(*size) * 8),
-            ReadAs::Native { args, .. } if def.text.starts_with("bits") => match self.ex(*args.first()?)? {
-                Ex::Const(bits) => u32::try_from(*bits).ok(),
-                _ => None,
-            },
+            ReadAs::Native { args, .. } if def.text.starts_with("bits") => {
+                match self.ex(*args.first()?)? {
+                    Ex::Const(bits) => u32::try_from(*bits).ok(),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }
 }
 
-/// The implied rule of a protocol without rules: the server has one of its ports. `None` if it lists no port.
+/// The implied rule of a protocol without rules: the server has one of its ports. `None` if it
+/// lists no port.
 fn by_ports(of: &ProtocolDef) -> Vec<Rule> {
-    let port = Rule { side: RuleSide::Either, conditions: vec![Condition::Port(Vec::new())], at: 0 };
+    let port =
+        Rule { side: RuleSide::Either, conditions: vec![Condition::Port(Vec::new())], at: 0 };
     if of.ports.is_empty() { Vec::new() } else { vec![port] }
 }

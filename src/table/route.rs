@@ -1,7 +1,9 @@
-//! Finds the numbers and texts at a path in a message, without a tree: goes through the steps that come before them and no further.
+//! Finds the numbers and texts at a path in a message, without a tree: goes through the steps that
+//! come before them and no further.
 //!
-//! The message has to be one that was read into an outline, so that everything in it is as its table says. What is not simple to pass over is left to the
-//! evaluator: it is then not known what is there. `tests/it/filters_outlines.rs` and a fuzz target compare what is found with trees.
+//! The message has to be one that was read into an outline, so that everything in it is as its
+//! table says. What is not simple to pass over is left to the evaluator: it is then not known what
+//! is there. `tests/it/filters_outlines.rs` and a fuzz target compare what is found with trees.
 
 use std::sync::OnceLock;
 
@@ -32,7 +34,8 @@ pub struct FieldRoute {
     composites: bool,
     /// The types of which a value may be what is searched for.
     sought: Box<[bool]>,
-    /// For each step, and for none, and each layout: the way through the layout. Made when a message first has it.
+    /// For each step, and for none, and each layout: the way through the layout. Made when a
+    /// message first has it.
     ways: Box<[Box<[OnceLock<Way>]>]>,
     /// For each step, which layouts may have fields of its name, or objects.
     leading: Box<[LayoutAnswers]>,
@@ -45,26 +48,30 @@ type Way = Option<Box<[WayStep]>>;
 const MAX_DEPTH: u32 = 12;
 
 impl FieldRoute {
-    /// The route along a path to values of the types for which `is_sought` holds; `None` where fields of its names may come from elsewhere than layouts, or what is searched for may be neither numbers nor texts,
-    /// nor, with `composites`, objects and lists.
+    /// The route along a path to values of the types for which `is_sought` holds; `None` where
+    /// fields of its names may come from elsewhere than layouts, or what is searched for may be
+    /// neither numbers nor texts, nor, with `composites`, objects and lists.
     pub fn new(
         tables: &Tables,
         steps: Vec<RouteStep>,
         composites: bool,
         is_sought: impl Fn(TypeRef) -> bool,
     ) -> Option<FieldRoute> {
-        let is_found_in_layouts = |name| !tables.names_elsewhere(name) && !tables.has_class_twice(name);
+        let is_found_in_layouts =
+            |name| !tables.names_elsewhere(name) && !tables.has_class_twice(name);
         let may_go = |step: &RouteStep| match step {
             RouteStep::Name(name) => is_found_in_layouts(*name),
             RouteStep::Anywhere(name) => {
                 let forms = tables.forms_of(*name);
                 is_found_in_layouts(*name)
-                    && forms
-                        .is_some_and(|forms| forms.iter().all(|form| composites || !matches!(form, ValueForm::Object)))
+                    && forms.is_some_and(|forms| {
+                        forms.iter().all(|form| composites || !matches!(form, ValueForm::Object))
+                    })
             }
             RouteStep::Element(_) => true,
         };
-        if matches!(steps.first(), None | Some(RouteStep::Element(_))) || !steps.iter().all(may_go) {
+        if matches!(steps.first(), None | Some(RouteStep::Element(_))) || !steps.iter().all(may_go)
+        {
             return None;
         }
         let layouts = |_| vec![OnceLock::new(); tables.layouts().len()].into_boxed_slice();
@@ -74,7 +81,8 @@ impl FieldRoute {
         Some(FieldRoute { ways, leading, sought, composites, steps: steps.into() })
     }
 
-    /// Whether a value at the end of the path passes a test; `None` if only a tree can tell. The test gets a node without marks, and the bytes in which its place is.
+    /// Whether a value at the end of the path passes a test; `None` if only a tree can tell. The
+    /// test gets a node without marks, and the bytes in which its place is.
     pub fn any(
         &self,
         tables: &Tables,
@@ -88,10 +96,13 @@ impl FieldRoute {
     /// The way through a layout for a step of the path, or through all of it.
     fn way(&self, tables: &Tables, layout: LayoutId, at: usize) -> Option<&[WayStep]> {
         let known = self.ways.get(at)?.get(layout.0 as usize)?;
-        let (seeks, leads) = (|ty| self.seeks(ty, at), |ty| self.type_leads(tables, ty, at));
+        let seeks = |ty| self.seeks(ty, at);
+        let leads = |ty| self.type_leads(tables, ty, at);
         let new = || match self.steps.get(at) {
             Some(RouteStep::Name(name)) => way(tables, layout, WantedFields::One(*name, &seeks)),
-            Some(RouteStep::Anywhere(name)) => way(tables, layout, WantedFields::All(*name, &seeks, &leads)),
+            Some(RouteStep::Anywhere(name)) => {
+                way(tables, layout, WantedFields::All(*name, &seeks, &leads))
+            }
             _ => way(tables, layout, WantedFields::None),
         };
         known.get_or_init(new).as_deref()
@@ -102,20 +113,30 @@ impl FieldRoute {
         at + 1 < self.steps.len() || self.sought.get(ty.0 as usize).copied().unwrap_or(true)
     }
 
-    /// Whether a structure may have fields of the name at a place of the path, or objects that may have them.
+    /// Whether a structure may have fields of the name at a place of the path, or objects that may
+    /// have them.
     fn leads(&self, tables: &Tables, layout: LayoutId, at: usize) -> bool {
-        let Some((RouteStep::Anywhere(name), leading)) = self.steps.get(at).zip(self.leading.get(at)) else {
+        let Some((RouteStep::Anywhere(name), leading)) =
+            self.steps.get(at).zip(self.leading.get(at))
+        else {
             return true;
         };
-        let object = |ty| matches!(tables.type_def(ty).map(|def| &def.read), Some(ReadAs::Family(_)));
-        leading.layout_reaches(tables, layout, &|field, ty| field == *name && self.seeks(ty, at) || object(ty))
+        let object =
+            |ty| matches!(tables.type_def(ty).map(|def| &def.read), Some(ReadAs::Family(_)));
+        leading.layout_reaches(tables, layout, &|field, ty| {
+            field == *name && self.seeks(ty, at) || object(ty)
+        })
     }
 
     /// The same of values of a type.
     fn type_leads(&self, tables: &Tables, ty: TypeRef, at: usize) -> bool {
         match tables.type_def(ty).map(|def| &def.read) {
-            Some(ReadAs::List { of, .. } | ReadAs::NullOr { of, .. }) => self.type_leads(tables, *of, at),
-            Some(ReadAs::Region(region)) => region.inner.iter().any(|inner| self.type_leads(tables, *inner, at)),
+            Some(ReadAs::List { of, .. } | ReadAs::NullOr { of, .. }) => {
+                self.type_leads(tables, *of, at)
+            }
+            Some(ReadAs::Region(region)) => {
+                region.inner.iter().any(|inner| self.type_leads(tables, *inner, at))
+            }
             Some(ReadAs::Layout { layout, .. }) => self.leads(tables, *layout, at),
             Some(ReadAs::Family(_) | ReadAs::Value(_)) | None => true,
             _ => false,
@@ -142,12 +163,15 @@ impl FieldSearch<'_> {
         self.layout(layout, 0, true)
     }
 
-    /// Goes through the fields of a structure, for the step of the path at a place. If it is the `last` thing that counts, not to its end.
+    /// Goes through the fields of a structure, for the step of the path at a place. If it is the
+    /// `last` thing that counts, not to its end.
     fn layout(&mut self, id: LayoutId, at: usize, last: bool) -> Walked<bool> {
-        let (tables, route) = (self.place.tables, self.route);
+        let tables = self.place.tables;
+        let route = self.route;
         let way = route.way(tables, id, at).filter(|_| self.depth < MAX_DEPTH).ok_or(Unclear)?;
         self.depth += 1;
-        let (mut kept, mut steps) = (KeptValues::new(), way);
+        let mut kept = KeptValues::new();
+        let mut steps = way;
         while let Some((step, behind)) = steps.split_first() {
             steps = behind;
             match *step {
@@ -209,7 +233,8 @@ impl FieldSearch<'_> {
         }
     }
 
-    /// The node of an object or a list, or of nothing in an object's place, which begins here; `None` for any other value. Stays where it is.
+    /// The node of an object or a list, or of nothing in an object's place, which begins here;
+    /// `None` for any other value. Stays where it is.
     #[inline]
     fn composite(&mut self, ty: TypeRef, name: Sym, kept: &KeptValues) -> Walked<Option<Node>> {
         if !self.route.composites
@@ -218,7 +243,17 @@ impl FieldSearch<'_> {
             return Ok(None);
         }
         let start = (self.place.pos * 8) as u32;
-        let node = |kind| Node { value: 0, name, ty, start, bits: 0, end: 0, buffer: Buffer::CAPTURED, kind, marks: 0 };
+        let node = |kind| Node {
+            value: 0,
+            name,
+            ty,
+            start,
+            bits: 0,
+            end: 0,
+            buffer: Buffer::CAPTURED,
+            kind,
+            marks: 0,
+        };
         Ok(self.composite_kind(ty, kept)?.map(node))
     }
 
@@ -241,16 +276,20 @@ impl FieldSearch<'_> {
             }
             ReadAs::NullOr { of, .. } => match self.place.seen(ty)? {
                 0 => Kind::Null,
-                _ if matches!(tables.type_def(*of).ok_or(Unclear)?.read, ReadAs::Layout { .. }) => Kind::Struct,
+                _ if matches!(tables.type_def(*of).ok_or(Unclear)?.read, ReadAs::Layout { .. }) => {
+                    Kind::Struct
+                }
                 _ => return Err(Unclear),
             },
             _ => return Ok(None),
         }))
     }
 
-    /// A number or a text at the end of the path: whether it passes, and the number that conditions see.
+    /// A number or a text at the end of the path: whether it passes, and the number that conditions
+    /// see.
     fn found(&mut self, ty: TypeRef, name: Sym) -> Walked<(bool, u64)> {
-        let (start, op) = (self.place.pos, self.place.tables.type_op(ty));
+        let start = self.place.pos;
+        let op = self.place.tables.type_op(ty);
         let (value, kind, seen) = match op.how {
             TypeOpKind::Little => {
                 let value = self.place.scalar(op.scalar)?;
@@ -261,13 +300,21 @@ impl FieldSearch<'_> {
                 (place, Kind::Text(kind), 0)
             }
         };
-        let (start, bits, buffer) = ((start * 8) as u32, ((self.place.pos - start) * 8) as u32, Buffer::CAPTURED);
+        let (start, bits, buffer) =
+            ((start * 8) as u32, ((self.place.pos - start) * 8) as u32, Buffer::CAPTURED);
         let node = Node { value, name, ty, start, bits, end: 0, buffer, kind, marks: 0 };
         Ok(((self.test)(node, self.place.data), seen))
     }
 
-    /// One of several values to which a step leads, which is passed over. Also returns what conditions see of it.
-    fn each(&mut self, ty: TypeRef, name: Sym, at: usize, kept: &KeptValues) -> Walked<(bool, Option<u64>)> {
+    /// One of several values to which a step leads, which is passed over. Also returns what
+    /// conditions see of it.
+    fn each(
+        &mut self,
+        ty: TypeRef,
+        name: Sym,
+        at: usize,
+        kept: &KeptValues,
+    ) -> Walked<(bool, Option<u64>)> {
         if at + 1 == self.route.steps.len() {
             if let Some(node) = self.composite(ty, name, kept)? {
                 if (self.test)(node, self.place.data) {
@@ -279,15 +326,24 @@ impl FieldSearch<'_> {
             }
             return self.found(ty, name).map(|(found, value)| (found, Some(value)));
         }
-        let (begins, depth) = (self.place, self.depth);
+        let begins = self.place;
+        let depth = self.depth;
         let found = self.field(ty, name, at, kept)?;
         (self.place, self.depth) = (begins, depth);
         Ok((found, if found { None } else { self.pass(ty, kept)? }))
     }
 
     /// The elements of a list, or the one at a place.
-    fn elements(&mut self, ty: TypeRef, place: Option<usize>, at: usize, kept: &KeptValues) -> Walked<bool> {
-        let ReadAs::List { of, len } = self.place.tables.type_def(ty).ok_or(Unclear)?.read else { return Err(Unclear) };
+    fn elements(
+        &mut self,
+        ty: TypeRef,
+        place: Option<usize>,
+        at: usize,
+        kept: &KeptValues,
+    ) -> Walked<bool> {
+        let ReadAs::List { of, len } = self.place.tables.type_def(ty).ok_or(Unclear)?.read else {
+            return Err(Unclear);
+        };
         for element in 0..self.place.elements_of(len, kept)? {
             match place {
                 Some(place) if place != element => drop(self.pass(of, kept)?),
@@ -316,7 +372,8 @@ impl FieldSearch<'_> {
         }
     }
 
-    /// Searches a value for all fields of the name at a place of the path, and passes over it, unless it is the `last` thing that counts.
+    /// Searches a value for all fields of the name at a place of the path, and passes over it,
+    /// unless it is the `last` thing that counts.
     fn within(&mut self, ty: TypeRef, at: usize, last: bool, kept: &KeptValues) -> Walked<bool> {
         let tables = self.place.tables;
         match &tables.type_def(ty).ok_or(Unclear)?.read {
@@ -328,7 +385,8 @@ impl FieldSearch<'_> {
                 Ok(found)
             }
             ReadAs::Family(family) => {
-                let (family, begins) = (tables.family(*family).ok_or(Unclear)?, self.place);
+                let family = tables.family(*family).ok_or(Unclear)?;
+                let begins = self.place;
                 let Some(layout) = self.class(family)? else { return Ok(false) };
                 if self.wants_class(family, at) {
                     let behind = std::mem::replace(&mut self.place, begins);
@@ -386,7 +444,8 @@ impl FieldSearch<'_> {
 
     /// Passes over a value. Returns what conditions see of it, where that is known.
     fn pass(&mut self, ty: TypeRef, kept: &KeptValues) -> Walked<Option<u64>> {
-        let (tables, through) = (self.place.tables, self.route.steps.len());
+        let tables = self.place.tables;
+        let through = self.route.steps.len();
         if let Some(bytes) = size_of_value(tables, ty) {
             let little = tables.type_op(ty).how == TypeOpKind::Little;
             return if little {
@@ -396,7 +455,9 @@ impl FieldSearch<'_> {
             };
         }
         match &tables.type_def(ty).ok_or(Unclear)?.read {
-            ReadAs::Layout { layout, args } if args.is_empty() => drop(self.layout(*layout, through, false)?),
+            ReadAs::Layout { layout, args } if args.is_empty() => {
+                drop(self.layout(*layout, through, false)?)
+            }
             ReadAs::NullOr { present, of } => {
                 let present = self.place.number(*present)? != 0;
                 if present {

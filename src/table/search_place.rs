@@ -1,4 +1,5 @@
-//! A place in a message that is searched: reads what is there, and moves on. `route` says where to go.
+//! A place in a message that is searched: reads what is there, and moves on. `route` says where to
+//! go.
 
 use super::Tables;
 use super::program::*;
@@ -71,7 +72,16 @@ impl<'a> SearchPlace<'a> {
     /// The beginning of a message.
     pub(super) fn new(tables: &'a Tables, message: SearchedMessage<'a>) -> SearchPlace<'a> {
         let SearchedMessage { bytes: data, made, dialects, .. } = message;
-        SearchPlace { tables, captured: data, dialects, data, made, spoken: 0, pos: 0, end: data.len() }
+        SearchPlace {
+            tables,
+            captured: data,
+            dialects,
+            data,
+            made,
+            spoken: 0,
+            pos: 0,
+            end: data.len(),
+        }
     }
 
     /// Reads a number of up to eight bytes.
@@ -112,18 +122,25 @@ impl<'a> SearchPlace<'a> {
             LenFrom::Rest => return Ok(self.end - self.pos),
             _ => return Err(Unclear),
         };
-        let units = usize::try_from(units).ok().filter(|units| *units <= self.data.len()).ok_or(Unclear)?;
+        let units =
+            usize::try_from(units).ok().filter(|units| *units <= self.data.len()).ok_or(Unclear)?;
         Ok(if len.bytes { units } else { units * unit })
     }
 
     /// How many elements a list has.
     pub(super) fn elements_of(&mut self, len: Len, kept: &KeptValues) -> Walked<usize> {
-        if len.bytes || matches!(len.from, LenFrom::Rest) { Err(Unclear) } else { self.length(len, 1, kept) }
+        if len.bytes || matches!(len.from, LenFrom::Rest) {
+            Err(Unclear)
+        } else {
+            self.length(len, 1, kept)
+        }
     }
 
     /// A text with code: the place of its bytes, and their encoding.
     pub(super) fn text(&mut self, ty: TypeRef) -> Walked<(u64, TextKind)> {
-        let ReadAs::Native { native, .. } = self.tables.type_def(ty).ok_or(Unclear)?.read else { return Err(Unclear) };
+        let ReadAs::Native { native, .. } = self.tables.type_def(ty).ok_or(Unclear)?.read else {
+            return Err(Unclear);
+        };
         let skip = self.tables.native(native).and_then(|code| code.native.skip).ok_or(Unclear)?;
         let found = skip(self.data.get(self.pos..self.end).unwrap_or(&[])).ok_or(Unclear)?;
         let place = Node::place(self.pos + found.before, found.text);
@@ -131,7 +148,8 @@ impl<'a> SearchPlace<'a> {
         Ok((place, found.kind))
     }
 
-    /// Passes over a text with code. Mostly its count tells where it ends ([`Native::ascii`](super::Native::ascii)).
+    /// Passes over a text with code. Mostly its count tells where it ends
+    /// ([`Native::ascii`](super::Native::ascii)).
     #[inline]
     pub(super) fn pass_text(&mut self, ty: TypeRef, ascii: u16) -> Walked<()> {
         let rest = self.data.get(self.pos..self.end).unwrap_or(&[]);
@@ -143,7 +161,8 @@ impl<'a> SearchPlace<'a> {
 
     /// What conditions see of an object that begins here, or of none.
     pub(super) fn seen(&mut self, ty: TypeRef) -> Walked<u64> {
-        let (tables, begins) = (self.tables, self.pos);
+        let tables = self.tables;
+        let begins = self.pos;
         let value = match &tables.type_def(ty).ok_or(Unclear)?.read {
             ReadAs::Family(family) => self.number(tables.family(*family).ok_or(Unclear)?.of)?,
             ReadAs::NullOr { present, .. } => u64::from(self.number(*present)? != 0),
@@ -153,8 +172,13 @@ impl<'a> SearchPlace<'a> {
         Ok(value)
     }
 
-    /// Enters a region that begins here, or its content. Returns the type of that, and the place behind the region.
-    pub(super) fn enter(&mut self, region: &RegionType, kept: &KeptValues) -> Walked<(TypeRef, SearchPlace<'a>)> {
+    /// Enters a region that begins here, or its content. Returns the type of that, and the place
+    /// behind the region.
+    pub(super) fn enter(
+        &mut self,
+        region: &RegionType,
+        kept: &KeptValues,
+    ) -> Walked<(TypeRef, SearchPlace<'a>)> {
         let [inner] = region.inner.as_slice() else { return Err(Unclear) };
         let bytes = self.length(region.len, 1, kept)?;
         let mut behind = *self;

@@ -1,7 +1,10 @@
-//! Skip programs: what it takes to pass over a structure that is as its table says, and to count its nodes.
+//! Skip programs: what it takes to pass over a structure that is as its table says, and to count
+//! its nodes.
 //!
-//! One is made of a layout when the first message with this layout is passed over. Fields of fixed size that follow each other become one step, also across
-//! nested structures, whose steps become a part of the outer one's. What is not that simple is left to a step that names a type. `eval::skip` runs them.
+//! One is made of a layout when the first message with this layout is passed over. Fields of fixed
+//! size that follow each other become one step, also across nested structures, whose steps become a
+//! part of the outer one's. What is not that simple is left to a step that names a type.
+//! `eval::skip` runs them.
 
 use std::collections::HashSet;
 
@@ -23,8 +26,9 @@ pub(super) struct SkipProgram {
     pub(super) last_object: Option<LastObject>,
 }
 
-/// One step of a skip program. Places are those of operations; `back` counts bytes back from the cursor; `offset` is the first slot of the
-/// structure that an expression belongs to. What comes most often is one step where it could be two: each step costs as much as its work.
+/// One step of a skip program. Places are those of operations; `back` counts bytes back from the
+/// cursor; `offset` is the first slot of the structure that an expression belongs to. What comes
+/// most often is one step where it could be two: each step costs as much as its work.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SkipOp {
     /// Bytes of fixed size, with all marks of their nodes.
@@ -63,7 +67,8 @@ pub(super) enum SkipOp {
     Jump(u32),
     /// Goes on where the value of an expression says.
     Switch { on: ExprId, offset: u16, table: u16, otherwise: u32 },
-    /// Opens a structure that begins with a presence, a boolean byte; goes on elsewhere if that is 0.
+    /// Opens a structure that begins with a presence, a boolean byte; goes on elsewhere if that is
+    /// 0.
     Present { marks: u8, otherwise: u32 },
     /// Runs another program.
     Call(LayoutId),
@@ -88,7 +93,8 @@ pub(super) enum SkipOp {
 /// Steps are small, so that one is found without a multiplication.
 const _: () = assert!(size_of::<SkipOp>() == 16);
 
-/// Structures within a structure become a part of its program up to this depth, and while it has fewer operations and slots. Bits of a word tell which slots are filled.
+/// Structures within a structure become a part of its program up to this depth, and while it has
+/// fewer operations and slots. Bits of a word tell which slots are filled.
 const DEPTH: u32 = 4;
 const OPS: usize = 400;
 const SLOTS: u16 = 64;
@@ -115,7 +121,8 @@ impl SkipProgram {
 struct Maker<'t> {
     tables: &'t Tables,
     program: SkipProgram,
-    /// The last operations, if they are a [`SkipOp::Fixed`] and others that look back at its bytes: the place of the first.
+    /// The last operations, if they are a [`SkipOp::Fixed`] and others that look back at its bytes:
+    /// the place of the first.
     block: Option<usize>,
     /// How many structures are open.
     depth: u32,
@@ -161,7 +168,9 @@ impl Maker<'_> {
             }
             for op in ops {
                 match op {
-                    SkipOp::Keep { back, .. } | SkipOp::Bool { back } | SkipOp::Expect { back, .. } => *back += more,
+                    SkipOp::Keep { back, .. }
+                    | SkipOp::Bool { back }
+                    | SkipOp::Expect { back, .. } => *back += more,
                     _ => {}
                 }
             }
@@ -186,10 +195,12 @@ impl Maker<'_> {
         let tables = self.tables;
         let first = layout.start as usize;
         let steps = tables.steps().get(first..).unwrap_or(&[]);
-        let steps =
-            steps.get(..steps.iter().position(|step| matches!(step, LayoutStep::End)).unwrap_or(0)).unwrap_or(&[]);
+        let steps = steps
+            .get(..steps.iter().position(|step| matches!(step, LayoutStep::End)).unwrap_or(0))
+            .unwrap_or(&[]);
         let targets: HashSet<u32> = steps.iter().flat_map(jumps).collect();
-        let (mut places, mut pending) = (Vec::with_capacity(steps.len() + 1), Vec::new());
+        let mut places = Vec::with_capacity(steps.len() + 1);
+        let mut pending = Vec::new();
         for (step, number) in steps.iter().zip(layout.start..) {
             if targets.contains(&number) {
                 self.branch_ends(number, &mut pending);
@@ -203,22 +214,26 @@ impl Maker<'_> {
         }
         places.push(self.program.ops.len() as u32);
         for PendingJump { op, target, step } in pending {
-            let place = step.checked_sub(layout.start).and_then(|at| places.get(at as usize)).copied();
+            let place =
+                step.checked_sub(layout.start).and_then(|at| places.get(at as usize)).copied();
             self.resolve(op, target, place);
         }
     }
 
-    /// A branch may go on at a step, and that step comes now. If only bytes of fixed size are between them, the branch and these become one operation.
+    /// A branch may go on at a step, and that step comes now. If only bytes of fixed size are
+    /// between them, the branch and these become one operation.
     fn branch_ends(&mut self, step: u32, pending: &mut Vec<PendingJump>) {
         self.block = None;
-        let Some(branch) = pending.pop_if(|branch| branch.step == step && branch.op + 2 == self.program.ops.len())
+        let Some(branch) =
+            pending.pop_if(|branch| branch.step == step && branch.op + 2 == self.program.ops.len())
         else {
             return;
         };
         if let Some([SkipOp::Has { slot, mask, .. }, SkipOp::Fixed { bytes, nodes, marks }]) =
             self.program.ops.get(branch.op..)
             && *mask != 0
-            && let (Ok(mask), Ok(bytes), Ok(nodes)) = ((*mask).try_into(), (*bytes).try_into(), (*nodes).try_into())
+            && let (Ok(mask), Ok(bytes), Ok(nodes)) =
+                ((*mask).try_into(), (*bytes).try_into(), (*nodes).try_into())
         {
             let joined = SkipOp::HasFixed { slot: *slot, bytes, nodes, mask, marks: *marks };
             self.program.ops.truncate(branch.op);
@@ -240,11 +255,21 @@ impl Maker<'_> {
             }
             LayoutStep::Branch { test, otherwise } => {
                 let op = match *test {
-                    Test::Has(slot, mask) => SkipOp::Has { slot: slot + offset, otherwise: 0, mask },
-                    Test::Equals(slot, value) => SkipOp::Equals { slot: slot + offset, otherwise: 0, value },
-                    Test::Differs(slot, value) => SkipOp::Differs { slot: slot + offset, otherwise: 0, value },
-                    Test::Above(slot, value) => SkipOp::Above { slot: slot + offset, otherwise: 0, value },
-                    Test::Dialect(dialect, spoken) => SkipOp::Dialect { dialect, spoken, otherwise: 0 },
+                    Test::Has(slot, mask) => {
+                        SkipOp::Has { slot: slot + offset, otherwise: 0, mask }
+                    }
+                    Test::Equals(slot, value) => {
+                        SkipOp::Equals { slot: slot + offset, otherwise: 0, value }
+                    }
+                    Test::Differs(slot, value) => {
+                        SkipOp::Differs { slot: slot + offset, otherwise: 0, value }
+                    }
+                    Test::Above(slot, value) => {
+                        SkipOp::Above { slot: slot + offset, otherwise: 0, value }
+                    }
+                    Test::Dialect(dialect, spoken) => {
+                        SkipOp::Dialect { dialect, spoken, otherwise: 0 }
+                    }
                     Test::More => SkipOp::More { otherwise: 0 },
                     Test::General(expr) => SkipOp::Holds { expr, offset, otherwise: 0 },
                 };
@@ -288,7 +313,10 @@ impl Maker<'_> {
                 None => *otherwise = place,
                 Some(target) => {
                     let targets = self.program.switches.get_mut(usize::from(*table));
-                    targets.and_then(|targets| targets.get_mut(target)).into_iter().for_each(|target| target.1 = place);
+                    targets
+                        .and_then(|targets| targets.get_mut(target))
+                        .into_iter()
+                        .for_each(|target| target.1 = place);
                 }
             },
             SkipOp::Has { otherwise, .. }
@@ -326,7 +354,9 @@ impl Maker<'_> {
                 _ => self.push(SkipOp::Value { ty, slot, offset, marks }),
             },
             TypeOpKind::Family => match self.tables.type_def(ty).map(|def| &def.read) {
-                Some(ReadAs::Family(family)) => self.push(SkipOp::Object { family: *family, slot, marks }),
+                Some(ReadAs::Family(family)) => {
+                    self.push(SkipOp::Object { family: *family, slot, marks })
+                }
                 _ => self.push(SkipOp::Leave),
             },
             _ => self.push(SkipOp::Value { ty, slot, offset, marks }),
@@ -340,7 +370,8 @@ impl Maker<'_> {
     }
 
     fn number(&mut self, SkippedField { ty, marks, slot, .. }: SkippedField, op: &TypeOp) {
-        let (back, scalar) = (u32::from(op.scalar.size), op.scalar);
+        let back = u32::from(op.scalar.size);
+        let scalar = op.scalar;
         self.fixed(back, 1, marks);
         let ops = &mut self.program.ops;
         if op.scalar.kind == Kind::Bool {
@@ -358,7 +389,14 @@ impl Maker<'_> {
             && nodes < 1 << 15
         {
             ops.pop();
-            ops.push(SkipOp::FixedKeep { bytes, nodes: nodes as u16, back: back as u16, slot, marks, above });
+            ops.push(SkipOp::FixedKeep {
+                bytes,
+                nodes: nodes as u16,
+                back: back as u16,
+                slot,
+                marks,
+                above,
+            });
         } else {
             ops.push(SkipOp::Keep { back, slot, above, signed: scalar.signed });
         }
@@ -372,9 +410,12 @@ impl Maker<'_> {
             return self.push(SkipOp::Leave);
         };
         let flag = tables.type_op(*present);
-        let plain = flag.how == TypeOpKind::Little && flag.scalar.kind == Kind::Bool && !flag.checked;
+        let plain =
+            flag.how == TypeOpKind::Little && flag.scalar.kind == Kind::Bool && !flag.checked;
         let inner = match tables.type_def(*of).map(|def| &def.read) {
-            Some(ReadAs::Layout { layout, args }) if plain && (args.is_empty() || self.fits(*layout)) => {
+            Some(ReadAs::Layout { layout, args })
+                if plain && (args.is_empty() || self.fits(*layout)) =>
+            {
                 (*layout, args)
             }
             _ => return self.push(SkipOp::Value { ty, slot, offset, marks }),
@@ -399,7 +440,9 @@ impl Maker<'_> {
     /// The fields of a structure whose node is open. With arguments it has to fit.
     fn structure(&mut self, id: LayoutId, args: &[ExprId], offset: u16) {
         let tables = self.tables;
-        let Some(layout) = tables.layout(id).filter(|_| self.fits(id)) else { return self.push(SkipOp::Call(id)) };
+        let Some(layout) = tables.layout(id).filter(|_| self.fits(id)) else {
+            return self.push(SkipOp::Call(id));
+        };
         let first = self.program.slots;
         for (arg, slot) in args.iter().zip(first..first + layout.params) {
             self.argument(*arg, offset, slot);
@@ -440,11 +483,16 @@ struct SkippedField {
 
 /// The numbers of a program that consists of these and a region.
 fn plain_numbers(tables: &Tables, ops: &[SkipOp]) -> Option<PlainNumbers> {
-    let [SkipOp::Fixed { bytes, nodes, marks }, SkipOp::Value { ty, marks: region_marks, .. }, SkipOp::End] = *ops
+    let [
+        SkipOp::Fixed { bytes, nodes, marks },
+        SkipOp::Value { ty, marks: region_marks, .. },
+        SkipOp::End,
+    ] = *ops
     else {
         return None;
     };
-    let ReadAs::Region(RegionType { len: Len { from: LenFrom::Inline(length), .. }, .. }) = tables.type_def(ty)?.read
+    let ReadAs::Region(RegionType { len: Len { from: LenFrom::Inline(length), .. }, .. }) =
+        tables.type_def(ty)?.read
     else {
         return None;
     };

@@ -1,4 +1,5 @@
-//! The way through a structure to one of its fields: its steps in short, in which fields of fixed size that follow each other are one step. `route` goes it.
+//! The way through a structure to one of its fields: its steps in short, in which fields of fixed
+//! size that follow each other are one step. `route` goes it.
 
 use std::collections::HashSet;
 
@@ -49,7 +50,8 @@ pub(super) type OfType<'a> = &'a dyn Fn(TypeRef) -> bool;
 pub(super) enum WantedFields<'a> {
     /// None: it leads to the structure's end.
     None,
-    /// Its field of a name, which it has but once (or once in each branch), if it is of one of these types.
+    /// Its field of a name, which it has but once (or once in each branch), if it is of one of
+    /// these types.
     One(Sym, OfType<'a>),
     /// That field, and all values of types in which there may be further fields of the name.
     All(Sym, OfType<'a>, OfType<'a>),
@@ -59,7 +61,9 @@ impl WantedFields<'_> {
     /// The step for a field, if it is wanted.
     fn step(self, name: Sym, ty: TypeRef, slot: u16) -> Option<WayStep> {
         match self {
-            WantedFields::One(wanted, seeks) if name == wanted && seeks(ty) => Some(WayStep::One { ty, name }),
+            WantedFields::One(wanted, seeks) if name == wanted && seeks(ty) => {
+                Some(WayStep::One { ty, name })
+            }
             WantedFields::All(wanted, seeks, _) if name == wanted && seeks(ty) => {
                 Some(WayStep::Each { ty, name, slot })
             }
@@ -72,16 +76,23 @@ impl WantedFields<'_> {
     fn step_of(self, step: &LayoutStep) -> Option<WayStep> {
         match step {
             LayoutStep::Field { name, ty, slot, .. } => self.step(*name, *ty, *slot),
-            LayoutStep::Empty { name, ty } => self.step(*name, *ty, NO_SLOT).map(|_| WayStep::Unclear),
+            LayoutStep::Empty { name, ty } => {
+                self.step(*name, *ty, NO_SLOT).map(|_| WayStep::Unclear)
+            }
             _ => None,
         }
     }
 }
 
 /// The way through a layout. `None` if only the evaluator can go it.
-pub(super) fn way(tables: &Tables, id: LayoutId, wanted: WantedFields<'_>) -> Option<Box<[WayStep]>> {
+pub(super) fn way(
+    tables: &Tables,
+    id: LayoutId,
+    wanted: WantedFields<'_>,
+) -> Option<Box<[WayStep]>> {
     let layout = tables.layout(id)?;
-    let plain = layout.params == 0 && usize::from(layout.slots) <= MAX_SLOTS && layout.positions.is_none();
+    let plain =
+        layout.params == 0 && usize::from(layout.slots) <= MAX_SLOTS && layout.positions.is_none();
     let steps = tables.steps().get(layout.start as usize..)?;
     let steps = steps.get(..steps.iter().position(|step| matches!(step, LayoutStep::End))?)?;
     if let WantedFields::One(name, _) | WantedFields::All(name, ..) = wanted
@@ -97,7 +108,8 @@ pub(super) fn way(tables: &Tables, id: LayoutId, wanted: WantedFields<'_>) -> Op
         way.push(WayStep::Unclear);
         return Some(way.into());
     }
-    let (mut places, mut led_to) = (Vec::new(), 0);
+    let mut places = Vec::new();
+    let mut led_to = 0;
     for (step, number) in steps.iter().zip(layout.start..) {
         let joins = !targets.contains(&number);
         if !joins {
@@ -127,14 +139,17 @@ pub(super) fn way(tables: &Tables, id: LayoutId, wanted: WantedFields<'_>) -> Op
     Some(way.into())
 }
 
-/// Whether a structure may have two fields of a name, of steps that begin with number `first` and lead forward only. It has one where each branch has one.
+/// Whether a structure may have two fields of a name, of steps that begin with number `first` and
+/// lead forward only. It has one where each branch has one.
 fn may_come_twice(steps: &[LayoutStep], first: u32, name: Sym) -> bool {
     // Which steps may come behind a field of the name.
     let mut behind = vec![false; steps.len() + 1];
     for (at, step) in steps.iter().enumerate() {
         let is_behind = behind.get(at).copied().unwrap_or(false);
         let has_name = match step {
-            LayoutStep::Field { name: own, .. } | LayoutStep::Empty { name: own, .. } => *own == name,
+            LayoutStep::Field { name: own, .. } | LayoutStep::Empty { name: own, .. } => {
+                *own == name
+            }
             _ => false,
         };
         if has_name && is_behind {
@@ -142,7 +157,8 @@ fn may_come_twice(steps: &[LayoutStep], first: u32, name: Sym) -> bool {
         }
         if has_name || is_behind {
             let next = (!matches!(step, LayoutStep::Jump(_))).then_some(at + 1);
-            let others = targets_of(step).filter_map(|to| to.checked_sub(first)).map(|to| to as usize);
+            let others =
+                targets_of(step).filter_map(|to| to.checked_sub(first)).map(|to| to as usize);
             for to in others.chain(next) {
                 behind.get_mut(to).into_iter().for_each(|behind| *behind = true);
             }
@@ -161,10 +177,12 @@ fn targets_of(step: &LayoutStep) -> impl Iterator<Item = u32> {
     one.into_iter().chain(several.iter().map(|target| target.1))
 }
 
-/// A branch may go on at a step, and that step comes now. If nothing but bytes of fixed size are between them, to which nothing leads but the branch, the branch and
-/// these become one step. `led_to` is the last place to which something leads.
+/// A branch may go on at a step, and that step comes now. If nothing but bytes of fixed size are
+/// between them, to which nothing leads but the branch, the branch and these become one step.
+/// `led_to` is the last place to which something leads.
 fn join_branch(number: u32, led_to: usize, way: &mut Vec<WayStep>) {
-    if let [.., WayStep::Branch { test: Test::Has(slot, mask), otherwise }, WayStep::Skip(bytes)] = *way.as_slice()
+    if let [.., WayStep::Branch { test: Test::Has(slot, mask), otherwise }, WayStep::Skip(bytes)] =
+        *way.as_slice()
         && otherwise == number
         && mask != 0
         && led_to + 1 < way.len()
@@ -174,7 +192,8 @@ fn join_branch(number: u32, led_to: usize, way: &mut Vec<WayStep>) {
     }
 }
 
-/// Adds a step, of which the target is still that of the layout's. If it `joins`, nothing leads to it but the step before.
+/// Adds a step, of which the target is still that of the layout's. If it `joins`, nothing leads to
+/// it but the step before.
 fn add(tables: &Tables, step: &LayoutStep, joins: bool, way: &mut Vec<WayStep>) {
     let step = match step {
         LayoutStep::Field { ty, slot, op, .. } => match size_with_parts(tables, *ty, MAX_DEPTH) {
@@ -186,15 +205,20 @@ fn add(tables: &Tables, step: &LayoutStep, joins: bool, way: &mut Vec<WayStep>) 
                 WayStep::Skip(bytes)
             }
             _ if op.how == TypeOpKind::Little => WayStep::Keep { scalar: op.scalar, slot: *slot },
-            _ if op.how == TypeOpKind::Native && *slot == NO_SLOT => {
-                WayStep::Text { ty: *ty, ascii: tables.native(op.by).map_or(0, |code| code.native.ascii) }
-            }
+            _ if op.how == TypeOpKind::Native && *slot == NO_SLOT => WayStep::Text {
+                ty: *ty,
+                ascii: tables.native(op.by).map_or(0, |code| code.native.ascii),
+            },
             _ => WayStep::Pass { ty: *ty, slot: *slot },
         },
-        LayoutStep::Branch { test, otherwise } => WayStep::Branch { test: *test, otherwise: *otherwise },
+        LayoutStep::Branch { test, otherwise } => {
+            WayStep::Branch { test: *test, otherwise: *otherwise }
+        }
         LayoutStep::Jump(to) => WayStep::Jump(*to),
         LayoutStep::Switch { on, targets, otherwise } => match tables.ex(*on) {
-            Some(Ex::Slot { slot, signed: false }) => return add_switch(*slot, targets, *otherwise, way),
+            Some(Ex::Slot { slot, signed: false }) => {
+                return add_switch(*slot, targets, *otherwise, way);
+            }
             _ => WayStep::Unclear,
         },
         LayoutStep::Partial | LayoutStep::Say { severity: Severity::Note, .. } => return,
@@ -207,7 +231,9 @@ fn add(tables: &Tables, step: &LayoutStep, joins: bool, way: &mut Vec<WayStep>) 
 fn add_switch(slot: u16, targets: &[(i128, u32)], otherwise: u32, way: &mut Vec<WayStep>) {
     // Without the value none of the branches is taken.
     way.push(WayStep::Branch { test: Test::Has(slot, 0), otherwise });
-    for (value, to) in targets.iter().filter_map(|(value, to)| Some((u64::try_from(*value).ok()?, *to))) {
+    for (value, to) in
+        targets.iter().filter_map(|(value, to)| Some((u64::try_from(*value).ok()?, *to)))
+    {
         way.push(WayStep::Branch { test: Test::Differs(slot, value), otherwise: to });
     }
     way.push(WayStep::Jump(otherwise));
@@ -215,12 +241,18 @@ fn add_switch(slot: u16, targets: &[(i128, u32)], otherwise: u32, way: &mut Vec<
 
 /// As [`size_of_value`], also for structures without conditions.
 fn size_with_parts(tables: &Tables, ty: TypeRef, depth: u32) -> Option<u32> {
-    let ReadAs::Layout { layout, args } = &tables.type_def(ty)?.read else { return size_of_value(tables, ty) };
-    let layout = tables.layout(*layout).filter(|layout| args.is_empty() && layout.params == 0 && depth > 0)?;
+    let ReadAs::Layout { layout, args } = &tables.type_def(ty)?.read else {
+        return size_of_value(tables, ty);
+    };
+    let layout = tables
+        .layout(*layout)
+        .filter(|layout| args.is_empty() && layout.params == 0 && depth > 0)?;
     let steps = tables.steps().get(layout.start as usize..)?.iter();
     let mut steps = steps.take_while(|step| !matches!(step, LayoutStep::End));
     steps.try_fold(0, |before: u32, step| match step {
-        LayoutStep::Field { ty, .. } => before.checked_add(size_with_parts(tables, *ty, depth - 1)?),
+        LayoutStep::Field { ty, .. } => {
+            before.checked_add(size_with_parts(tables, *ty, depth - 1)?)
+        }
         _ => None,
     })
 }

@@ -1,4 +1,5 @@
-//! Copies of nodes: what was read in some bytes, to be added wherever the same bytes are met again. Who decides that they are the same is not known here.
+//! Copies of nodes: what was read in some bytes, to be added wherever the same bytes are met again.
+//! Who decides that they are the same is not known here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,12 +48,14 @@ pub struct StructureCopy {
 }
 
 impl Tree {
-    /// The structures whose content was copied, in ascending order. The list is empty once somebody may have changed a node.
+    /// The structures whose content was copied, in ascending order. The list is empty once somebody
+    /// may have changed a node.
     pub fn copies(&self) -> &[StructureCopy] {
         &self.copies
     }
 
-    /// Copies the nodes since a checkpoint, the first of whose bytes is byte `start` of their buffer, and their problems. `None` if there is something that cannot be copied: a buffer, a
+    /// Copies the nodes since a checkpoint, the first of whose bytes is byte `start` of their
+    /// buffer, and their problems. `None` if there is something that cannot be copied: a buffer, a
     /// text or a name that was made, a problem with numbers, or more problems than are kept.
     pub fn copy_since(&self, since: &Checkpoint, start: usize) -> Option<CopiedNodes> {
         let now = self.checkpoint();
@@ -65,34 +68,46 @@ impl Tree {
         let problems = self.problems().get(since.problems..)?.iter().map(|problem| {
             let copy = Problem {
                 node: problem.node.checked_sub(first)?,
-                bytes: problem.bytes.map(|(_, at, length)| (Buffer::CAPTURED, at.wrapping_sub(start as u32), length)),
+                bytes: problem.bytes.map(|(_, at, length)| {
+                    (Buffer::CAPTURED, at.wrapping_sub(start as u32), length)
+                }),
                 ..*problem
             };
             // Numbers may be places.
-            (matches!(copy.text, ProblemText::Fixed(_)) && (copy.a, copy.b) == (0, 0)).then_some(copy)
+            (matches!(copy.text, ProblemText::Fixed(_)) && (copy.a, copy.b) == (0, 0))
+                .then_some(copy)
         });
         let problems = problems.collect::<Option<_>>()?;
         let nodes = self.nodes().get(since.nodes..)?.iter().map(|node| Node {
             start: node.start.wrapping_sub(start as u32 * 8),
             end: node.end.wrapping_sub(first),
-            value: node.value.wrapping_sub(if node.kind.is_place() { Node::place(start, 0) } else { 0 }),
+            value: node.value.wrapping_sub(if node.kind.is_place() {
+                Node::place(start, 0)
+            } else {
+                0
+            }),
             ..*node
         });
         let nodes: Box<[Node]> = nodes.collect();
-        let placed = (0..).zip(&nodes).filter(|(_, node)| node.kind.is_place()).map(|(at, _)| at).collect();
+        let placed =
+            (0..).zip(&nodes).filter(|(_, node)| node.kind.is_place()).map(|(at, _)| at).collect();
         let telling = self.telling.since(first).map(|index| index - first).collect();
         let marks = nodes.iter().fold(0, |all, node| all | node.marks);
         let number = MADE.fetch_add(1, Ordering::Relaxed) + 1;
         Some(CopiedNodes { number, nodes, telling, problems, placed, marks })
     }
 
-    /// Adds copies of nodes as the content of an open structure. Their bytes begin at byte `start` of a buffer.
+    /// Adds copies of nodes as the content of an open structure. Their bytes begin at byte `start`
+    /// of a buffer.
     pub fn add_copy(&mut self, structure: u32, copied: &CopiedNodes, start: usize, buffer: Buffer) {
         let first = self.len();
         self.copies.push(StructureCopy { node: structure, number: copied.number });
-        let (bits, place) = (start as u32 * 8, Node::place(start, 0));
+        let bits = start as u32 * 8;
+        let place = Node::place(start, 0);
         let nodes = &copied.nodes;
-        let Some(room) = self.room(copied.marks, nodes.len()).get_mut(..nodes.len()) else { return };
+        let Some(room) = self.room(copied.marks, nodes.len()).get_mut(..nodes.len()) else {
+            return;
+        };
         room.copy_from_slice(nodes);
         for node in &mut *room {
             node.start = node.start.wrapping_add(bits);
@@ -108,7 +123,9 @@ impl Tree {
             self.add_telling(first + index);
         }
         for problem in &copied.problems {
-            let bytes = problem.bytes.map(|(_, at, length)| (buffer, at.wrapping_add(start as u32), length));
+            let bytes = problem
+                .bytes
+                .map(|(_, at, length)| (buffer, at.wrapping_add(start as u32), length));
             self.problem(Problem { node: first + problem.node, bytes, ..*problem });
         }
     }

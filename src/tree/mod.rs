@@ -1,7 +1,9 @@
-//! The tree: the decoded content of a message, flat, in an arena that is reused for the next message.
+//! The tree: the decoded content of a message, flat, in an arena that is reused for the next
+//! message.
 //!
-//! The tree is the only product of decoding. It knows bytes, positions and values, but neither tables nor protocols nor
-//! outputs: names and types are numbers here ([`Sym`], [`TypeRef`]), and the tables know their meaning.
+//! The tree is the only product of decoding. It knows bytes, positions and values, but neither
+//! tables nor protocols nor outputs: names and types are numbers here ([`Sym`], [`TypeRef`]), and
+//! the tables know their meaning.
 
 mod copied;
 mod link;
@@ -28,7 +30,8 @@ use telling::TellingFields;
 pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii, is_inverted_utf8};
 pub use walk::{Children, Members, Walk};
 
-/// A name: of a field, a message, a note. Below `Sym::DYNAMIC` it is one of the tables' names, from there on one of the tree's own.
+/// A name: of a field, a message, a note. Below `Sym::DYNAMIC` it is one of the tables' names, from
+/// there on one of the tree's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sym(pub u32);
 
@@ -93,12 +96,13 @@ pub mod mark {
     pub const OWN_BUFFER: u8 = 16;
     /// A span whose children are fields of the structure around it (the coded part of a datagram).
     pub const SEE_THROUGH: u8 = 32;
-    /// Bytes that nothing explains, though they may have a name: what they say is not known, and they count as undecoded. Of a tree: there
-    /// are, or may be, such bytes or undecoded ones.
+    /// Bytes that nothing explains, though they may have a name: what they say is not known, and
+    /// they count as undecoded. Of a tree: there are, or may be, such bytes or undecoded ones.
     pub const UNEXPLAINED: u8 = 64;
     /// Of the message: it is not the last answer to its request.
     pub const PARTIAL: u8 = 128;
-    /// Of a field within the message: it is the name of a thing, or tells a place. The message itself is no field, so that the bit serves twice.
+    /// Of a field within the message: it is the name of a thing, or tells a place. The message
+    /// itself is no field, so that the bit serves twice.
     pub const NAME: u8 = 128;
 }
 
@@ -146,7 +150,9 @@ impl Tree {
         self.nodes.truncate(0);
         self.problems.clear();
         self.links.clear();
-        for (bytes, _) in self.made.iter_mut().take(self.made_used).filter(|m| m.0.capacity() > Self::KEEP_MADE) {
+        for (bytes, _) in
+            self.made.iter_mut().take(self.made_used).filter(|m| m.0.capacity() > Self::KEEP_MADE)
+        {
             *bytes = Vec::new();
         }
         self.made_used = 0;
@@ -182,7 +188,8 @@ impl Tree {
             + self.copies.capacity() * size_of::<StructureCopy>()
     }
 
-    /// Whether every captured byte is certain to be in a field of its own: nothing opaque, undecoded or in a buffer of its own.
+    /// Whether every captured byte is certain to be in a field of its own: nothing opaque,
+    /// undecoded or in a buffer of its own.
     pub fn is_plain(&self) -> bool {
         self.seen & (mark::OPAQUE | mark::OWN_BUFFER | mark::UNEXPLAINED) == 0
     }
@@ -231,7 +238,8 @@ impl Tree {
         index
     }
 
-    /// Adds nodes, with all their marks together, which the caller fills in: the first `count` ones of these places.
+    /// Adds nodes, with all their marks together, which the caller fills in: the first `count` ones
+    /// of these places.
     #[inline(always)]
     pub fn room(&mut self, marks: u8, count: usize) -> &mut [Node] {
         self.seen |= marks;
@@ -288,8 +296,8 @@ impl Tree {
         Children { tree: self, next: parent + 1, end: self.get(parent).map_or(0, |n| n.end) }
     }
 
-    /// The fields of a structure or the elements of a list, with their indices: children without what is only a span, and the
-    /// children of see-through ones in their place.
+    /// The fields of a structure or the elements of a list, with their indices: children without
+    /// what is only a span, and the children of see-through ones in their place.
     pub fn members(&self, parent: u32) -> Members<'_> {
         Members { nodes: self.nodes(), walk: self.get(parent).map(|node| Walk::new(parent, node)) }
     }
@@ -299,10 +307,12 @@ impl Tree {
         &self.problems
     }
 
-    /// Takes out the problems with a fixed text, which was said before. Returns how many there were. Spares the first of them where `but_one` is set.
+    /// Takes out the problems with a fixed text, which was said before. Returns how many there
+    /// were. Spares the first of them where `but_one` is set.
     #[inline]
     pub fn leave_out(&mut self, text: &str, but_one: bool) -> u64 {
-        let (before, mut spare) = (self.problems.len(), but_one);
+        let before = self.problems.len();
+        let mut spare = but_one;
         self.problems.retain(|problem| !problem.has_text(text) || std::mem::take(&mut spare));
         (before - self.problems.len()) as u64
     }
@@ -325,7 +335,8 @@ impl Tree {
         self.links.push(RecordLink { kind, node, record, nanos });
     }
 
-    /// Made buffers larger than this are given back, else many messages with a large one in another place each would add up.
+    /// Made buffers larger than this are given back, else many messages with a large one in another
+    /// place each would add up.
     const KEEP_MADE: usize = 1 << 20;
 
     /// More problems than this are not kept for one message.
@@ -352,8 +363,8 @@ impl Tree {
         self.names.truncate(to.names);
     }
 
-    /// Opens the next made buffer: its number, and an empty vector to fill (with the capacity of earlier messages).
-    /// Hand the bytes back with [`Tree::put_buffer`].
+    /// Opens the next made buffer: its number, and an empty vector to fill (with the capacity of
+    /// earlier messages). Hand the bytes back with [`Tree::put_buffer`].
     pub fn open_buffer(&mut self, made: BufferOrigin) -> (Buffer, Vec<u8>) {
         if self.made.len() == self.made_used {
             self.made.push((Vec::new(), made));
@@ -370,7 +381,8 @@ impl Tree {
 
     /// Stores a made buffer under the number [`Tree::open_buffer`] gave.
     pub fn put_buffer(&mut self, buffer: Buffer, bytes: Vec<u8>) {
-        if let Some(entry) = usize::from(buffer.0).checked_sub(1).and_then(|i| self.made.get_mut(i)) {
+        if let Some(entry) = usize::from(buffer.0).checked_sub(1).and_then(|i| self.made.get_mut(i))
+        {
             entry.0 = bytes;
         }
     }
@@ -383,20 +395,32 @@ impl Tree {
         }
     }
 
-    /// The content of a text or of bytes. Bytes that begin or end within a byte are shifted so that their first bit is a byte's first.
+    /// The content of a text or of bytes. Bytes that begin or end within a byte are shifted so that
+    /// their first bit is a byte's first.
     pub fn content<'a>(&'a self, node: &Node, captured: &'a [u8]) -> Cow<'a, [u8]> {
         let (start, len) = node.content();
         let whole = self.bytes(node.buffer, captured);
         let odd = !node.start.is_multiple_of(8) || !node.bits.is_multiple_of(8);
-        let bits = matches!(node.kind, Kind::Bytes | Kind::Undecoded) && odd && start == node.start as usize / 8;
-        // Bits that begin within a byte may end one byte later than as many bits that begin with one.
-        let end =
-            if bits { node.start.saturating_add(node.bits).div_ceil(8) as usize } else { start.saturating_add(len) };
+        let bits = matches!(node.kind, Kind::Bytes | Kind::Undecoded)
+            && odd
+            && start == node.start as usize / 8;
+        // Bits that begin within a byte may end one byte later than as many bits that begin with
+        // one.
+        let end = if bits {
+            node.start.saturating_add(node.bits).div_ceil(8) as usize
+        } else {
+            start.saturating_add(len)
+        };
         let bytes = whole.get(start..end).unwrap_or(&[]);
-        if bits { Cow::Owned(shifted(bytes, node.start % 8, node.bits)) } else { Cow::Borrowed(bytes) }
+        if bits {
+            Cow::Owned(shifted(bytes, node.start % 8, node.bits))
+        } else {
+            Cow::Borrowed(bytes)
+        }
     }
 
-    /// The bytes of a buffer that hold a secret, from and to: secrets themselves, and regions whose content, in a buffer of its own, has one.
+    /// The bytes of a buffer that hold a secret, from and to: secrets themselves, and regions whose
+    /// content, in a buffer of its own, has one.
     pub fn secrets(&self, buffer: Buffer) -> impl Iterator<Item = (usize, usize)> + '_ {
         let inside = |at: usize, node: &Node| {
             let within = self.nodes().get(at + 1..node.end as usize).unwrap_or(&[]);
@@ -404,7 +428,9 @@ impl Tree {
         };
         let here = self.nodes().iter().enumerate().filter(move |(_, n)| n.buffer == buffer);
         let secret = here.filter(move |(at, n)| n.has(mark::SECRET) || inside(*at, n));
-        secret.map(|(_, n)| (n.start as usize / 8, n.start.saturating_add(n.bits).div_ceil(8) as usize))
+        secret.map(|(_, n)| {
+            (n.start as usize / 8, n.start.saturating_add(n.bits).div_ceil(8) as usize)
+        })
     }
 
     /// How a buffer was made; `None` for the captured bytes.
@@ -412,7 +438,8 @@ impl Tree {
         usize::from(buffer.0).checked_sub(1).and_then(|i| self.made.get(i)).map(|(_, made)| *made)
     }
 
-    /// Keeps a text of the tree's own (decoded from an escaped or foreign form); returns the place for [`Node::value`].
+    /// Keeps a text of the tree's own (decoded from an escaped or foreign form); returns the place
+    /// for [`Node::value`].
     pub fn own_text(&mut self, text: &str) -> u64 {
         let start = self.text.len();
         self.text.push_str(text);
@@ -470,7 +497,13 @@ mod tests {
 
     #[test]
     fn bits_that_begin_and_end_within_bytes_are_all_shown() {
-        let node = Node { kind: Kind::Undecoded, start: 7, bits: 10, value: Node::place(0, 2), ..Node::EMPTY };
+        let node = Node {
+            kind: Kind::Undecoded,
+            start: 7,
+            bits: 10,
+            value: Node::place(0, 2),
+            ..Node::EMPTY
+        };
         assert_eq!(*Tree::default().content(&node, &[0x80, 0xff, 0x01]), [0xff, 0x03]);
     }
 }

@@ -1,14 +1,17 @@
-//! A node, and the list of a tree's nodes, which is used again for message after message. How nodes are nested is not known here.
+//! A node, and the list of a tree's nodes, which is used again for message after message. How nodes
+//! are nested is not known here.
 //!
-//! Nodes of earlier messages stay in the list behind those of this one, so that several can be added at once with one check of the room,
-//! and are written straight into their places. A `Vec` alone would check for each node, or copy them from where they were put together.
+//! Nodes of earlier messages stay in the list behind those of this one, so that several can be
+//! added at once with one check of the room, and are written straight into their places. A `Vec`
+//! alone would check for each node, or copy them from where they were put together.
 
 use super::{Buffer, Kind, Sym, TypeRef};
 
 /// One value with its place: 32 bytes, copied freely.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
-    /// The value. For text and bytes, the place of the content in `buffer`: start in bytes << 32 | length in bytes.
+    /// The value. For text and bytes, the place of the content in `buffer`: start in bytes << 32 |
+    /// length in bytes.
     pub value: u64,
     /// Its name.
     pub name: Sym,
@@ -52,7 +55,8 @@ impl Node {
         ((self.value >> 32) as usize, (self.value & 0xffff_ffff) as usize)
     }
 
-    /// The value without the bits that its sign fills beyond its own width. A value that is in no bytes is as it is.
+    /// The value without the bits that its sign fills beyond its own width. A value that is in no
+    /// bytes is as it is.
     pub fn unsigned(&self) -> u64 {
         let bits = if self.bits == 0 { 64 } else { u64::from(self.bits.min(64)) };
         if bits == 64 { self.value } else { self.value & ((1 << bits) - 1) }
@@ -112,7 +116,8 @@ impl Nodes {
     /// Adds `count` nodes, which the caller fills in: the first of these places.
     #[inline(always)]
     pub(super) fn room(&mut self, count: usize) -> &mut [Node] {
-        let (from, to) = (self.used, self.used + count);
+        let from = self.used;
+        let to = self.used + count;
         if to > self.places.len() {
             self.grow(to);
         }
@@ -137,7 +142,8 @@ impl Nodes {
         }
     }
 
-    /// Makes places for `least` nodes and for a quarter more: these are filled with empty nodes, so they take memory even if they are never used.
+    /// Makes places for `least` nodes and for a quarter more: these are filled with empty nodes, so
+    /// they take memory even if they are never used.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, least: usize) {
@@ -171,6 +177,9 @@ mod tests {
         nodes.room(2)[..2].fill(named(7));
         assert_eq!((names(&nodes), nodes.len()), (vec![0, 7, 7], 3));
         nodes.room(500)[..500].fill(named(8));
-        assert_eq!((nodes.len(), nodes.as_slice().last().map(|node| node.name)), (503, Some(Sym(8))));
+        assert_eq!(
+            (nodes.len(), nodes.as_slice().last().map(|node| node.name)),
+            (503, Some(Sym(8)))
+        );
     }
 }

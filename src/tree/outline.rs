@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::{Buffer, Checkpoint, Kind, Node, Problem, Tree, TypeRef, mark};
 
-/// How many nodes a tree would have, which marks they would have, and what there is to say about them. Cleared, not freed, between messages.
+/// How many nodes a tree would have, which marks they would have, and what there is to say about
+/// them. Cleared, not freed, between messages.
 #[derive(Default)]
 pub struct Outline {
     nodes: u32,
@@ -16,7 +17,8 @@ pub struct Outline {
     partial: bool,
     /// How many buffers were made.
     made: u16,
-    /// The content of the buffer that was made last, and its number; 0 if it is not kept. The memory is used again.
+    /// The content of the buffer that was made last, and its number; 0 if it is not kept. The
+    /// memory is used again.
     buffer: Vec<u8>,
     kept: u16,
     classes: ClassSet,
@@ -30,7 +32,8 @@ pub struct Outline {
     context: Option<SharedContext>,
 }
 
-/// What an evaluator knows besides the tables and the message, as one or several threads may use it.
+/// What an evaluator knows besides the tables and the message, as one or several threads may use
+/// it.
 pub type SharedContext = Arc<dyn Any + Send + Sync>;
 
 /// A region whose content fits only in dialects.
@@ -56,7 +59,8 @@ pub enum DialectChoice {
     Unknown,
 }
 
-/// The object at a message's end that an outline leaves out, and what the outline knows of everything before it.
+/// The object at a message's end that an outline leaves out, and what the outline knows of
+/// everything before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredPart {
     /// The type of the region that the object fills.
@@ -71,8 +75,8 @@ pub struct DeferredPart {
     pub depth: u8,
 }
 
-/// Whether an outline may leave out the content of an object at the message's end that depends on no other message. Somebody reads the whole message later, from its
-/// bytes.
+/// Whether an outline may leave out the content of an object at the message's end that depends on
+/// no other message. Somebody reads the whole message later, from its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deferring {
     /// It has to be complete.
@@ -84,7 +88,8 @@ pub enum Deferring {
     Only,
 }
 
-/// The classes of the objects in a message, by the places of their layouts. A set of bits, since adding to it must cost nearly nothing.
+/// The classes of the objects in a message, by the places of their layouts. A set of bits, since
+/// adding to it must cost nearly nothing.
 #[derive(Clone, Copy, Default)]
 struct ClassSet {
     low: [u64; Outline::CLASS_WORDS],
@@ -114,7 +119,8 @@ impl Outline {
         self.deferred = None;
     }
 
-    /// Whether a part of messages may be deferred. It holds for all messages until it is called again.
+    /// Whether a part of messages may be deferred. It holds for all messages until it is called
+    /// again.
     pub fn set_deferring(&mut self, deferring: Deferring) {
         self.deferring = deferring;
     }
@@ -129,7 +135,8 @@ impl Outline {
         self.problems.is_empty() && self.made == 0 && self.classes.is_empty()
     }
 
-    /// A part of the message is deferred: the outline knows nothing of it. `context` is what it has to be read with.
+    /// A part of the message is deferred: the outline knows nothing of it. `context` is what it has
+    /// to be read with.
     pub fn defer(&mut self, part: DeferredPart, context: Option<&SharedContext>) {
         self.deferred = Some(part);
         if self.context.as_ref().map(Arc::as_ptr) != context.map(Arc::as_ptr) {
@@ -147,7 +154,8 @@ impl Outline {
         self.deferred
     }
 
-    /// Whether this is all there is to know: every captured byte is explained, and nothing came up that only a tree can tell.
+    /// Whether this is all there is to know: every captured byte is explained, and nothing came up
+    /// that only a tree can tell.
     pub fn is_whole(&self) -> bool {
         !self.partial && self.seen & (mark::OPAQUE | mark::UNEXPLAINED) == 0
     }
@@ -157,8 +165,9 @@ impl Outline {
         self.seen & (mark::NAME | mark::PARTIAL) == 0
     }
 
-    /// The bytes that decoding made, besides which all nodes would be in the captured bytes; none if it made no buffer. `None` if they are not kept: there were several
-    /// buffers, or a very large one.
+    /// The bytes that decoding made, besides which all nodes would be in the captured bytes; none
+    /// if it made no buffer. `None` if they are not kept: there were several buffers, or a very
+    /// large one.
     pub fn made_bytes(&self) -> Option<&[u8]> {
         match (self.made, self.kept) {
             (0, _) => Some(&[]),
@@ -181,7 +190,8 @@ impl Outline {
         }
     }
 
-    /// The layouts of the classes of all objects, and perhaps of some more: a bit for each, 64 in a word. `None` where they are not known.
+    /// The layouts of the classes of all objects, and perhaps of some more: a bit for each, 64 in a
+    /// word. `None` where they are not known.
     pub fn classes(&self) -> Option<&[u64; Outline::CLASS_WORDS]> {
         (!self.classes.high).then_some(&self.classes.low)
     }
@@ -229,7 +239,8 @@ impl Outline {
         index
     }
 
-    /// Counts nodes, with all their marks together. Returns the index that the first one would have.
+    /// Counts nodes, with all their marks together. Returns the index that the first one would
+    /// have.
     #[inline]
     pub fn several(&mut self, marks: u8, nodes: usize) -> u32 {
         let first = self.nodes;
@@ -254,7 +265,8 @@ impl Outline {
         &self.problems
     }
 
-    /// Takes out the problems with a fixed text, which was said of an earlier message. Returns how many there were.
+    /// Takes out the problems with a fixed text, which was said of an earlier message. Returns how
+    /// many there were.
     #[inline]
     pub fn leave_out(&mut self, text: &'static str) -> u64 {
         let before = self.problems.len();
@@ -293,7 +305,13 @@ impl Outline {
     /// The state to return to.
     pub fn checkpoint(&self) -> Checkpoint {
         let made = usize::from(self.made);
-        Checkpoint { nodes: self.nodes as usize, problems: self.problems.len(), made, text: 0, names: 0 }
+        Checkpoint {
+            nodes: self.nodes as usize,
+            problems: self.problems.len(),
+            made,
+            text: 0,
+            names: 0,
+        }
     }
 
     /// Removes everything since a checkpoint.

@@ -1,4 +1,5 @@
-//! A tree in parts: for code that stores trees and reads them back, and for code that replaces values.
+//! A tree in parts: for code that stores trees and reads them back, and for code that replaces
+//! values.
 //!
 //! It is made of copies, so nothing that has to be fast uses it.
 
@@ -17,7 +18,8 @@ pub struct TreeParts {
     pub made: Vec<(Vec<u8>, BufferOrigin)>,
     /// The texts that are the tree's own; nodes and problems refer to places in it.
     pub text: String,
-    /// The names that came from the traffic, as start and length in `text`; the first one is `Sym(Sym::DYNAMIC)`.
+    /// The names that came from the traffic, as start and length in `text`; the first one is
+    /// `Sym(Sym::DYNAMIC)`.
     pub names: Vec<(u32, u32)>,
 }
 
@@ -50,7 +52,8 @@ impl TreeParts {
         tree.names.extend_from_slice(&self.names);
     }
 
-    /// The bytes of a buffer, where `captured` are the message's own; empty where there is no such buffer.
+    /// The bytes of a buffer, where `captured` are the message's own; empty where there is no such
+    /// buffer.
     pub fn buffer<'a>(&'a self, buffer: Buffer, captured: &'a [u8]) -> &'a [u8] {
         match usize::from(buffer.0).checked_sub(1) {
             None => captured,

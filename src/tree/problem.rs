@@ -68,7 +68,8 @@ impl ProblemCounts {
 }
 
 impl fmt::Display for ProblemCounts {
-    /// `2 errors, 134 notes`: the worst first, and only what there is; `no problems` where there is nothing.
+    /// `2 errors, 134 notes`: the worst first, and only what there is; `no problems` where there is
+    /// nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")];
         let mut comma = "";
@@ -83,18 +84,21 @@ impl fmt::Display for ProblemCounts {
 /// The text of a problem, put together only when it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemText {
-    /// A fixed text. `{a}` and `{b}` in it are replaced by the two numbers, `{a bytes}` by the first one with this noun, which lacks its `s` behind 1.
+    /// A fixed text. `{a}` and `{b}` in it are replaced by the two numbers, `{a bytes}` by the
+    /// first one with this noun, which lacks its `s` behind 1.
     Fixed(&'static str),
     /// A text of the tables.
     Table(Sym),
     /// A text kept in the tree ([`super::Tree::own_text`]).
     Owned(u64),
-    /// [`SHORT`](ProblemText::SHORT) with the name of the field for which the bytes did not suffice, one of the tables.
+    /// [`SHORT`](ProblemText::SHORT) with the name of the field for which the bytes did not
+    /// suffice, one of the tables.
     ShortFor(Sym),
 }
 
 impl ProblemText {
-    /// A region ends within a field or before it: how many bytes are missing, and how many are left of the region.
+    /// A region ends within a field or before it: how many bytes are missing, and how many are left
+    /// of the region.
     pub const SHORT: &'static str = "the region ends {a bytes} too early; {b bytes} before its end";
 }
 
@@ -137,7 +141,8 @@ impl Problem {
         Self::fill(text, Some([a, b]), out);
     }
 
-    /// Appends a text that has numbers; those of the tables and of the tree have none. `name` looks up a name in the tables.
+    /// Appends a text that has numbers; those of the tables and of the tree have none. `name` looks
+    /// up a name in the tables.
     pub fn write_numbered<'n>(&self, name: impl FnOnce(Sym) -> &'n str, out: &mut String) {
         let Problem { a, b, .. } = *self;
         match self.text {

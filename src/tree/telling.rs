@@ -1,6 +1,7 @@
-//! The fields of a message of which tables say more than how they are read: that they name things or are their numbers, or a fact such as
-//! `chat` or `place`. They are listed while the message is read, because a walk through the tree that looks for them takes as long as writing
-//! a tenth of its JSON. What tables say of them is not known here.
+//! The fields of a message of which tables say more than how they are read: that they name things
+//! or are their numbers, or a fact such as `chat` or `place`. They are listed while the message is
+//! read, because a walk through the tree that looks for them takes as long as writing a tenth of
+//! its JSON. What tables say of them is not known here.
 
 use super::{Node, Tree, mark};
 
@@ -49,8 +50,9 @@ impl TellingFields {
 }
 
 impl Tree {
-    /// The fields of which tables say more than how they are read, in ascending order, each with its index. `None` where the tree does not
-    /// list them all: a caller then has to look at all nodes. There may be other fields among them.
+    /// The fields of which tables say more than how they are read, in ascending order, each with
+    /// its index. `None` where the tree does not list them all: a caller then has to look at all
+    /// nodes. There may be other fields among them.
     pub fn telling(&self) -> Option<impl Iterator<Item = (u32, &Node)>> {
         let mut behind = 0;
         let field = move |from: &u32| {
@@ -70,7 +72,8 @@ impl Tree {
         self.telling.set_complete(is_complete);
     }
 
-    /// The node with this index, which may be added later, begins such a field: it is the field's node, or that of a count before it.
+    /// The node with this index, which may be added later, begins such a field: it is the field's
+    /// node, or that of a count before it.
     #[inline]
     pub fn add_telling(&mut self, index: u32) {
         if self.telling.nodes.last().is_none_or(|last| *last < index) {

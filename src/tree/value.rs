@@ -57,7 +57,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether the value of a node of this kind is a place in its buffer ([`Node::place`](super::Node::place)). That of a text of the tree's own is a place in the tree's texts.
+    /// Whether the value of a node of this kind is a place in its buffer
+    /// ([`Node::place`](super::Node::place)). That of a text of the tree's own is a place in the
+    /// tree's texts.
     pub fn is_place(self) -> bool {
         matches!(self, Kind::Text(_) | Kind::Bytes | Kind::Undecoded | Kind::Uuid | Kind::UuidBe)
     }
@@ -79,7 +81,8 @@ pub fn is_inverted_ascii(bytes: &[u8]) -> bool {
 /// Whether bytes are UTF-8 once inverted.
 #[inline]
 pub fn is_inverted_utf8(bytes: &[u8]) -> bool {
-    // Nearly all names are short: looked at whole they take a third of the instructions that pieces take.
+    // Nearly all names are short: looked at whole they take a third of the instructions that pieces
+    // take.
     let mut plain = [0; 64];
     match plain.get_mut(..bytes.len()) {
         Some(plain) => {
@@ -90,7 +93,8 @@ pub fn is_inverted_utf8(bytes: &[u8]) -> bool {
     }
 }
 
-/// Appends the text that some bytes are, and says whether they were valid. What is not valid becomes U+FFFD.
+/// Appends the text that some bytes are, and says whether they were valid. What is not valid
+/// becomes U+FFFD.
 pub fn decode_text(kind: TextKind, bytes: &[u8], out: &mut String) -> bool {
     match kind {
         TextKind::Latin1 => out.extend(bytes.iter().map(|byte| char::from(*byte))),
@@ -121,7 +125,10 @@ pub fn decode_pieces(kind: TextKind, bytes: &[u8], mut to: impl FnMut(&str)) -> 
             let mut plain = [0; 64];
             for piece in bytes.chunks(plain.len()) {
                 plain.iter_mut().zip(piece).for_each(|(to, from)| *to = !from);
-                to(plain.get(..piece.len()).and_then(|ascii| std::str::from_utf8(ascii).ok()).unwrap_or_default());
+                to(plain
+                    .get(..piece.len())
+                    .and_then(|ascii| std::str::from_utf8(ascii).ok())
+                    .unwrap_or_default());
             }
             true
         }
@@ -141,15 +148,19 @@ fn decode_utf8(bytes: &[u8], mut to: impl FnMut(&str)) -> bool {
     valid
 }
 
-/// Turns a few bytes at a time round. A character that would be cut in two is left to the next ones.
+/// Turns a few bytes at a time round. A character that would be cut in two is left to the next
+/// ones.
 fn decode_inverted_utf8(bytes: &[u8], mut to: impl FnMut(&str)) -> bool {
     let mut plain = [0; 64];
-    let (mut rest, mut valid) = (bytes, true);
+    let mut rest = bytes;
+    let mut valid = true;
     while !rest.is_empty() {
         let (piece, behind) = rest.split_at(rest.len().min(plain.len()));
         plain.iter_mut().zip(piece).for_each(|(to, from)| *to = !from);
         let begins = |at: &usize| piece.get(*at).is_some_and(|byte| !byte >= 0xc0);
-        let cut = (piece.len().saturating_sub(3)..piece.len()).rfind(begins).filter(|at| *at > 0 && !behind.is_empty());
+        let cut = (piece.len().saturating_sub(3)..piece.len())
+            .rfind(begins)
+            .filter(|at| *at > 0 && !behind.is_empty());
         let used = cut.unwrap_or(piece.len());
         valid &= decode_utf8(plain.get(..used).unwrap_or(&[]), &mut to);
         rest = rest.get(used..).unwrap_or(&[]);
@@ -218,7 +229,11 @@ mod tests {
             for bad in [&b"\xff"[..], b"\xe2\x82", b"\xf0\x9d\x84", b"\xc3", b"\x84\x84\x84\x84"] {
                 let whole = [&b"a".repeat(length), bad, b"z\xc3"].concat();
                 let inverted: Vec<u8> = whole.iter().map(|b| !b).collect();
-                assert_eq!(text(TextKind::Inverted8, &inverted), text(TextKind::Utf8, &whole), "{length} {bad:?}");
+                assert_eq!(
+                    text(TextKind::Inverted8, &inverted),
+                    text(TextKind::Utf8, &whole),
+                    "{length} {bad:?}"
+                );
             }
         }
     }

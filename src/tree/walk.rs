@@ -24,8 +24,8 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-/// A position among the fields of a structure or the elements of a list. Skips children that are only spans, and replaces see-through
-/// children by their own children.
+/// A position among the fields of a structure or the elements of a list. Skips children that are
+/// only spans, and replaces see-through children by their own children.
 #[derive(Clone, Copy)]
 pub struct Walk {
     /// The next node to be looked at, and the one after the last.
@@ -40,7 +40,8 @@ impl Walk {
         Walk { at: index + 1, end: node.end }
     }
 
-    /// The next one, with its index. Always inlined: the writers' loops keep the place in registers.
+    /// The next one, with its index. Always inlined: the writers' loops keep the place in
+    /// registers.
     #[inline(always)]
     pub fn next<'a>(&mut self, nodes: &'a [Node]) -> Option<(u32, &'a Node)> {
         loop {
@@ -58,9 +59,11 @@ impl Walk {
 }
 
 impl Tree {
-    /// The first field with a name among the fields of a structure. What is only a span is no field.
+    /// The first field with a name among the fields of a structure. What is only a span is no
+    /// field.
     pub fn member(&self, parent: u32, name: Sym) -> Option<u32> {
-        self.member_or_span(parent, name).filter(|at| self.get(*at).is_some_and(|node| !node.has(mark::SPAN)))
+        self.member_or_span(parent, name)
+            .filter(|at| self.get(*at).is_some_and(|node| !node.has(mark::SPAN)))
     }
 
     /// As [`member`](Tree::member); where there is no such field, the first span with that name.
@@ -80,7 +83,11 @@ impl Tree {
                     _ => {}
                 }
             }
-            at = if aside & mark::SEE_THROUGH == 0 { (node.end as usize).max(at + 1) } else { at + 1 };
+            at = if aside & mark::SEE_THROUGH == 0 {
+                (node.end as usize).max(at + 1)
+            } else {
+                at + 1
+            };
         }
         span
     }

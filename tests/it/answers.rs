@@ -1,10 +1,16 @@
-//! Which questions the program answers beyond fields: who a client was, what was refused, what was never answered, how a stream ended.
+//! Which questions the program answers beyond fields: who a client was, what was refused, what was
+//! never answered, how a stream ended.
 
 use serde_json::Value;
 
 fn printed(arguments: &[&str]) -> String {
     let mut program = crate::common::program();
-    let output = program.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).arg("--quiet").output().unwrap();
+    let output = program
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(arguments)
+        .arg("--quiet")
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -19,9 +25,13 @@ const FULL: [&str; 3] = ["captures/moul/full_dirtsand.pcapng", "--keys", "keys/d
 #[test]
 fn a_refused_player_or_age_does_not_count_as_the_clients_own() {
     let sessions = json(&[&["sessions"], &FULL[..]].concat());
-    let main = sessions.iter().find(|session| session["who"]["player_name"] == "Ávätar Øne").unwrap();
+    let main =
+        sessions.iter().find(|session| session["who"]["player_name"] == "Ávätar Øne").unwrap();
     assert_eq!(main["who"]["player_id"], 10124);
-    assert!(main["refused"].as_array().unwrap().iter().any(|who| who["player_id"] == 999_999), "{main}");
+    assert!(
+        main["refused"].as_array().unwrap().iter().any(|who| who["player_id"] == 999_999),
+        "{main}"
+    );
     assert!(main.get("earlier").is_none(), "{main}");
     for session in &sessions {
         for place in session["places"].as_array().into_iter().flatten() {
@@ -37,8 +47,15 @@ fn a_refused_player_or_age_does_not_count_as_the_clients_own() {
 fn a_direction_says_how_it_ended() {
     let full = json(&[&FULL[..], &["-Y", "event == stream_end"]].concat());
     assert!(full.iter().all(|record| record["end"] == "fin"), "{full:?}");
-    let cut = json(&["captures/moul/midstream.pcap", "--keys", "keys/dirtsand.ini", "-Y", "end == open"]);
-    let all = json(&["captures/moul/midstream.pcap", "--keys", "keys/dirtsand.ini", "-Y", "event == stream_end"]);
+    let cut =
+        json(&["captures/moul/midstream.pcap", "--keys", "keys/dirtsand.ini", "-Y", "end == open"]);
+    let all = json(&[
+        "captures/moul/midstream.pcap",
+        "--keys",
+        "keys/dirtsand.ini",
+        "-Y",
+        "event == stream_end",
+    ]);
     let open = |records: &[Value]| records.iter().filter(|record| record["end"] == "open").count();
     assert_eq!(cut.len(), open(&all));
 }

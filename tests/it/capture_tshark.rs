@@ -1,8 +1,10 @@
-//! The capture reader held against tshark: number, time, captured length and length on the wire of every
-//! frame, for odd files made by editcap and mergecap. Where these are not installed, each test says so and
-//! passes.
+//! The capture reader held against tshark: number, time, captured length and length on the wire of
+//! every frame, for odd files made by editcap and mergecap. Where these are not installed, each
+//! test says so and passes.
 
-use moulsniff::capture::{Capture, Frame, PcapngWriter, RewriteTarget, Source, Time, inject, strip};
+use moulsniff::capture::{
+    Capture, Frame, PcapngWriter, RewriteTarget, Source, Time, inject, strip,
+};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,9 +24,9 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn installed() -> bool {
-    let there = ["tshark", "editcap", "mergecap"]
-        .iter()
-        .all(|tool| Command::new(tool).arg("--version").output().is_ok_and(|out| out.status.success()));
+    let there = ["tshark", "editcap", "mergecap"].iter().all(|tool| {
+        Command::new(tool).arg("--version").output().is_ok_and(|out| out.status.success())
+    });
     if !there {
         println!("skipped: tshark, editcap or mergecap is not installed");
     }
@@ -116,7 +118,9 @@ fn every_kind_of_pcap_editcap_writes() {
         let from = folder.join(format!("{name}.pcapng"));
         write_frames(&from, ETHERNET, digits, 40);
         compare(&from, 40);
-        for kind in ["pcap", "nsecpcap", "pcapng", "modpcap", "rh6_1pcap", "suse6_3pcap", "nokiapcap"] {
+        for kind in
+            ["pcap", "nsecpcap", "pcapng", "modpcap", "rh6_1pcap", "suse6_3pcap", "nokiapcap"]
+        {
             let to = folder.join(format!("{name}.{kind}"));
             let arguments = ["-F", kind, from.to_str().unwrap(), to.to_str().unwrap()];
             run("editcap", &arguments);
@@ -214,17 +218,20 @@ fn clocks_of_every_resolution() {
     if !installed() {
         return;
     }
-    // Powers of ten and of two, as far as tshark's own arithmetic holds: it multiplies the rest of a second
-    // by 10^9 in 64 bits.
+    // Powers of ten and of two, as far as tshark's own arithmetic holds: it multiplies the rest of
+    // a second by 10^9 in 64 bits.
     let resolutions = [0, 1, 3, 4, 6, 7, 9, 0x80, 0x81, 0x8a, 0x94, 0x9e, 0xa0, 0xa2];
-    let clocks: Vec<(u8, i64)> =
-        resolutions.into_iter().flat_map(|resolution| [0, 86_400, -7].map(|offset| (resolution, offset))).collect();
+    let clocks: Vec<(u8, i64)> = resolutions
+        .into_iter()
+        .flat_map(|resolution| [0, 86_400, -7].map(|offset| (resolution, offset)))
+        .collect();
     let file = folder("clocks").join("clocks.pcapng");
     fs::write(&file, clocked(&clocks)).unwrap();
     compare(&file, 3 * clocks.len());
 }
 
-/// A big-endian pcapng with three packets of an interface for each of these resolutions and offsets.
+/// A big-endian pcapng with three packets of an interface for each of these resolutions and
+/// offsets.
 fn clocked(clocks: &[(u8, i64)]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut block = |kind: u32, words: &[u32]| {
@@ -246,7 +253,9 @@ fn clocked(clocks: &[(u8, i64)]) -> Vec<u8> {
             power if resolution & 0x80 != 0 => 1u64 << power,
             power => 10u64.pow(u32::from(power)),
         };
-        for (seconds, rest) in [(1_000_000, 0), (1_000_000, per_second / 3), (2_000_000, per_second - 1)] {
+        for (seconds, rest) in
+            [(1_000_000, 0), (1_000_000, per_second / 3), (2_000_000, per_second - 1)]
+        {
             let [high, low] = halves(seconds * per_second + rest);
             block(6, &[index, high, low, 4, 4, 0x6162_6364]);
         }

@@ -1,4 +1,5 @@
-//! `--checksums`: wrong ones are told of, packet by packet, and change nothing else; held against tshark where it is installed.
+//! `--checksums`: wrong ones are told of, packet by packet, and change nothing else; held against
+//! tshark where it is installed.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -13,12 +14,15 @@ const PING: [u8; 12] = *b"\x0c\0\0\0\0\0\0\0\x68\x24\x57\x13";
 
 fn wrong(records: &[Value]) -> Vec<(u64, String)> {
     let events = records.iter().filter(|r| r["event"] == "checksum");
-    events.map(|e| (e["frame"].as_u64().unwrap(), e["text"].as_str().unwrap().to_string())).collect()
+    events
+        .map(|e| (e["frame"].as_u64().unwrap(), e["text"].as_str().unwrap().to_string()))
+        .collect()
 }
 
 #[test]
 fn wrong_checksums_are_told_only_on_request_and_change_nothing_else() {
-    let (client, server) = (end(1, 40_000), end(0, 14_617));
+    let client = end(1, 40_000);
+    let server = end(0, 14_617);
     let mut made = Made::new();
     made.open(client, server);
     made.tcp((client, server), (1, 1, ACK), &CONNECT);
@@ -36,13 +40,15 @@ fn wrong_checksums_are_told_only_on_request_and_change_nothing_else() {
     let found = wrong(&asked);
     assert_eq!(found.iter().map(|f| f.0).collect::<Vec<_>>(), [4, 5]);
     assert!(
-        found[0].1.starts_with("wrong TCP checksum: ") && found[1].1.starts_with("wrong IPv4 checksum: "),
+        found[0].1.starts_with("wrong TCP checksum: ")
+            && found[1].1.starts_with("wrong IPv4 checksum: "),
         "{found:?}"
     );
     asked.retain(|r| r["event"] != "checksum");
     let unnumbered = |mut all: Vec<Value>| {
         all.iter_mut().for_each(|r| {
-            // Checksum events are records too, and shift the numbers of all others, in texts as well.
+            // Checksum events are records too, and shift the numbers of all others, in texts as
+            // well.
             let text = if r["event"] == "unanswered" { "text" } else { "" };
             for key in ["record", "reply_to", "request", text] {
                 r.as_object_mut().unwrap().remove(key);
@@ -66,7 +72,8 @@ fn what_tshark_finds_wrong_is_found_wrong() {
         ("captures/secondlife/opensim.pcapng.gz", &[]),
         ("captures/ouro/coh_tcp.pcap", &[]),
     ] {
-        let ours: BTreeSet<u64> = wrong(&records(capture, keys, &["--checksums"])).into_iter().map(|w| w.0).collect();
+        let ours: BTreeSet<u64> =
+            wrong(&records(capture, keys, &["--checksums"])).into_iter().map(|w| w.0).collect();
         let theirs = by_tshark(capture);
         // Streams of protocols that are not read have no records, nor have ended ones.
         let only: BTreeSet<u64> = ours.difference(&theirs).copied().collect();
@@ -76,7 +83,11 @@ fn what_tshark_finds_wrong_is_found_wrong() {
             "{capture}: {} wrong, {missing} of them in streams that are not read, or behind their end",
             theirs.len()
         );
-        assert!(missing * 10 <= theirs.len(), "{capture}: {missing} of {} are not found", theirs.len());
+        assert!(
+            missing * 10 <= theirs.len(),
+            "{capture}: {missing} of {} are not found",
+            theirs.len()
+        );
     }
 }
 
@@ -87,8 +98,11 @@ fn by_tshark(capture: &str) -> BTreeSet<u64> {
         program.args(["-o", &format!("{protocol}.check_checksum:TRUE")]);
     }
     let bad = "ip.checksum.status == 0 or tcp.checksum.status == 0 or udp.checksum.status == 0";
-    let output =
-        program.args(["-Y", bad, "-T", "fields", "-e", "frame.number", "-r"]).arg(file(capture)).output().unwrap();
+    let output = program
+        .args(["-Y", bad, "-T", "fields", "-e", "frame.number", "-r"])
+        .arg(file(capture))
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect()
 }

@@ -1,4 +1,5 @@
-//! What the tests of the whole program share: running it, and reading what was recorded beside the captures.
+//! What the tests of the whole program share: running it, and reading what was recorded beside the
+//! captures.
 
 #![allow(dead_code)] // not every test reads what was recorded
 
@@ -54,10 +55,16 @@ pub fn records(capture: &str, keys: &[&str], more: &[&str]) -> Vec<Value> {
     }
     let output = program.output().unwrap();
     assert!(output.status.success(), "{capture}: {}", String::from_utf8_lossy(&output.stderr));
-    output.stdout.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap()).collect()
+    output
+        .stdout
+        .split(|b| *b == b'\n')
+        .filter(|l| !l.is_empty())
+        .map(|l| serde_json::from_slice(l).unwrap())
+        .collect()
 }
 
-/// Holds a kept file against what is printed now: fails with a unified diff, or rewrites the file where the variable `switch` is `write`.
+/// Holds a kept file against what is printed now: fails with a unified diff, or rewrites the file
+/// where the variable `switch` is `write`.
 pub fn hold(path: &Path, printed: &str, switch: &str) {
     if std::env::var_os(switch).is_some_and(|v| v == "write") {
         std::fs::write(path, printed).unwrap();
@@ -102,7 +109,9 @@ pub fn wait_for_handler(child: &Child) {
 
 /// What a command writes to a terminal; nothing where no terminal can be had.
 pub fn on_a_terminal(command: &str) -> Option<String> {
-    let output = without_config(Command::new("script")).args(["-q", "-e", "-c", command, "/dev/null"]).output();
+    let output = without_config(Command::new("script"))
+        .args(["-q", "-e", "-c", command, "/dev/null"])
+        .output();
     let Ok(output) = output else {
         eprintln!("not run, there is no `script` to make a terminal: {command}");
         return None;

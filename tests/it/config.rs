@@ -15,7 +15,8 @@ struct ConfigFolder(PathBuf);
 
 impl ConfigFolder {
     fn new(test: &str, text: &[u8]) -> ConfigFolder {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("config-{test}-{}", std::process::id()));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("config-{test}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("moulsniff")).unwrap();
         let made = ConfigFolder(folder);
@@ -29,7 +30,11 @@ impl ConfigFolder {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = program();
-        command.current_dir(file("")).env("XDG_CONFIG_HOME", &self.0).env_remove("MOULSNIFF_KEYS").args(words);
+        command
+            .current_dir(file(""))
+            .env("XDG_CONFIG_HOME", &self.0)
+            .env_remove("MOULSNIFF_KEYS")
+            .args(words);
         command
     }
 
@@ -65,7 +70,11 @@ fn page_of_settings() {
     std::os::unix::fs::symlink(file("keys"), folder.join("keys")).unwrap();
     let run = |command: &str| {
         let mut shell = shell();
-        shell.env_remove("XDG_CONFIG_HOME").env_remove("MOULSNIFF_KEYS").env("HOME", &home.0).current_dir(&home.0);
+        shell
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("MOULSNIFF_KEYS")
+            .env("HOME", &home.0)
+            .current_dir(&home.0);
         Some(printed_by(shell, command).replace(home.0.to_str().unwrap(), "/home/admin"))
     };
     hold(&path, &played(&page, &run), "TRANSCRIPTS");
@@ -80,8 +89,9 @@ fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
     assert!(!opened(&config.run(&[CAPTURE, "-q", "--no-config"]).1));
     assert!(!opened(&config.run(&["--no-config", CAPTURE, "-q"]).1));
     assert!(!opened(&config.run(&[CAPTURE, "-q", "--keys", "keys/nagus.ini"]).1));
-    let environment =
-        |words: &[&str]| said(&config.command(words).env("MOULSNIFF_KEYS", "keys/nagus.ini").output().unwrap());
+    let environment = |words: &[&str]| {
+        said(&config.command(words).env("MOULSNIFF_KEYS", "keys/nagus.ini").output().unwrap())
+    };
     assert!(!opened(&environment(&[CAPTURE, "-q"]).1));
     assert!(opened(&environment(&[CAPTURE, "-q", "--keys", "keys/dirtsand.ini"]).1));
 
@@ -94,11 +104,14 @@ fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
     }
 
     let shown = environment(&["config", "-t", "local", "--sdl", "nowhere"]).1;
-    let line = |what: &str| shown.lines().find(|line| line.starts_with(what)).unwrap_or_default().to_owned();
+    let line = |what: &str| {
+        shown.lines().find(|line| line.starts_with(what)).unwrap_or_default().to_owned()
+    };
     assert!(line("keys").ends_with("  MOULSNIFF_KEYS  keys/nagus.ini"), "{shown}");
     assert!(line("time").contains("command line") && line("time").ends_with("local"), "{shown}");
     assert!(
-        line("sdl").contains("command line") && line("sdl").ends_with("nowhere (there is no such file)"),
+        line("sdl").contains("command line")
+            && line("sdl").ends_with("nowhere (there is no such file)"),
         "{shown}"
     );
     assert!(line("tables").contains("default") && line("tables").ends_with("none"), "{shown}");
@@ -106,13 +119,13 @@ fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
 
 #[test]
 fn tables_and_descriptors_of_the_file_are_read() {
-    let table =
-        "protocol moul\nmessage auth client 9000 Cli2Auth_AgePopulationRequest {\n    trans_id: u32 transaction\n}\n";
+    let table = "protocol moul\nmessage auth client 9000 Cli2Auth_AgePopulationRequest {\n    trans_id: u32 transaction\n}\n";
     let config = ConfigFolder::new("tables", b"tables = ['more']\nsdl = 'states'\n");
     let folder = config.0.join("moulsniff");
-    for (name, text) in
-        [("more/own.table", table), ("states/city.sdl", "STATEDESC city { VERSION 1 VAR INT count[1] DEFAULT=0 }\n")]
-    {
+    for (name, text) in [
+        ("more/own.table", table),
+        ("states/city.sdl", "STATEDESC city { VERSION 1 VAR INT count[1] DEFAULT=0 }\n"),
+    ] {
         fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
         fs::write(folder.join(name), text).unwrap();
     }
@@ -123,7 +136,8 @@ fn tables_and_descriptors_of_the_file_are_read() {
     assert!(!own(&["tables", "list", "AgePopulation", "--no-config"]));
     assert!(!own(&["tables", "list", "AgePopulation", "--tables", "examples/protocols/dns.table"]));
 
-    // A mistake in a file that is named there is told with the line that names it; the command line makes it go away.
+    // A mistake in a file that is named there is told with the line that names it; the command line
+    // makes it go away.
     fs::write(folder.join("states/city.sdl"), "STATEDESC {").unwrap();
     let (status, _, error) = config.run(&[CAPTURE, "-q"]);
     assert!(status == Some(2) && error.contains("city.sdl"), "{error}");
@@ -169,13 +183,17 @@ fn mistakes_are_one_line_with_their_place() {
             let (status, out, error) = config.run(words);
             assert_eq!((status, out.as_str()), (Some(2), ""), "{right}: {error}");
             assert!(
-                error.lines().count() == 1 && error.contains(right) && error.contains("config.toml"),
+                error.lines().count() == 1
+                    && error.contains(right)
+                    && error.contains("config.toml"),
                 "{right}: {error}"
             );
             assert!(!error.contains("U0VDUkVU"));
         }
         // Help, completions and the like do not depend on it.
-        for words in [&["--help"][..], &["completions", "bash"], &["man"], &["config", "--no-config"]] {
+        for words in
+            [&["--help"][..], &["completions", "bash"], &["man"], &["config", "--no-config"]]
+        {
             assert_eq!(config.run(words).0, Some(0), "{words:?}");
         }
     }
@@ -221,7 +239,10 @@ fn without_a_file_nothing_is_missing() {
         let (status, out, error) = said(&output);
         assert_eq!((status, error.as_str()), (Some(0), ""));
         let below = if folder == "relative" { "/nowhere/.config" } else { folder };
-        assert_eq!(out.lines().next().unwrap(), format!("file    none     {below}/moulsniff/config.toml"));
+        assert_eq!(
+            out.lines().next().unwrap(),
+            format!("file    none     {below}/moulsniff/config.toml")
+        );
     }
 }
 
@@ -245,7 +266,10 @@ fn no_output_replaces_the_file() {
     ];
     for words in commands {
         let (status, _, error) = config.run(words);
-        assert!(status == Some(2) && error.contains("it is not written over"), "{words:?}: {error}");
+        assert!(
+            status == Some(2) && error.contains("it is not written over"),
+            "{words:?}: {error}"
+        );
         assert_eq!(fs::read(&named).unwrap(), b"time = 'local'\n", "{words:?}");
     }
 }
@@ -257,7 +281,8 @@ fn names_stand_for_whole_conditions_and_columns() {
                  [columns]\nbrief = \"record , message\"\nself = \"record,@self\"\n";
     let config = ConfigFolder::new("names", text);
     let kept = |filter: &str| config.run(&[CAPTURE, "-q", "--columns", "@brief", "-Y", filter]).1;
-    let written = |filter: &str| config.run(&[CAPTURE, "-q", "--columns", "record,message", "-Y", filter]).1;
+    let written =
+        |filter: &str| config.run(&[CAPTURE, "-q", "--columns", "record,message", "-Y", filter]).1;
     let either = "(message == ConnectPacket or message == Cli2Srv_Connect)";
     assert_eq!(kept("@either and record > 1"), written(&format!("{either} and record > 1")));
     assert_eq!(kept("not @either"), written(&format!("not {either}")));
@@ -280,11 +305,15 @@ fn names_stand_for_whole_conditions_and_columns() {
         assert!(error.contains(right), "{words:?}: {error}");
     }
     let (status, out, error) = config.run(&["config"]);
-    assert!(status == Some(2) && out.contains("@wrong") && error.contains("filter: @half in "), "{error}");
+    assert!(
+        status == Some(2) && out.contains("@wrong") && error.contains("filter: @half in "),
+        "{error}"
+    );
 
     // A page is read by people who do not have the file.
     let page = config.0.join("page.html");
-    let done = config.run(&["report", CAPTURE, "-q", "-Y", "@either", "-o", page.to_str().unwrap()]);
+    let done =
+        config.run(&["report", CAPTURE, "-q", "-Y", "@either", "-o", page.to_str().unwrap()]);
     assert_eq!(done.0, Some(0), "{}", done.2);
     let meta = crate::report::block(&fs::read_to_string(&page).unwrap(), "data-meta");
     let meta: serde_json::Value = serde_json::from_slice(&meta).unwrap();

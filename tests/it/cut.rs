@@ -1,4 +1,5 @@
-//! Captures that end with a request: this request and the others that still wait are never answered, and nothing else is.
+//! Captures that end with a request: this request and the others that still wait are never
+//! answered, and nothing else is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -7,7 +8,8 @@ use std::process::Stdio;
 use serde_json::Value;
 
 const DIRTSAND: &[&str] = &["keys/dirtsand.ini"];
-const MOSS: &[&str] = &["keys/moss_auth_key.der", "keys/moss_game_key.der", "keys/moss_gatekeeper_key.der"];
+const MOSS: &[&str] =
+    &["keys/moss_auth_key.der", "keys/moss_game_key.der", "keys/moss_gatekeeper_key.der"];
 
 /// Runs the program with a capture on standard input.
 fn records(capture: &[u8], keys: &[&str]) -> Vec<Value> {
@@ -18,7 +20,11 @@ fn records(capture: &[u8], keys: &[&str]) -> Vec<Value> {
     ));
     std::fs::write(&path, capture).unwrap();
     let mut program = crate::common::program();
-    program.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null()).arg(&path).args(["--json", "-q"]);
+    program
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::null())
+        .arg(&path)
+        .args(["--json", "-q"]);
     for key in keys {
         program.args(["--keys", key]);
     }
@@ -65,9 +71,12 @@ fn waiting(all: &[Value], frames: u64) -> BTreeSet<u64> {
         }
     }
     let never: BTreeSet<u64> = all.iter().filter_map(|record| record["request"].as_u64()).collect();
-    let asks = all.iter().filter(|record| record["expects_reply"] == true && frame(record) <= frames);
+    let asks =
+        all.iter().filter(|record| record["expects_reply"] == true && frame(record) <= frames);
     let number = |record: &Value| record["record"].as_u64().unwrap();
-    let waits = |record: &u64| never.contains(record) || last_reply.get(record).is_some_and(|reply| *reply > frames);
+    let waits = |record: &u64| {
+        never.contains(record) || last_reply.get(record).is_some_and(|reply| *reply > frames)
+    };
     asks.map(number).filter(waits).collect()
 }
 
@@ -96,7 +105,8 @@ fn check(path: &str, keys: &[&str], most: usize) {
     let step = requests.len().div_ceil(most);
     let mut hanging = 0;
     for frames in requests.into_iter().step_by(step) {
-        // Streams that are recognised only when the capture ends get other numbers, so requests are compared by their places.
+        // Streams that are recognised only when the capture ends get other numbers, so requests are
+        // compared by their places.
         let cut = records(&capture[..ends[frames as usize - 1]], keys);
         let found = places(&cut, cut.iter().filter_map(|record| record["request"].as_u64()));
         let expected = places(&all, waiting(&all, frames).into_iter());
@@ -127,8 +137,12 @@ fn moul_in_clear() {
 #[test]
 fn acknowledgements_ask_for_nothing() {
     let all = records(&read("captures/moul/full_dirtsand.pcapng"), DIRTSAND);
-    let acks: Vec<&Value> =
-        all.iter().filter(|record| record["message"].as_str().is_some_and(|name| name.ends_with("Ack"))).collect();
+    let acks: Vec<&Value> = all
+        .iter()
+        .filter(|record| record["message"].as_str().is_some_and(|name| name.ends_with("Ack")))
+        .collect();
     assert!(acks.len() >= 34, "{}", acks.len());
-    assert!(acks.iter().all(|ack| ack.get("expects_reply").is_none() && ack.get("reply_to").is_none()));
+    assert!(
+        acks.iter().all(|ack| ack.get("expects_reply").is_none() && ack.get("reply_to").is_none())
+    );
 }

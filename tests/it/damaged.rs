@@ -1,5 +1,6 @@
-//! Segments lost, swapped, sent twice, cut and overlapping: every message that was captured whole is found, except behind a hole; none
-//! is invented; every payload byte is accounted for. The damage is made here, the same in every run.
+//! Segments lost, swapped, sent twice, cut and overlapping: every message that was captured whole
+//! is found, except behind a hole; none is invented; every payload byte is accounted for. The
+//! damage is made here, the same in every run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,8 @@ struct Segment {
     payload: Vec<u8>,
 }
 
-/// How often a segment is lost, swapped with the one before, sent twice, cut, or sent again with some bytes before it: in 1,000.
+/// How often a segment is lost, swapped with the one before, sent twice, cut, or sent again with
+/// some bytes before it: in 1,000.
 #[derive(Clone, Copy, Default)]
 struct Damage {
     loss: u32,
@@ -45,7 +47,8 @@ fn segments(capture: &str) -> Vec<Segment> {
         let CaptureItem::Frame(frame) = item else { continue };
         let packet = &frame.data[14..];
         let header = usize::from(packet[0] & 15) * 4;
-        let (total, segment) = (u16::from_be_bytes([packet[2], packet[3]]), &packet[header..]);
+        let total = u16::from_be_bytes([packet[2], packet[3]]);
+        let segment = &packet[header..];
         assert_eq!((packet[0] >> 4, packet[9]), (4, 6), "TCP over IPv4");
         let port = |at: usize| u16::from_be_bytes([segment[at], segment[at + 1]]);
         let number = |at: usize| u32::from_be_bytes(segment[at..at + 4].try_into().unwrap());
@@ -72,7 +75,8 @@ fn segments(capture: &str) -> Vec<Segment> {
 fn damaged(segments: &[Segment], damage: Damage, seed: u64) -> Damaged {
     let mut state = seed;
     let mut chance = |in_1000: u32| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((state >> 33) % 1000) < u64::from(in_1000)
     };
     let mut first: BTreeMap<(u16, u16), (u32, Direction)> = BTreeMap::new();
@@ -83,7 +87,8 @@ fn damaged(segments: &[Segment], damage: Damage, seed: u64) -> Damaged {
     for Segment { way, numbers, payload } in segments {
         let ports = (way.0.port, way.1.port);
         if numbers.2 & 2 != 0 {
-            let direction = if numbers.2 & 16 == 0 { (ports.0, "client") } else { (ports.1, "server") };
+            let direction =
+                if numbers.2 & 16 == 0 { (ports.0, "client") } else { (ports.1, "server") };
             first.insert(ports, (numbers.0.wrapping_add(1), direction));
         }
         let (start, direction) = first[&ports];
@@ -107,7 +112,10 @@ fn damaged(segments: &[Segment], damage: Damage, seed: u64) -> Damaged {
             gone(kept);
             frames.push((packet, 40 + kept));
             before.remove(&ports);
-        } else if chance(damage.overlap) && !last.is_empty() && offset as usize >= KEPT as usize + last.len() {
+        } else if chance(damage.overlap)
+            && !last.is_empty()
+            && offset as usize >= KEPT as usize + last.len()
+        {
             // Sent again together with what came before it.
             let numbers = (numbers.0.wrapping_sub(last.len() as u32), numbers.1, numbers.2);
             let packet = ip(6, *way, &tcp(*way, numbers, &[&last[..], payload].concat()));
@@ -117,7 +125,8 @@ fn damaged(segments: &[Segment], damage: Damage, seed: u64) -> Damaged {
             if chance(damage.twice) {
                 frames.push((packet.clone(), whole));
             }
-            let at = if chance(damage.swap) { frames.len().saturating_sub(1) } else { frames.len() };
+            let at =
+                if chance(damage.swap) { frames.len().saturating_sub(1) } else { frames.len() };
             frames.insert(at, (packet, whole));
         }
     }
@@ -134,7 +143,10 @@ fn told(records: &[Value]) -> BTreeMap<(u64, String, u64), (String, u64)> {
     for r in records.iter().filter(|r| r["message"].is_string() && r["event"].is_null()) {
         let (client, from) = client_of(r);
         let place = (client, from, r["offset"].as_u64().unwrap());
-        all.insert(place, (r["message"].as_str().unwrap().to_string(), r["length"].as_u64().unwrap()));
+        all.insert(
+            place,
+            (r["message"].as_str().unwrap().to_string(), r["length"].as_u64().unwrap()),
+        );
     }
     all
 }
@@ -146,15 +158,21 @@ fn client_of(record: &Value) -> (u64, String) {
     (client.rsplit_once(':').unwrap().1.parse().unwrap(), from.to_string())
 }
 
-/// Holds damaged captures against the whole one; the share of the wholly captured messages that were found, in 10,000.
+/// Holds damaged captures against the whole one; the share of the wholly captured messages that
+/// were found, in 10,000.
 fn share_found(capture: &str, key: &str, damage: Damage, seeds: std::ops::Range<u64>) -> u64 {
     let whole = records(capture, &[key], &[]);
     let truth = told(&whole);
     let payload = |all: &[Value]| -> BTreeMap<(u64, String), Value> {
-        all.iter().filter(|r| r["event"] == "stream_end").map(|r| (client_of(r), r["bytes"].clone())).collect()
+        all.iter()
+            .filter(|r| r["event"] == "stream_end")
+            .map(|r| (client_of(r), r["bytes"].clone()))
+            .collect()
     };
-    let (all_payload, segments) = (payload(&whole), segments(capture));
-    let (mut captured, mut found) = (0, 0);
+    let all_payload = payload(&whole);
+    let segments = segments(capture);
+    let mut captured = 0;
+    let mut found = 0;
     for seed in seeds {
         let damaged = damaged(&segments, damage, seed);
         let (all, _) = run(&damaged.bytes, &["-q", "--keys", key]);
@@ -167,17 +185,25 @@ fn share_found(capture: &str, key: &str, damage: Damage, seeds: std::ops::Range<
                 continue;
             }
             captured += 1;
-            found += u64::from(mine.get(&(*client, from.clone(), *offset)) == Some(&(name.clone(), *length)));
+            found += u64::from(
+                mine.get(&(*client, from.clone(), *offset)) == Some(&(name.clone(), *length)),
+            );
         }
         for (place, (name, length)) in &mine {
-            let (true_name, true_length) = truth.get(place).unwrap_or_else(|| panic!("{place:?} {name} is invented"));
+            let (true_name, true_length) =
+                truth.get(place).unwrap_or_else(|| panic!("{place:?} {name} is invented"));
             assert!(name == true_name && length <= true_length, "{place:?}: {name} is {true_name}");
         }
         for event in all.iter().filter(|r| r["event"] == "undecoded" || r["event"] == "resync") {
             let count = |key: &str| event[key].as_u64().unwrap_or(0);
             let shown = event["bytes"].as_str().map_or(0, |hex| hex.len() as u64 / 2);
-            let bytes = if event["event"] == "resync" { count("passed_over") } else { count("length") };
-            assert_eq!((shown, count("bytes_cut")), (bytes.min(4096), bytes.saturating_sub(4096)), "{event}");
+            let bytes =
+                if event["event"] == "resync" { count("passed_over") } else { count("length") };
+            assert_eq!(
+                (shown, count("bytes_cut")),
+                (bytes.min(4096), bytes.saturating_sub(4096)),
+                "{event}"
+            );
         }
         let mut ends = BTreeSet::new();
         for (direction, bytes) in payload(&all) {
@@ -185,14 +211,25 @@ fn share_found(capture: &str, key: &str, damage: Damage, seeds: std::ops::Range<
             let sum = of("explained") + of("opaque") + of("undecoded") + of("closed");
             assert_eq!(of("payload"), sum, "{direction:?}: every byte became something");
             let side = if direction.1 == "client" { "client" } else { "server" };
-            let lost: u64 =
-                damaged.lost.get(&(direction.0 as u16, side)).unwrap_or(&none).iter().map(|(a, b)| b - a).sum();
+            let lost: u64 = damaged
+                .lost
+                .get(&(direction.0 as u16, side))
+                .unwrap_or(&none)
+                .iter()
+                .map(|(a, b)| b - a)
+                .sum();
             let before = all_payload[&direction]["payload"].as_u64().unwrap();
             assert_eq!(of("payload"), before - lost, "{direction:?}: what was captured");
             // Bytes behind the last captured one leave no trace.
-            let at_end =
-                damaged.lost.get(&(direction.0 as u16, side)).is_some_and(|all| all.iter().any(|l| l.1 == before));
-            assert!(of("lost") == lost || at_end && of("lost") < lost, "{direction:?}: {} of {lost}", of("lost"));
+            let at_end = damaged
+                .lost
+                .get(&(direction.0 as u16, side))
+                .is_some_and(|all| all.iter().any(|l| l.1 == before));
+            assert!(
+                of("lost") == lost || at_end && of("lost") < lost,
+                "{direction:?}: {} of {lost}",
+                of("lost")
+            );
             ends.insert(direction);
         }
         assert!(ends.iter().eq(all_payload.keys()), "every direction is told of");
@@ -204,9 +241,10 @@ fn share_found(capture: &str, key: &str, damage: Damage, seeds: std::ops::Range<
 
 #[test]
 fn wholly_captured_messages_are_found_at_every_rate_of_loss() {
-    for (capture, key) in
-        [("captures/moul/full_dirtsand.pcapng", "keys/dirtsand.ini"), ("captures/moul/nagus.pcapng", "keys/nagus.ini")]
-    {
+    for (capture, key) in [
+        ("captures/moul/full_dirtsand.pcapng", "keys/dirtsand.ini"),
+        ("captures/moul/nagus.pcapng", "keys/nagus.ini"),
+    ] {
         for (loss, floor) in [(1, 9_900), (10, 9_700), (50, 9_000), (200, 0)] {
             let share = share_found(capture, key, Damage { loss, ..Damage::default() }, 1..4);
             assert!(share >= floor, "{capture}: {share} at a loss of {loss} in 1,000");
@@ -217,12 +255,16 @@ fn wholly_captured_messages_are_found_at_every_rate_of_loss() {
 #[test]
 fn disorder_and_repetition_cost_nothing() {
     let damage = Damage { swap: 100, twice: 100, overlap: 100, ..Damage::default() };
-    assert_eq!(share_found("captures/moul/full_dirtsand.pcapng", "keys/dirtsand.ini", damage, 1..3), 10_000);
+    assert_eq!(
+        share_found("captures/moul/full_dirtsand.pcapng", "keys/dirtsand.ini", damage, 1..3),
+        10_000
+    );
 }
 
 #[test]
 fn all_kinds_of_damage_together_leave_most_of_it() {
     let damage = Damage { loss: 10, swap: 50, twice: 50, cut: 10, overlap: 50 };
-    let share = share_found("captures/moul/full_dirtsand.pcapng", "keys/dirtsand.ini", damage, 1..4);
+    let share =
+        share_found("captures/moul/full_dirtsand.pcapng", "keys/dirtsand.ini", damage, 1..4);
     assert!(share >= 9_500, "{share}");
 }

@@ -1,5 +1,5 @@
-//! Two captures side by side: real runs of the same client against the same server, copies that were damaged, and copies in which one
-//! thing was changed.
+//! Two captures side by side: real runs of the same client against the same server, copies that
+//! were damaged, and copies in which one thing was changed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,20 @@ use serde_json::Value;
 use crate::common::{file, random};
 use crate::made::{ACK, End, Made, end};
 
-/// A run without encryption, and one with it of the same client against the same server, which also fetched files.
+/// A run without encryption, and one with it of the same client against the same server, which also
+/// fetched files.
 const CLEAR: &str = "captures/moul/clear.pcapng.gz";
 const ENCRYPTED: &str = "captures/moul/full_dirtsand.pcapng";
 
 /// What the program prints, and its exit status.
 fn run(args: &[&str]) -> (String, String, i32) {
     let mut program = crate::common::program();
-    let output = program.current_dir(file("")).arg("diff").args(args).args(["--keys", "keys/dirtsand.ini"]).output();
+    let output = program
+        .current_dir(file(""))
+        .arg("diff")
+        .args(args)
+        .args(["--keys", "keys/dirtsand.ini"])
+        .output();
     let output = output.unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (text(&output.stdout), text(&output.stderr), output.status.code().unwrap())
@@ -25,9 +31,11 @@ fn run(args: &[&str]) -> (String, String, i32) {
 /// The objects of `--json` without the last one, and the last one.
 pub fn compared(a: &str, b: &str, more: &[&str]) -> (Vec<Value>, Value) {
     let (out, said, status) = run(&[&[a, b, "--json", "--quiet"], more].concat());
-    let mut lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut lines: Vec<Value> =
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let sum = lines.pop().unwrap_or_else(|| panic!("{said}"));
-    let count: u64 = sum["differences"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    let count: u64 =
+        sum["differences"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
     assert_eq!(count as usize, lines.len(), "{sum}");
     assert_eq!(status, if lines.is_empty() { 0 } else { 4 });
     (lines, sum)
@@ -55,7 +63,8 @@ pub fn messages() -> Vec<Sent> {
     let records = crate::common::records(CLEAR, &[], &[]);
     let messages = records.iter().filter(|record| record.get("message").is_some());
     let sent = messages.map(|record| {
-        let (stream, client) = (record["stream"].as_u64().unwrap(), record["from"] == "client");
+        let stream = record["stream"].as_u64().unwrap();
+        let client = record["from"] == "client";
         let side = if client { "client" } else { "server" };
         let path = folder.join(format!("tcp-{stream:05}-{side}.bin"));
         let all = streams.entry((stream, client)).or_insert_with(|| std::fs::read(path).unwrap());
@@ -71,13 +80,16 @@ pub fn messages() -> Vec<Sent> {
 
 /// A folder of this test's own.
 pub fn folder(name: &str) -> PathBuf {
-    let number = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("diff-{name}-{}-{number}", std::process::id()));
+    let number =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("diff-{name}-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&path).unwrap();
     path
 }
 
-/// A capture of these messages, as they are named by their places, and each piece of at most `most` bytes a segment of its own.
+/// A capture of these messages, as they are named by their places, and each piece of at most `most`
+/// bytes a segment of its own.
 pub fn capture(name: &str, messages: &[Sent], most: usize) -> String {
     let mut made = Made::new();
     let server: End = end(1, 14617);
@@ -110,21 +122,29 @@ pub fn changed(name: &str, more: &[&str], change: impl FnOnce(&mut Vec<Sent>)) -
     let (found, sum) = compared(&a, &b, more);
     let (turned, turned_sum) = compared(&b, &a, &[]);
     if more.is_empty() {
-        assert_eq!(found.len(), turned.len(), "the other way round: {turned_sum} {turned:#?} {found:#?}");
+        assert_eq!(
+            found.len(),
+            turned.len(),
+            "the other way round: {turned_sum} {turned:#?} {found:#?}"
+        );
     }
     assert!(sum["same"].as_u64().unwrap() > 300, "{sum}");
     found
 }
 
 pub fn place(all: &[Sent], name: &str, fits: impl Fn(&Value) -> bool) -> usize {
-    all.iter().position(|sent| sent.name == name && fits(&sent.fields)).unwrap_or_else(|| panic!("no such {name}"))
+    all.iter()
+        .position(|sent| sent.name == name && fits(&sent.fields))
+        .unwrap_or_else(|| panic!("no such {name}"))
 }
 
 /// Writes another 32-bit number in place of one that a message has.
 fn replace(sent: &mut Sent, old: u32, new: u32) -> usize {
-    let (old, new) = (old.to_le_bytes(), new.to_le_bytes());
-    let places: Vec<usize> =
-        (2..sent.bytes.len().saturating_sub(3)).filter(|at| sent.bytes[*at..*at + 4] == old).collect();
+    let old = old.to_le_bytes();
+    let new = new.to_le_bytes();
+    let places: Vec<usize> = (2..sent.bytes.len().saturating_sub(3))
+        .filter(|at| sent.bytes[*at..*at + 4] == old)
+        .collect();
     for at in &places {
         sent.bytes[*at..*at + 4].copy_from_slice(&new);
     }
@@ -145,7 +165,11 @@ fn two_runs_of_one_client_differ_in_nothing_but_what_one_of_them_left_out() {
     assert_eq!(sum["same"], 425);
     let (found, _) = compared(CLEAR, ENCRYPTED, &[]);
     assert_eq!(found.len(), 71);
-    assert!(found.iter().all(|one| one["kind"] == "only_b" && one["service"] == "file" && one["a"].is_null()));
+    assert!(
+        found
+            .iter()
+            .all(|one| one["kind"] == "only_b" && one["service"] == "file" && one["a"].is_null())
+    );
     let (out, _, status) = run(&[CLEAR, ENCRYPTED, "--quiet"]);
     assert_eq!(status, 4);
     assert!(out.contains("only in B Cli2File_PingRequest"), "{out}");
@@ -164,16 +188,22 @@ fn losses_are_no_differences() {
     assert!(found.is_empty(), "{found:#?}");
     assert!(sum["lost"]["b"].as_u64().unwrap() > 20, "{sum}");
     let all = messages();
-    let (a, whole) = (capture("whole", &all, 1400), std::fs::read(capture("lost", &all, 500)).unwrap());
+    let a = capture("whole", &all, 1400);
+    let whole = std::fs::read(capture("lost", &all, 500)).unwrap();
     let frames = frames(&whole);
-    // Of each direction the beginning is kept, and its last frame: nothing tells of bytes that were lost behind it.
+    // Of each direction the beginning is kept, and its last frame: nothing tells of bytes that were
+    // lost behind it.
     let way = |frame: &[u8]| frame[16 + 20..16 + 24].to_vec();
     let mut random = random();
     for round in 0..4 {
         let mut damaged = whole[..24].to_vec();
         for (at, frame) in frames.iter().enumerate() {
-            let same = |frames: &[&[u8]]| frames.iter().filter(|other| way(other) == way(frame)).count();
-            if same(&frames[..at]) < 8 || same(&frames[at + 1..]) == 0 || !random().is_multiple_of(20) {
+            let same =
+                |frames: &[&[u8]]| frames.iter().filter(|other| way(other) == way(frame)).count();
+            if same(&frames[..at]) < 8
+                || same(&frames[at + 1..]) == 0
+                || !random().is_multiple_of(20)
+            {
                 damaged.extend(*frame);
             }
         }
@@ -187,7 +217,8 @@ fn losses_are_no_differences() {
 
 /// The frames of a pcap, each with the 16 bytes before it.
 fn frames(capture: &[u8]) -> Vec<&[u8]> {
-    let (mut all, mut at) = (Vec::new(), 24);
+    let mut all = Vec::new();
+    let mut at = 24;
     while at < capture.len() {
         let length = u32::from_le_bytes(capture[at + 8..at + 12].try_into().unwrap()) as usize;
         all.push(&capture[at..at + 16 + length]);
@@ -204,16 +235,22 @@ fn one_value() {
         all[at].bytes[letter] = b'k';
     });
     assert_eq!(found.len(), 1, "{found:#?}");
-    assert_eq!((&found[0]["kind"], &found[0]["path"]), (&"value".into(), &"fields.age_name".into()));
+    assert_eq!(
+        (&found[0]["kind"], &found[0]["path"]),
+        (&"value".into(), &"fields.age_name".into())
+    );
     assert_eq!(found[0]["values"], serde_json::json!(["city", "kity"]));
     assert_ne!(found[0]["a"]["record"], Value::Null);
 }
 
 #[test]
 fn one_message_more_or_less() {
-    for name in
-        ["Cli2Auth_VaultNodeFetch", "Auth2Cli_VaultNodeFetched", "Cli2Game_PropagateBuffer", "Auth2Cli_PingReply"]
-    {
+    for name in [
+        "Cli2Auth_VaultNodeFetch",
+        "Auth2Cli_VaultNodeFetched",
+        "Cli2Game_PropagateBuffer",
+        "Auth2Cli_PingReply",
+    ] {
         let found = changed("message", &[], |all| {
             let places: Vec<usize> = (0..all.len()).filter(|at| all[*at].name == name).collect();
             all.remove(places[places.len() / 2]);
@@ -225,14 +262,18 @@ fn one_message_more_or_less() {
 
 #[test]
 fn one_order() {
-    for (name, stride) in
-        [("Cli2Game_PropagateBuffer", 1), ("Cli2Auth_VaultNodeFetch", 2), ("Game2Cli_PropagateBuffer", 3)]
-    {
+    for (name, stride) in [
+        ("Cli2Game_PropagateBuffer", 1),
+        ("Cli2Auth_VaultNodeFetch", 2),
+        ("Game2Cli_PropagateBuffer", 3),
+    ] {
         let found = changed("order", &[], |all| {
             let stream = all[place(all, name, |_| true)].stream;
-            let places: Vec<usize> =
-                (0..all.len()).filter(|at| all[*at].name == name && all[*at].stream == stream).collect();
-            let first = (places.len() / 2..).find(|at| all[places[*at]].bytes != all[places[*at + stride]].bytes);
+            let places: Vec<usize> = (0..all.len())
+                .filter(|at| all[*at].name == name && all[*at].stream == stream)
+                .collect();
+            let first = (places.len() / 2..)
+                .find(|at| all[places[*at]].bytes != all[places[*at + stride]].bytes);
             let first = first.unwrap();
             let moved = all.remove(places[first]);
             all.insert(places[first + stride], moved);
@@ -249,7 +290,10 @@ fn one_refusal() {
         all[at].bytes[6] = 7;
     });
     assert_eq!(found.len(), 1, "{found:#?}");
-    assert_eq!((&found[0]["kind"], &found[0]["path"]), (&"refused".into(), &"fields.result".into()));
+    assert_eq!(
+        (&found[0]["kind"], &found[0]["path"]),
+        (&"refused".into(), &"fields.result".into())
+    );
     assert_eq!(found[0]["values"][1]["value"], 7);
 }
 
@@ -261,7 +305,10 @@ fn one_delay() {
     };
     let found = changed("delay", &["--latency", "3"], later);
     assert_eq!(found.len(), 1, "{found:#?}");
-    assert_eq!((&found[0]["kind"], &found[0]["message"]), (&"latency".into(), &"Auth2Cli_AgeReply".into()));
+    assert_eq!(
+        (&found[0]["kind"], &found[0]["message"]),
+        (&"latency".into(), &"Auth2Cli_AgeReply".into())
+    );
     assert!(changed("no-delay", &[], later).is_empty(), "without --latency");
 }
 
@@ -291,17 +338,25 @@ fn a_player_that_becomes_another_one_in_the_middle_is_found() {
             let places: Vec<usize> =
                 (0..all.len()).filter(|at| replace(&mut all[*at].clone(), player, 1) > 0).collect();
             let from = places.len() - places.len() / part;
-            let replaced: usize = places[from..].iter().map(|at| replace(&mut all[*at], player, 0x7777_1234)).sum();
+            let replaced: usize =
+                places[from..].iter().map(|at| replace(&mut all[*at], player, 0x7777_1234)).sum();
             assert!(replaced > 0);
         });
         assert!(!found.is_empty(), "the last of {part} parts");
-        assert!(found.iter().all(|one| one["identity"] == "player" || one["identity"] == "node"), "{found:#?}");
+        assert!(
+            found.iter().all(|one| one["identity"] == "player" || one["identity"] == "node"),
+            "{found:#?}"
+        );
         assert!(found.len() <= 2, "{found:#?}");
-        assert!(found[0]["elsewhere"][0]["record"].is_u64() && found[0]["elsewhere"][1]["record"].is_u64());
+        assert!(
+            found[0]["elsewhere"][0]["record"].is_u64()
+                && found[0]["elsewhere"][1]["record"].is_u64()
+        );
     }
 }
 
-/// In a changed copy nothing was numbered anew, so another number is a change, even where it stands in one message alone.
+/// In a changed copy nothing was numbered anew, so another number is a change, even where it stands
+/// in one message alone.
 #[test]
 fn a_number_that_differs_and_occurs_in_one_message_only_is_a_difference() {
     let found = changed("seen-once", &[], |all| {
@@ -314,12 +369,16 @@ fn a_number_that_differs_and_occurs_in_one_message_only_is_a_difference() {
     assert_eq!(found[0]["elsewhere"], serde_json::json!([null, null]));
 }
 
-/// A recording whose bytes say what is said, with some of them replaced where they stand for the `nth` time.
+/// A recording whose bytes say what is said, with some of them replaced where they stand for the
+/// `nth` time.
 fn with_bytes(name: &str, capture: &str, [old, new]: [&[u8]; 2], nth: usize) -> [String; 2] {
     let mut all = Vec::new();
     let kept = std::fs::read(file(capture)).unwrap();
     match capture.strip_suffix(".gz") {
-        Some(_) => drop(std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&kept[..]), &mut all).unwrap()),
+        Some(_) => drop(
+            std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&kept[..]), &mut all)
+                .unwrap(),
+        ),
         None => all = kept,
     }
     let at = (0..all.len() - old.len()).filter(|at| all[*at..].starts_with(old)).nth(nth).unwrap();
@@ -356,11 +415,13 @@ fn each_change_of_a_recording_is_one_difference_in_other_protocols_too() {
     }
 }
 
-/// Two runs number things anew: what stands in one message alone may be the same thing, and is counted.
+/// Two runs number things anew: what stands in one message alone may be the same thing, and is
+/// counted.
 #[test]
 fn numbers_of_two_runs_that_were_seen_once_are_counted() {
     let keys = ["--keys", "keys/nagus.ini", "--keys", "keys/dirtsand.ini"];
-    let (found, sum) = compared("captures/moul/nagus.pcapng", "captures/moul/full_dirtsand.pcapng", &keys);
+    let (found, sum) =
+        compared("captures/moul/nagus.pcapng", "captures/moul/full_dirtsand.pcapng", &keys);
     assert!(sum["renamed_once"].as_u64().unwrap() > 0, "{sum}");
     assert!(found.iter().all(|one| one["elsewhere"] != serde_json::json!([null, null])));
 }
@@ -368,7 +429,8 @@ fn numbers_of_two_runs_that_were_seen_once_are_counted() {
 #[test]
 fn what_is_ignored_is_not_compared() {
     let list = folder("ignore").join("list");
-    std::fs::write(&list, "# what this server may do\n\nfields.age_name   # any age\nCli2File_*\n").unwrap();
+    std::fs::write(&list, "# what this server may do\n\nfields.age_name   # any age\nCli2File_*\n")
+        .unwrap();
     let change = |all: &mut Vec<Sent>| {
         let at = place(all, "Cli2Auth_AgeRequest", |fields| fields["age_name"] == "city");
         let letter = all[at].bytes.iter().position(|byte| *byte == b'c').unwrap();
@@ -382,7 +444,10 @@ fn what_is_ignored_is_not_compared() {
     ] {
         assert!(changed("ignored", more, change).is_empty(), "{more:?}");
     }
-    assert_eq!(changed("ignored", &["--ignore", "Cli2Auth_PingRequest fields.age_name"], change).len(), 1);
+    assert_eq!(
+        changed("ignored", &["--ignore", "Cli2Auth_PingRequest fields.age_name"], change).len(),
+        1
+    );
     let (_, said, status) = run(&[CLEAR, CLEAR, "--ignore", "fields.agename"]);
     assert_eq!(status, 2, "{said}");
     assert!(said.contains("age_name"), "{said}");
@@ -402,7 +467,10 @@ fn what_is_ignored_is_not_compared() {
 fn one_line_a_difference() {
     let (out, said, status) = run(&[CLEAR, ENCRYPTED, "--oneline"]);
     assert_eq!((out.lines().count(), status), (71, 4));
-    assert!(out.starts_with("captures/moul/full_dirtsand.pcapng:15: only_b: file ConnectPacket"), "{out}");
+    assert!(
+        out.starts_with("captures/moul/full_dirtsand.pcapng:15: only_b: file ConnectPacket"),
+        "{out}"
+    );
     assert!(said.contains("A: ") && said.contains("B: "), "{said}");
 }
 
@@ -411,7 +479,11 @@ fn secrets_are_hidden_in_differences_too() {
     let strict = ["-Y", "service != \"file\"", "--strict"];
     let shown = |more: &[&str]| {
         let (found, _) = compared(CLEAR, ENCRYPTED, &[&strict[..], more].concat());
-        found.into_iter().find(|one| one["path"] == "fields.server_challenge").map(|one| one["values"].clone()).unwrap()
+        found
+            .into_iter()
+            .find(|one| one["path"] == "fields.server_challenge")
+            .map(|one| one["values"].clone())
+            .unwrap()
     };
     assert!(shown(&[])[0].is_u64());
     assert_eq!(shown(&["--redact"])[0], "<redacted, 4 bytes>");
@@ -433,28 +505,38 @@ fn what_is_typed_wrong_is_said() {
     assert_eq!((out.as_str(), status), ("", 1), "{said}");
 }
 
-/// The two captures of `docs/diff.md`: the beginning of [`CLEAR`], and what a changed server makes of it. `DIFF_CAPTURES=write` writes them.
+/// The two captures of `docs/diff.md`: the beginning of [`CLEAR`], and what a changed server makes
+/// of it. `DIFF_CAPTURES=write` writes them.
 #[test]
 fn the_captures_of_the_page_are_what_this_makes() {
-    let mut all: Vec<Sent> = messages().into_iter().filter(|sent| sent.stream < 2).take(70).collect();
+    let mut all: Vec<Sent> =
+        messages().into_iter().filter(|sent| sent.stream < 2).take(70).collect();
     let made = [capture("golden", &all, 1400), {
         change_server(&mut all);
         capture("changed", &all, 900)
     }];
-    for (name, made) in ["captures/moul/golden.pcap", "captures/moul/changed.pcap"].iter().zip(&made) {
+    for (name, made) in
+        ["captures/moul/golden.pcap", "captures/moul/changed.pcap"].iter().zip(&made)
+    {
         if std::env::var_os("DIFF_CAPTURES").is_some_and(|value| value == "write") {
             std::fs::copy(made, file(name)).unwrap();
         }
         assert_eq!(std::fs::read(file(name)).unwrap(), std::fs::read(made).unwrap(), "{name}");
     }
-    let (found, sum) = compared("captures/moul/golden.pcap", "captures/moul/changed.pcap", &["--latency", "3"]);
+    let (found, sum) =
+        compared("captures/moul/golden.pcap", "captures/moul/changed.pcap", &["--latency", "3"]);
     let kinds: Vec<&str> = found.iter().map(|one| one["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["latency", "only_a", "refused", "value", "order", "value"], "{sum} {found:#?}");
+    assert_eq!(
+        kinds,
+        ["latency", "only_a", "refused", "value", "order", "value"],
+        "{sum} {found:#?}"
+    );
 }
 
 #[test]
 fn the_script_of_the_page_is_the_one_that_is_run() {
-    let [page, script] = ["docs/diff.md", ".ci/compare"].map(|name| std::fs::read_to_string(file(name)).unwrap());
+    let [page, script] =
+        ["docs/diff.md", ".ci/compare"].map(|name| std::fs::read_to_string(file(name)).unwrap());
     assert!(page.contains(&format!("```sh\n{script}```")), "{script}");
 }
 
@@ -483,23 +565,30 @@ fn change_server(all: &mut Vec<Sent>) {
 fn what_is_beyond_the_memory_is_counted() {
     let moss = "captures/moul/moss_full.pcapng";
     let of = |memory: &str| {
-        let args = [ENCRYPTED, moss, "--keys", "keys/moss_auth_key.der", "--json", "--max-memory", memory];
+        let args =
+            [ENCRYPTED, moss, "--keys", "keys/moss_auth_key.der", "--json", "--max-memory", memory];
         let (out, _, status) = run(&args);
         assert_eq!(status, 4);
-        let mut lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut lines: Vec<Value> =
+            out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         (lines.pop().unwrap(), lines.len() as u64)
     };
-    let total =
-        |sum: &Value| sum["differences"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
+    let total = |sum: &Value| {
+        sum["differences"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>()
+    };
     let (whole, all) = of("256M");
-    assert_eq!((total(&whole), &whole["not_told"], &whole["not_compared"]), (all, &Value::Null, &Value::Null));
+    assert_eq!(
+        (total(&whole), &whole["not_told"], &whole["not_compared"]),
+        (all, &Value::Null, &Value::Null)
+    );
     let (cut, told) = of("60K");
     assert_eq!(total(&cut), told + cut["not_told"].as_u64().unwrap());
     assert!(told > 0 && told < all, "{told} of {all}");
     assert!(cut["not_compared"]["a"].as_u64().unwrap() > 100);
     let (text, ..) = run(&[ENCRYPTED, moss, "--max-memory", "60K"]);
     assert!(
-        text.contains("are only counted (--max-memory)") && text.contains("were too many to be compared"),
+        text.contains("are only counted (--max-memory)")
+            && text.contains("were too many to be compared"),
         "{text}"
     );
 }
@@ -513,7 +602,11 @@ fn what_there_is_to_say_of_keys_and_filters_is_said_once() {
     let capture = "captures/moul/kind_gate.pcap";
     let mut program = crate::common::program();
     let keys = keys.to_str().unwrap();
-    let output = program.current_dir(file("")).args(["diff", capture, capture, "--keys", keys]).output().unwrap();
+    let output = program
+        .current_dir(file(""))
+        .args(["diff", capture, capture, "--keys", keys])
+        .output()
+        .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.matches("public halves").count(), 1, "{said}");
 }

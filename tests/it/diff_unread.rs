@@ -1,4 +1,5 @@
-//! What `diff` says of bytes that were captured and could not be read, and of what it does not compare.
+//! What `diff` says of bytes that were captured and could not be read, and of what it does not
+//! compare.
 
 use serde_json::{Value, json};
 
@@ -7,7 +8,11 @@ use crate::diff::{capture, changed, compared, folder, messages, place};
 
 /// The captures of this repository need no key here, or are compared without.
 fn without_keys(a: &str, b: &str) -> (String, i32) {
-    let output = crate::common::program().current_dir(file("")).args(["diff", a, b, "--quiet"]).output().unwrap();
+    let output = crate::common::program()
+        .current_dir(file(""))
+        .args(["diff", a, b, "--quiet"])
+        .output()
+        .unwrap();
     (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap())
 }
 
@@ -30,7 +35,8 @@ fn a_reply_that_became_garbage_is_a_difference() {
 #[test]
 fn a_message_that_no_table_has_is_a_difference() {
     let found = changed("unknown", &[], |all| {
-        let at = all.iter().rposition(|sent| !sent.client && sent.name.starts_with("Auth2Cli")).unwrap();
+        let at =
+            all.iter().rposition(|sent| !sent.client && sent.name.starts_with("Auth2Cli")).unwrap();
         let unknown = [&999_u16.to_le_bytes()[..], &[7; 30]].concat();
         all[at].bytes.extend(unknown);
     });
@@ -41,7 +47,10 @@ fn a_message_that_no_table_has_is_a_difference() {
 fn what_no_key_opens_is_not_called_the_same() {
     let gate = "captures/moul/kind_gate.pcap";
     let (said, status) = without_keys(gate, gate);
-    assert!(said.ends_with("no differences; 166 bytes of A and 166 of B could not be read\n"), "{said}");
+    assert!(
+        said.ends_with("no differences; 166 bytes of A and 166 of B could not be read\n"),
+        "{said}"
+    );
     assert_eq!(status, 0);
     let all: Vec<_> = messages().into_iter().filter(|sent| sent.stream == 0).collect();
     let clear = capture("gate-clear", &all, 1400);
@@ -58,12 +67,15 @@ fn messages_that_were_sent_again_are_counted() {
     assert_eq!(sum["sent_again"], json!({"a": 765, "b": 765}));
 }
 
-/// A command in several datagrams names the records that it came in. Their numbers change with each record before them.
+/// A command in several datagrams names the records that it came in. Their numbers change with each
+/// record before them.
 #[test]
 fn a_datagram_that_is_missing_changes_no_numbers_of_records_elsewhere() {
     let segs = "captures/ouro/coh_segs_udp.pcapng";
     let whole = std::fs::read(file(segs)).unwrap();
-    let (mut kept, mut at, mut packets) = (Vec::new(), 0, 0);
+    let mut kept = Vec::new();
+    let mut at = 0;
+    let mut packets = 0;
     while at < whole.len() {
         let word = |at: usize| u32::from_le_bytes(whole[at..at + 4].try_into().unwrap());
         let end = at + word(at + 4) as usize;
@@ -78,5 +90,8 @@ fn a_datagram_that_is_missing_changes_no_numbers_of_records_elsewhere() {
     std::fs::write(&path, kept).unwrap();
     let (found, _) = compared(segs, path.to_str().unwrap(), &[]);
     assert_eq!(found.len(), 1, "{found:#?}");
-    assert_eq!((&found[0]["kind"], &found[0]["message"]), (&json!("only_a"), &json!("COMMCONTROL_IDLE")));
+    assert_eq!(
+        (&found[0]["kind"], &found[0]["message"]),
+        (&json!("only_a"), &json!("COMMCONTROL_IDLE"))
+    );
 }

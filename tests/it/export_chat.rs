@@ -9,15 +9,22 @@ fn chat(capture: &str, more: &[&str]) -> Vec<Value> {
     program.current_dir(file("")).args(["export", "chat", capture, "--json", "--quiet"]).args(more);
     let output = program.output().unwrap();
     assert!(output.status.success(), "{capture}: {}", String::from_utf8_lossy(&output.stderr));
-    output.stdout.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap()).collect()
+    output
+        .stdout
+        .split(|b| *b == b'\n')
+        .filter(|l| !l.is_empty())
+        .map(|l| serde_json::from_slice(l).unwrap())
+        .collect()
 }
 
 /// The text of each message that says something, by its record.
 fn said(capture: &str, message: &str, path: &str) -> Vec<(u64, String)> {
     let all = records(capture, &[], &[]);
     // What the sender took for lost and sent again is said once.
-    let own = all.iter().filter(|record| record["message"] == message && record["sent_again"].is_null());
-    let text = own.filter_map(|r| Some((r["record"].as_u64()?, r.pointer(path)?.as_str()?.to_string())));
+    let own =
+        all.iter().filter(|record| record["message"] == message && record["sent_again"].is_null());
+    let text =
+        own.filter_map(|r| Some((r["record"].as_u64()?, r.pointer(path)?.as_str()?.to_string())));
     text.filter(|(_, text)| !text.is_empty()).collect()
 }
 
@@ -31,14 +38,20 @@ fn local_chat_and_instant_messages() {
         ("ImprovedInstantMessage", "/fields/MessageBlock/Message"),
     ] {
         let own = lines.iter().filter(|line| line["message"] == message);
-        let have: Vec<(u64, String)> =
-            own.map(|line| (line["record"].as_u64().unwrap(), line["text"].as_str().unwrap().to_string())).collect();
+        let have: Vec<(u64, String)> = own
+            .map(|line| {
+                (line["record"].as_u64().unwrap(), line["text"].as_str().unwrap().to_string())
+            })
+            .collect();
         let want: Vec<(u64, String)> = said(capture, message, path);
         assert!(!have.is_empty());
         assert_eq!(have, want, "{message}");
     }
     let im = lines.iter().find(|line| line["text"] == "hi there over IM").unwrap();
-    assert_eq!((&im["to"][0]["name"], &im["kind"][0]), (&"Bob Smith".into(), &"NOTHING_SPECIAL".into()));
+    assert_eq!(
+        (&im["to"][0]["name"], &im["kind"][0]),
+        (&"Bob Smith".into(), &"NOTHING_SPECIAL".into())
+    );
     let records: Vec<u64> = lines.iter().map(|line| line["record"].as_u64().unwrap()).collect();
     assert!(records.is_sorted());
 }
@@ -46,16 +59,25 @@ fn local_chat_and_instant_messages() {
 #[test]
 fn what_a_server_passes_on_is_said_once() {
     let capture = "captures/intermud3/i3_coffeemud.pcapng";
-    let (once, all) = (chat(capture, &[]), chat(capture, &["--copies"]));
+    let once = chat(capture, &[]);
+    let all = chat(capture, &["--copies"]);
     assert!(once.len() < all.len());
     assert!(once.iter().all(|line| line["relays"].is_null()));
     let hug = once.iter().find(|line| line["text"] == "$N hugs $O.").unwrap();
-    assert_eq!((&hug["from"]["name"], &hug["to"][0]["name"]), (&"Bob@MudBeta".into(), &"Alice".into()));
+    assert_eq!(
+        (&hug["from"]["name"], &hug["to"][0]["name"]),
+        (&"Bob@MudBeta".into(), &"Alice".into())
+    );
     assert_eq!(hug["channel"], "labchan");
     let tell = once.iter().find(|line| line["text"] == "hello bob").unwrap();
     assert_eq!(tell["to"][0]["name"], "bob@MudBeta");
     let mail = once.iter().find(|line| line["text"] == "Body of the mail").unwrap();
-    let to = mail["to"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect::<Vec<_>>();
+    let to = mail["to"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect::<Vec<_>>();
     assert_eq!(to, ["bob@MudBeta", "carol@MudBeta"]);
     for copy in all.iter().filter(|line| line["relays"].is_u64()) {
         let first = all.iter().find(|line| line["record"] == copy["relays"]).unwrap();

@@ -1,4 +1,5 @@
-//! `moulsniff export files`: what comes out is what servers sent, whatever way it travelled; and what did not come is said.
+//! `moulsniff export files`: what comes out is what servers sent, whatever way it travelled; and
+//! what did not come is said.
 
 use std::path::{Path, PathBuf};
 
@@ -18,10 +19,19 @@ fn folder(name: &str) -> PathBuf {
 /// Exports files, and returns the lines of the index.
 fn export(capture: &str, more: &[&str], to: &Path) -> Vec<Value> {
     let mut program = crate::common::program();
-    program.current_dir(file("")).args(["export", "files", capture, "--json", "--quiet", "-o"]).arg(to).args(more);
+    program
+        .current_dir(file(""))
+        .args(["export", "files", capture, "--json", "--quiet", "-o"])
+        .arg(to)
+        .args(more);
     let output = program.output().unwrap();
     assert!(output.status.success(), "{capture}: {}", String::from_utf8_lossy(&output.stderr));
-    output.stdout.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap()).collect()
+    output
+        .stdout
+        .split(|b| *b == b'\n')
+        .filter(|l| !l.is_empty())
+        .map(|l| serde_json::from_slice(l).unwrap())
+        .collect()
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -34,7 +44,8 @@ fn sum(folder: &Path, name: &str) -> (usize, String) {
     (content.len(), sha256(&content))
 }
 
-/// The server's own lists have sizes and MD5 of what it keeps; the auth connection's chunks are in what the client noted.
+/// The server's own lists have sizes and MD5 of what it keeps; the auth connection's chunks are in
+/// what the client noted.
 #[test]
 fn downloads_are_what_the_server_keeps() {
     let to = folder("downloads");
@@ -51,7 +62,10 @@ fn downloads_are_what_the_server_keeps() {
     for name in ["SDL/city.sdl", "Python/python.pak", "Python/small.pak"] {
         let size = sum(&to, name).0;
         let wire = name.replace('/', "\\");
-        assert!(listed.lines().any(|line| line.contains(&format!(",{wire},{wire},{size},"))), "{name}: {size}");
+        assert!(
+            listed.lines().any(|line| line.contains(&format!(",{wire},{wire},{size},"))),
+            "{name}: {size}"
+        );
     }
     for line in index.iter().filter(|line| line["name"].is_string()) {
         let content = std::fs::read(to.join(line["name"].as_str().unwrap())).unwrap();
@@ -60,9 +74,12 @@ fn downloads_are_what_the_server_keeps() {
     }
     let scripts = std::fs::read(to.join("SDL/city.sdl")).unwrap();
     assert!(scripts.starts_with(b"# /*==LICENSE==*"), "it was opened with the key of the login");
-    let refused: Vec<&Value> = index.iter().filter(|line| line["refused"] == "kNetErrFileNotFound").collect();
+    let refused: Vec<&Value> =
+        index.iter().filter(|line| line["refused"] == "kNetErrFileNotFound").collect();
     assert!(refused.iter().any(|line| line["wire_name"] == "..\\etc" && line["name"].is_null()));
-    let names = std::fs::read_dir(&to).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = std::fs::read_dir(&to)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(!names.into_iter().any(|name| name.ends_with(".part")), "nothing unfinished is left");
 }
 
@@ -86,7 +103,10 @@ fn what_is_lost_is_said_and_the_rest_stays_in_its_place() {
     let to = folder("gaps");
     let index = export("captures/moul/mangled_gaps.pcap.gz", &["--keys", "keys/dirtsand.ini"], &to);
     let line = index.iter().find(|line| line["wire_name"] == "dat/exact32k.bin").unwrap();
-    assert_eq!((&line["complete"], &line["missing"][0]), (&Value::Bool(false), &"bytes 0 to 32767".into()));
+    assert_eq!(
+        (&line["complete"], &line["missing"][0]),
+        (&Value::Bool(false), &"bytes 0 to 32767".into())
+    );
     let have = std::fs::read(to.join(line["name"].as_str().unwrap())).unwrap();
     assert!(line["name"].as_str().unwrap().ends_with(".partial"));
     assert!(sent.len() == have.len() && sent[32768..] == have[32768..]);
@@ -109,7 +129,8 @@ impl Circuit {
     fn say(&mut self, from_client: bool, body: &[u8]) {
         self.sequence += 1;
         let datagram = [&[0][..], &self.sequence.to_be_bytes(), &[0], body].concat();
-        let ends = if from_client { (self.client, self.server) } else { (self.server, self.client) };
+        let ends =
+            if from_client { (self.client, self.server) } else { (self.server, self.client) };
         self.made.udp(ends, &datagram);
     }
 
@@ -122,7 +143,10 @@ impl Circuit {
 
     fn piece(&mut self, id: u64, number: u32, bytes: &[u8]) {
         let length = (bytes.len() as u16).to_le_bytes();
-        self.say(false, &[&[18][..], &id.to_le_bytes(), &number.to_le_bytes(), &length, bytes].concat());
+        self.say(
+            false,
+            &[&[18][..], &id.to_le_bytes(), &number.to_le_bytes(), &length, bytes].concat(),
+        );
     }
 
     fn export(&self, name: &str, more: &[&str]) -> (PathBuf, Vec<Value>) {
@@ -136,7 +160,8 @@ impl Circuit {
     }
 }
 
-/// Pieces of an Xfer in a thousand bytes each: the first has the length before it, the last is marked.
+/// Pieces of an Xfer in a thousand bytes each: the first has the length before it, the last is
+/// marked.
 fn pieces(content: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let counted = [&(content.len() as u32).to_le_bytes()[..], content].concat();
     let first = counted.len().min(1004);
@@ -233,12 +258,14 @@ fn a_file_longer_than_allowed_ends_there() {
 
 /// Image parts: the first one in ImageData with codec, size and count, the others numbered.
 fn image(circuit: &mut Circuit, id: u8, content: &[u8], order: &[usize]) {
-    let parts: Vec<&[u8]> = [&content[..600]].into_iter().chain(content[600..].chunks(1000)).collect();
+    let parts: Vec<&[u8]> =
+        [&content[..600]].into_iter().chain(content[600..].chunks(1000)).collect();
     for at in order {
         let data = [&(parts[*at].len() as u16).to_le_bytes()[..], parts[*at]].concat();
         let body = match at {
             0 => {
-                let head = [&[9][..], &[id; 16], &[2], &(content.len() as u32).to_le_bytes()].concat();
+                let head =
+                    [&[9][..], &[id; 16], &[2], &(content.len() as u32).to_le_bytes()].concat();
                 [&head[..], &(parts.len() as u16).to_le_bytes(), &data].concat()
             }
             _ => [&[10][..], &[id; 16], &(*at as u16).to_le_bytes(), &data].concat(),
@@ -264,22 +291,42 @@ fn textures_come_out_whole_in_any_order_and_say_what_is_missing() {
     let holed = std::fs::read(to.join(index[2]["name"].as_str().unwrap())).unwrap();
     assert!(index[2]["name"].as_str().unwrap().ends_with(".partial"));
     assert_eq!(index[2]["missing"][0], "part 2");
-    assert!(holed[..1600] == content[..1600] && holed[2600..] == content[2600..], "the rest is in its place");
+    assert!(
+        holed[..1600] == content[..1600] && holed[2600..] == content[2600..],
+        "the rest is in its place"
+    );
 }
 
-/// A transfer's packets: TransferInfo with the size, then numbered pieces, the last one with the status DONE.
+/// A transfer's packets: TransferInfo with the size, then numbered pieces, the last one with the
+/// status DONE.
 fn transfer(circuit: &mut Circuit, id: u8, content: &[u8], order: &[usize]) {
     let asset = [&[id; 16][..], &0_i32.to_le_bytes()].concat();
     let counted = [&(asset.len() as u16).to_le_bytes()[..], &asset].concat();
-    let request = [&[0xff, 0xff, 0, 153][..], &[id; 16], &2_i32.to_le_bytes(), &2_i32.to_le_bytes(), &[0; 4], &counted];
+    let request = [
+        &[0xff, 0xff, 0, 153][..],
+        &[id; 16],
+        &2_i32.to_le_bytes(),
+        &2_i32.to_le_bytes(),
+        &[0; 4],
+        &counted,
+    ];
     circuit.say(true, &request.concat());
     let size = (content.len() as u32).to_le_bytes();
-    let answer = [&[0xff, 0xff, 0, 154][..], &[id; 16], &2_i32.to_le_bytes(), &0_i32.to_le_bytes(), &[0; 4], &size];
+    let answer = [
+        &[0xff, 0xff, 0, 154][..],
+        &[id; 16],
+        &2_i32.to_le_bytes(),
+        &0_i32.to_le_bytes(),
+        &[0; 4],
+        &size,
+    ];
     circuit.say(false, &[&answer.concat()[..], &[0, 0]].concat());
     let parts: Vec<&[u8]> = content.chunks(1000).collect();
     for at in order {
         let status = i32::from(*at == parts.len() - 1).to_le_bytes();
-        let head = [&[17][..], &[id; 16], &2_i32.to_le_bytes(), &(*at as i32).to_le_bytes(), &status].concat();
+        let head =
+            [&[17][..], &[id; 16], &2_i32.to_le_bytes(), &(*at as i32).to_le_bytes(), &status]
+                .concat();
         let length = (parts[*at].len() as u16).to_le_bytes();
         circuit.say(false, &[&head[..], &length, parts[*at]].concat());
     }
@@ -295,9 +342,18 @@ fn transfers_come_out_whole_in_any_order_and_say_what_is_missing() {
     let (to, index) = circuit.export("transfers", &[]);
     assert_eq!(index.len(), 3, "{index:?}");
     for line in &index[..2] {
-        assert_eq!((&line["complete"], &line["sha256"]), (&true.into(), &sha256(&content).into()), "{line}");
+        assert_eq!(
+            (&line["complete"], &line["sha256"]),
+            (&true.into(), &sha256(&content).into()),
+            "{line}"
+        );
     }
-    assert_eq!((&index[2]["complete"], &index[2]["missing"][0]), (&false.into(), &"part 1".into()), "{}", index[2]);
+    assert_eq!(
+        (&index[2]["complete"], &index[2]["missing"][0]),
+        (&false.into(), &"part 1".into()),
+        "{}",
+        index[2]
+    );
     let holed = std::fs::read(to.join(index[2]["name"].as_str().unwrap())).unwrap();
     assert!(holed[..1000] == content[..1000] && holed[2000..] == content[2000..]);
 }
@@ -307,11 +363,21 @@ fn transfers_come_out_whole_in_any_order_and_say_what_is_missing() {
 fn a_refused_transfer_says_why() {
     let mut circuit = Circuit::new();
     let refused = |status: i32| {
-        [&[0xff, 0xff, 0, 154][..], &[7; 16], &[2, 0, 0, 0], &[0; 4], &status.to_le_bytes(), &[0; 4], &[0, 0]].concat()
+        [
+            &[0xff, 0xff, 0, 154][..],
+            &[7; 16],
+            &[2, 0, 0, 0],
+            &[0; 4],
+            &status.to_le_bytes(),
+            &[0; 4],
+            &[0, 0],
+        ]
+        .concat()
     };
     for (id, status) in [(7, -3), (8, -77)] {
         let asset = [&[20, 0][..], &[id; 20]].concat();
-        let request = [&[0xff, 0xff, 0, 153][..], &[id; 16], &[2, 0, 0, 0], &[2, 0, 0, 0], &[0; 4], &asset];
+        let request =
+            [&[0xff, 0xff, 0, 153][..], &[id; 16], &[2, 0, 0, 0], &[2, 0, 0, 0], &[0; 4], &asset];
         circuit.say(true, &request.concat());
         let mut answer = refused(status);
         answer[4..20].fill(id);
@@ -322,7 +388,8 @@ fn a_refused_transfer_says_why() {
     assert_eq!(why, ["INSUFFICIENT_PERMISSIONS", "-77"]);
 }
 
-/// Names that try everything, ten thousand of them, in one capture: what is around the folder stays as it was.
+/// Names that try everything, ten thousand of them, in one capture: what is around the folder stays
+/// as it was.
 #[test]
 fn ten_thousand_hostile_names_write_nothing_outside() {
     let around = folder("hostile");

@@ -1,4 +1,5 @@
-//! `moulsniff export vault`: nodes as their latest messages have them, what they were before, and what is below what.
+//! `moulsniff export vault`: nodes as their latest messages have them, what they were before, and
+//! what is below what.
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -29,7 +30,10 @@ fn node(vault: &Value, id: u64) -> &Value {
 fn nodes_have_types_fields_and_names() {
     let vault = vault("captures/moul/full_dirtsand.pcapng", "names.json", "keys/dirtsand.ini");
     let player = node(&vault, 10124);
-    assert_eq!((&player["type"], &player["name"]), (&"kNodeType_VNodeMgrPlayer".into(), &"Ávätar Øne".into()));
+    assert_eq!(
+        (&player["type"], &player["name"]),
+        (&"kNodeType_VNodeMgrPlayer".into(), &"Ávätar Øne".into())
+    );
     assert_eq!(player["fields"]["avatar_shape_name"], "female");
     let players = vault["names"]["player"].as_array().unwrap();
     assert!(players.iter().any(|player| player["id"] == 10124 && player["name"] == "Ávätar Øne"));
@@ -45,7 +49,14 @@ fn nodes_have_types_fields_and_names() {
 #[test]
 fn nodes_of_two_servers_are_kept_apart() {
     let captures = "captures/moul/full_dirtsand.pcapng";
-    let more = ["captures/moul/nagus.pcapng", "--keys", "keys/dirtsand.ini", "--keys", "keys/nagus.ini", "--quiet"];
+    let more = [
+        "captures/moul/nagus.pcapng",
+        "--keys",
+        "keys/dirtsand.ini",
+        "--keys",
+        "keys/nagus.ini",
+        "--quiet",
+    ];
     let (to, output) = export(captures, "two.json", &more);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let both: Value = serde_json::from_slice(&std::fs::read(to).unwrap()).unwrap();
@@ -55,8 +66,9 @@ fn nodes_of_two_servers_are_kept_apart() {
         both["nodes"].as_array().unwrap().iter().filter(|node| &node["server"] == server).collect();
     assert_eq!(of_one, one["nodes"].as_array().unwrap().iter().collect::<Vec<_>>());
     let all = both["nodes"].as_array().unwrap();
-    let shared =
-        of_one.iter().filter(|one| all.iter().any(|two| two["id"] == one["id"] && two["server"] != one["server"]));
+    let shared = of_one.iter().filter(|one| {
+        all.iter().any(|two| two["id"] == one["id"] && two["server"] != one["server"])
+    });
     assert!(shared.count() > 0, "some number is in both");
 }
 
@@ -67,14 +79,18 @@ fn what_changed_has_its_old_value_and_the_record() {
     let changes = changed["changes"].as_array().unwrap();
     assert!(!changes.is_empty());
     for change in changes {
-        let (since, record) = (change["old_since"].as_u64().unwrap(), change["record"].as_u64().unwrap());
+        let since = change["old_since"].as_u64().unwrap();
+        let record = change["record"].as_u64().unwrap();
         assert!(since < record);
         assert_ne!(change["old"], changed["fields"][change["field"].as_str().unwrap()]);
     }
     let refs = vault["refs"].as_array().unwrap();
-    let removed = refs.iter().find(|edge| edge["parent"] == 10124 && edge["child"] == 10213).unwrap();
+    let removed =
+        refs.iter().find(|edge| edge["parent"] == 10124 && edge["child"] == 10213).unwrap();
     assert!(removed["first_record"].as_u64().unwrap() < removed["removed"].as_u64().unwrap());
-    assert!(refs.iter().any(|edge| edge["parent"] == 10124 && edge["child"] == 10125 && edge["removed"].is_null()));
+    assert!(refs.iter().any(|edge| edge["parent"] == 10124
+        && edge["child"] == 10125
+        && edge["removed"].is_null()));
 }
 
 /// The save in record 137 was refused, and no other message has the fields of its node.
@@ -91,14 +107,21 @@ fn what_was_refused_changes_nothing() {
     for node in own {
         let set = node["fields"].as_object().map_or(0, serde_json::Map::len);
         assert!(set == 0 || node["first_record"].as_u64().unwrap() < 137);
-        assert!(!node["changes"].as_array().is_some_and(|all| all.iter().any(|change| change["record"] == 137)));
+        assert!(
+            !node["changes"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|change| change["record"] == 137))
+        );
     }
 }
 
 #[test]
 fn graphviz_can_read_it() {
-    let (to, output) =
-        export("captures/moul/moss_full.pcapng", "moss.dot", &["--keys", "keys/moss_auth_key.der", "--quiet"]);
+    let (to, output) = export(
+        "captures/moul/moss_full.pcapng",
+        "moss.dot",
+        &["--keys", "keys/moss_auth_key.der", "--quiet"],
+    );
     assert!(output.status.success());
     let text = std::fs::read_to_string(to).unwrap();
     assert!(text.starts_with("digraph {\n") && text.ends_with("}\n"));

@@ -1,4 +1,5 @@
-//! Messages that were exported into packets of their own come back as they were, and packets that are damaged do no harm.
+//! Messages that were exported into packets of their own come back as they were, and packets that
+//! are damaged do no harm.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,18 +36,21 @@ pub fn export(capture: &str, to: &Path, more: &[&str]) -> PathBuf {
     let name = format!("{}.pdus.pcapng", Path::new(capture).file_name().unwrap().to_str().unwrap());
     let out = to.join(name);
     let keys: Vec<&str> = KEYS.iter().flat_map(|key| ["--keys", key]).collect();
-    let arguments = [&["export", "messages", capture, "--quiet", "-o", out.to_str().unwrap()], &keys[..], more];
+    let arguments =
+        [&["export", "messages", capture, "--quiet", "-o", out.to_str().unwrap()], &keys[..], more];
     let done = run(&arguments.concat());
     assert!(done.status.success(), "{capture}: {}", String::from_utf8_lossy(&done.stderr));
     out
 }
 
-/// The messages that the program prints: without what counts records, which are others where events are missing.
+/// The messages that the program prints: without what counts records, which are others where events
+/// are missing.
 pub fn messages(capture: &str, more: &[&str]) -> Vec<Value> {
     printed(capture, more).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The same as text. What is nested deeper than this test can read stays as it was printed, from its time on.
+/// The same as text. What is nested deeper than this test can read stays as it was printed, from
+/// its time on.
 fn printed(capture: &str, more: &[&str]) -> Vec<String> {
     let done = run(&[&[capture, "--quiet", "--json"], more].concat());
     assert!(done.status.success(), "{capture}: {}", String::from_utf8_lossy(&done.stderr));
@@ -88,9 +92,11 @@ fn comes_back(capture: &str) {
 #[test]
 fn every_capture_comes_back() {
     let folders = ["moul", "secondlife", "intermud3", "ouro"];
-    let files = folders.iter().flat_map(|folder| fs::read_dir(file("captures").join(folder)).unwrap());
+    let files =
+        folders.iter().flat_map(|folder| fs::read_dir(file("captures").join(folder)).unwrap());
     let paths = files.map(|entry| entry.unwrap().path());
-    let captures: Vec<PathBuf> = paths.filter(|path| path.to_str().unwrap().contains(".pcap")).collect();
+    let captures: Vec<PathBuf> =
+        paths.filter(|path| path.to_str().unwrap().contains(".pcap")).collect();
     assert!(captures.len() > 15);
     for capture in captures {
         comes_back(capture.strip_prefix(file("")).unwrap().to_str().unwrap());
@@ -103,8 +109,10 @@ fn replies_point_at_the_records_of_the_exported_file() {
     let exported = export("captures/moul/kind_gate.pcap", &to, &[]);
     let done = run(&[exported.to_str().unwrap(), "--quiet", "--json"]);
     let text = String::from_utf8(done.stdout).unwrap();
-    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let replies: Vec<&Value> = records.iter().filter(|record| record.get("reply_to").is_some()).collect();
+    let records: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let replies: Vec<&Value> =
+        records.iter().filter(|record| record.get("reply_to").is_some()).collect();
     assert!(!replies.is_empty());
     for reply in replies {
         let request = &records[reply["reply_to"].as_u64().unwrap() as usize - 1];
@@ -123,7 +131,8 @@ fn other_tables_decode_the_bytes_anew() {
     )
     .unwrap();
     let with = messages(exported.to_str().unwrap(), &["--tables", table.to_str().unwrap()]);
-    let pings: Vec<&Value> = with.iter().filter(|m| m["message"] == "Cli2Game_PingRequest").collect();
+    let pings: Vec<&Value> =
+        with.iter().filter(|m| m["message"] == "Cli2Game_PingRequest").collect();
     assert!(!pings.is_empty());
     assert!(pings.iter().all(|ping| ping["fields"]["ping"].is_u64()), "{pings:?}");
     assert_eq!(with.len(), 154);
@@ -136,9 +145,13 @@ fn a_capture_and_its_exported_messages_do_not_differ() {
     for capture in ["captures/moul/moss_full.pcapng", "captures/moul/nagus.pcapng"] {
         let exported = export(capture, &to, &[]);
         let keys: Vec<&str> = KEYS.iter().flat_map(|key| ["--keys", key]).collect();
-        let told = run(&[&["diff", capture, exported.to_str().unwrap(), "--quiet"], &keys[..]].concat());
+        let told =
+            run(&[&["diff", capture, exported.to_str().unwrap(), "--quiet"], &keys[..]].concat());
         let told = (told.status.code(), String::from_utf8(told.stdout).unwrap());
-        assert!(told.0 == Some(0) && told.1.contains("messages the same, no differences"), "{told:?}");
+        assert!(
+            told.0 == Some(0) && told.1.contains("messages the same, no differences"),
+            "{told:?}"
+        );
     }
 }
 
@@ -158,9 +171,11 @@ fn changed(exported: &Path, to: &Path, mut change: impl FnMut(&mut Vec<u8>)) {
 fn damaged_packets_do_no_harm() {
     let to = folder("exported-damaged");
     let mut next = random();
-    for capture in
-        ["captures/moul/kind_game.pcap", "captures/ouro/coh_seed_udp.pcapng", "captures/intermud3/i3_edge_small.pcapng"]
-    {
+    for capture in [
+        "captures/moul/kind_game.pcap",
+        "captures/ouro/coh_seed_udp.pcapng",
+        "captures/intermud3/i3_edge_small.pcapng",
+    ] {
         let exported = export(capture, &to, &[]);
         for round in 0..6 {
             let damaged = to.join("damaged.pcapng");
@@ -178,7 +193,10 @@ fn damaged_packets_do_no_harm() {
             for form in [&["--json", "--spans"][..], &["-x"], &["--oneline"], &["--json"]] {
                 let done = run(&[&[damaged.to_str().unwrap()], form].concat());
                 let said = String::from_utf8_lossy(&done.stderr);
-                assert!(done.status.success() && !said.contains("panicked"), "{capture} {round}: {said}");
+                assert!(
+                    done.status.success() && !said.contains("panicked"),
+                    "{capture} {round}: {said}"
+                );
                 // The parser of the tests reads no values that lie as deep as some of Intermud-3.
                 let json = form.contains(&"--json") && !capture.contains("intermud3");
                 assert!(!json || is_json(&done.stdout), "{capture} {round}");
@@ -230,7 +248,10 @@ fn packets_of_other_programs_are_reported_once() {
     });
     let done = run(&[foreign.to_str().unwrap(), "--json"]);
     let said = String::from_utf8_lossy(&done.stderr);
-    assert!(said.contains("2 exported messages left out: of the first one its dissector is none"), "{said}");
+    assert!(
+        said.contains("2 exported messages left out: of the first one its dissector is none"),
+        "{said}"
+    );
     assert_eq!(done.stdout.split(|byte| *byte == b'\n').count(), 12);
     assert_eq!(run(&[foreign.to_str().unwrap(), "--json", "--strict"]).status.code(), Some(3));
 }
@@ -238,11 +259,14 @@ fn packets_of_other_programs_are_reported_once() {
 #[test]
 fn a_service_that_a_packet_makes_up_is_none() {
     let to = folder("exported-service");
-    let exported = export("captures/moul/full_dirtsand.pcapng", &to, &["--keys", "keys/dirtsand.ini"]);
+    let exported =
+        export("captures/moul/full_dirtsand.pcapng", &to, &["--keys", "keys/dirtsand.ini"]);
     let damaged = to.join("damaged.pcapng");
-    // The name of a service stands in the packed tree, where nothing but its length is checked by its form.
+    // The name of a service stands in the packed tree, where nothing but its length is checked by
+    // its form.
     changed(&exported, &damaged, |data| {
-        let places: Vec<usize> = data.windows(4).enumerate().filter(|(_, w)| *w == b"auth").map(|(at, _)| at).collect();
+        let places: Vec<usize> =
+            data.windows(4).enumerate().filter(|(_, w)| *w == b"auth").map(|(at, _)| at).collect();
         places.into_iter().for_each(|at| data[at..at + 4].copy_from_slice(b"\",\"\x1b"));
     });
     for form in [&["--json", "-q"][..], &["--oneline", "-q"], &["-q"]] {
@@ -250,7 +274,10 @@ fn a_service_that_a_packet_makes_up_is_none() {
         let text = String::from_utf8(done.stdout).unwrap();
         assert!(text.lines().count() > 100 && !text.contains('\u{1b}'), "{form:?}");
         if form[0] == "--json" {
-            assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{form:?}");
+            assert!(
+                text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()),
+                "{form:?}"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Full disks and signals at any moment, with every command that writes: the old file is as it was, or the new one is complete; no half file has the
-//! final name, and nothing else is left behind, except after `kill -9`.
+//! Full disks and signals at any moment, with every command that writes: the old file is as it was,
+//! or the new one is complete; no half file has the final name, and nothing else is left behind,
+//! except after `kill -9`.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -20,12 +21,18 @@ struct Way {
     target: &'static str,
     /// Whether that file is replaced.
     replaces: bool,
-    /// After a signal: whether a file (its content, the content after a whole run) that differs from the one of a whole run is complete all the same.
+    /// After a signal: whether a file (its content, the content after a whole run) that differs
+    /// from the one of a whole run is complete all the same.
     fits: fn(&[u8], &[u8]) -> bool,
 }
 
 const WAYS: [Way; 11] = [
-    Way { words: &["keys", "inject", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: never },
+    Way {
+        words: &["keys", "inject", "IN", "-o", "OUT/a"],
+        target: "a",
+        replaces: true,
+        fits: never,
+    },
     Way {
         words: &["keys", "strip", "captures/moul/full_dirtsand.pcapng", "-o", "OUT/a"],
         target: "a",
@@ -39,13 +46,48 @@ const WAYS: [Way; 11] = [
         replaces: true,
         fits: never,
     },
-    Way { words: &["follow", "--all", "IN", "-o", "OUT"], target: "tcp-00002-server.txt", replaces: true, fits: never },
-    Way { words: &["export", "vault", "IN", "-o", "OUT/a.json"], target: "a.json", replaces: true, fits: never },
-    Way { words: &["export", "vault", "IN", "-o", "OUT/a.dot"], target: "a.dot", replaces: true, fits: never },
-    Way { words: &["report", "IN", "--redact", "-o", "OUT/a"], target: "a", replaces: true, fits: never },
-    Way { words: &["export", "messages", "IN", "-o", "OUT/a"], target: "a", replaces: true, fits: never },
-    Way { words: &["export", "files", "IN", "-o", "OUT"], target: "index.csv", replaces: false, fits: never },
-    Way { words: &["IN", "--json", "--pseudonyms", "OUT/key"], target: "other", replaces: false, fits: key },
+    Way {
+        words: &["follow", "--all", "IN", "-o", "OUT"],
+        target: "tcp-00002-server.txt",
+        replaces: true,
+        fits: never,
+    },
+    Way {
+        words: &["export", "vault", "IN", "-o", "OUT/a.json"],
+        target: "a.json",
+        replaces: true,
+        fits: never,
+    },
+    Way {
+        words: &["export", "vault", "IN", "-o", "OUT/a.dot"],
+        target: "a.dot",
+        replaces: true,
+        fits: never,
+    },
+    Way {
+        words: &["report", "IN", "--redact", "-o", "OUT/a"],
+        target: "a",
+        replaces: true,
+        fits: never,
+    },
+    Way {
+        words: &["export", "messages", "IN", "-o", "OUT/a"],
+        target: "a",
+        replaces: true,
+        fits: never,
+    },
+    Way {
+        words: &["export", "files", "IN", "-o", "OUT"],
+        target: "index.csv",
+        replaces: false,
+        fits: never,
+    },
+    Way {
+        words: &["IN", "--json", "--pseudonyms", "OUT/key"],
+        target: "other",
+        replaces: false,
+        fits: key,
+    },
 ];
 
 fn never(_: &[u8], _: &[u8]) -> bool {
@@ -59,7 +101,8 @@ fn key(found: &[u8], whole: &[u8]) -> bool {
 
 /// A folder with the old file in it.
 fn folder(name: &str, target: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("moulsniff-faults-{}-{name}", std::process::id()));
+    let folder =
+        std::env::temp_dir().join(format!("moulsniff-faults-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join(target), OLD).unwrap();
@@ -72,7 +115,9 @@ fn command(line: &str, way: &Way, folder: &Path) -> Command {
     shell.args(["-c", line, env!("CARGO_BIN_EXE_moulsniff")]);
     for word in way.words {
         match *word {
-            "IN" => shell.args(["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini"]),
+            "IN" => {
+                shell.args(["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini"])
+            }
             word => shell.arg(word.replace("OUT", out)),
         };
     }
@@ -87,7 +132,11 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         if entry.file_type().unwrap().is_dir() {
-            all.extend(contents(&entry.path()).into_iter().map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+            all.extend(
+                contents(&entry.path())
+                    .into_iter()
+                    .map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)),
+            );
         } else if entry.file_type().unwrap().is_file() {
             all.insert(name, std::fs::read(entry.path()).unwrap());
         }
@@ -98,14 +147,18 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 /// The names in a folder.
 #[cfg(target_os = "linux")]
 fn entries(folder: &Path) -> Vec<String> {
-    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
 }
 
 fn is_part(name: &str) -> bool {
     name.rsplit('/').next().unwrap().starts_with(".moulsniff-") && name.ends_with(".part")
 }
 
-/// The files that a command leaves where nothing goes wrong, and how long that takes. `test` makes the folder one of this test.
+/// The files that a command leaves where nothing goes wrong, and how long that takes. `test` makes
+/// the folder one of this test.
 fn complete(test: &str, index: usize) -> (BTreeMap<String, Vec<u8>>, Duration) {
     let way = &WAYS[index];
     let folder = folder(&format!("{test}-whole-{index}"), way.target);
@@ -115,7 +168,11 @@ fn complete(test: &str, index: usize) -> (BTreeMap<String, Vec<u8>>, Duration) {
     assert!(done.status.success(), "{:?}: {}", way.words, String::from_utf8_lossy(&done.stderr));
     let files = contents(&folder);
     assert_eq!(files[way.target] != OLD, way.replaces, "{:?}", way.words);
-    assert!(files.len() > usize::from(!way.replaces) && !files.keys().any(|name| is_part(name)), "{:?}", way.words);
+    assert!(
+        files.len() > usize::from(!way.replaces) && !files.keys().any(|name| is_part(name)),
+        "{:?}",
+        way.words
+    );
     std::fs::remove_dir_all(folder).unwrap();
     (files, time)
 }
@@ -145,11 +202,15 @@ fn a_signal_at_any_moment_leaves_the_old_file_or_the_whole_new_one() {
     let mut next = random();
     for (index, way) in WAYS.iter().enumerate() {
         let (whole, time) = complete("signal", index);
-        for (round, signal) in ["-TERM", "-KILL", "-INT", "-TERM", "-KILL"].into_iter().enumerate() {
+        for (round, signal) in ["-TERM", "-KILL", "-INT", "-TERM", "-KILL"].into_iter().enumerate()
+        {
             let folder = folder(&format!("signal-{index}-{round}"), way.target);
             let mut child = command("exec \"$0\" \"$@\"", way, &folder).spawn().unwrap();
             std::thread::sleep(time.mul_f64((next() % 1000) as f64 / 900.0));
-            let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
+            let _ = Command::new("kill")
+                .args([signal, &child.id().to_string()])
+                .stderr(Stdio::null())
+                .status();
             child.wait().unwrap();
             let said = format!("{:?} {signal}", way.words);
             for (name, found) in contents(&folder) {
@@ -168,7 +229,8 @@ fn a_signal_at_any_moment_leaves_the_old_file_or_the_whole_new_one() {
     }
 }
 
-/// A capture that is never read to its end, though it is a plain file: it has empty packets alone, which the file system does not store.
+/// A capture that is never read to its end, though it is a plain file: it has empty packets alone,
+/// which the file system does not store.
 #[cfg(target_os = "linux")]
 fn endless(folder: &Path) -> PathBuf {
     let path = folder.join("endless.pcap");
@@ -186,7 +248,9 @@ fn interrupted(command: &mut Command, is_ready: impl Fn() -> bool) -> (Option<i3
     while !is_ready() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
     let done = child.wait_with_output().unwrap();
     (done.status.code(), String::from_utf8(done.stderr).unwrap())
 }
@@ -196,13 +260,16 @@ fn interrupted(command: &mut Command, is_ready: impl Fn() -> bool) -> (Option<i3
 fn ctrl_c_while_captures_are_read_leaves_what_was_there_and_says_so() {
     let captures = folder("endless", "other");
     let endless = endless(&captures);
-    for (index, way) in
-        WAYS.iter().enumerate().filter(|(_, way)| ["report", "follow", "export"].contains(&way.words[0]))
+    for (index, way) in WAYS
+        .iter()
+        .enumerate()
+        .filter(|(_, way)| ["report", "follow", "export"].contains(&way.words[0]))
     {
         let folder = folder(&format!("interrupted-{index}"), way.target);
         let mut command = command("exec \"$0\" \"$@\"", way, &folder);
         // The streams and files of the first capture are over: theirs are complete.
-        let (all, files) = (way.words.contains(&"--all"), way.words.contains(&"files"));
+        let all = way.words.contains(&"--all");
+        let files = way.words.contains(&"files");
         let is_replaced = || std::fs::read(folder.join(way.target)).unwrap() != OLD;
         let has_files = || entries(&folder).iter().any(|name| name != way.target && !is_part(name));
         // Otherwise the shell is gone, and the program takes signals, once it has begun its file.
@@ -214,7 +281,11 @@ fn ctrl_c_while_captures_are_read_leaves_what_was_there_and_says_so() {
         };
         let (status, said) = interrupted(command.arg(&endless), is_ready);
         assert_eq!(status, Some(130), "{:?}: {said}", way.words);
-        assert!(said.starts_with("moulsniff: interrupted: ") && said.lines().count() == 1, "{:?}: {said}", way.words);
+        assert!(
+            said.starts_with("moulsniff: interrupted: ") && said.lines().count() == 1,
+            "{:?}: {said}",
+            way.words
+        );
         let whole = if all || files { complete("interrupted", index).0 } else { BTreeMap::new() };
         for (name, found) in contents(&folder) {
             let is_old = name == way.target && found == OLD;
@@ -231,9 +302,14 @@ fn ctrl_c_while_captures_are_read_leaves_what_was_there_and_says_so() {
 fn ctrl_c_before_the_sessions_are_known_prints_nothing_and_says_so() {
     let folder = folder("sessions-unknown", "other");
     let mut command = crate::common::program();
-    command.arg(endless(&folder)).args(["-Y", "session == 1"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .arg(endless(&folder))
+        .args(["-Y", "session == 1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let (status, said) = interrupted(&mut command, || true);
-    let expected = "moulsniff: interrupted: nothing is printed, since the sessions are not known yet\n";
+    let expected =
+        "moulsniff: interrupted: nothing is printed, since the sessions are not known yet\n";
     assert_eq!((status, said.as_str()), (Some(130), expected));
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -243,7 +319,10 @@ fn ctrl_c_before_the_sessions_are_known_prints_nothing_and_says_so() {
 fn ctrl_c_ends_a_copy_at_once_and_no_folder_was_made() {
     let folder = folder("copy", "other");
     assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
-    for words in [&["split", "pipe", "--into", "3", "-o", "new/parts"][..], &["keys", "strip", "pipe", "-o", "new"]] {
+    for words in [
+        &["split", "pipe", "--into", "3", "-o", "new/parts"][..],
+        &["keys", "strip", "pipe", "-o", "new"],
+    ] {
         let mut command = crate::common::program();
         command.current_dir(&folder).args(words).stderr(Stdio::piped());
         let is_begun = || entries(&folder).len() > 2;

@@ -54,7 +54,9 @@ fn at<'a>(record: &'a Value, path: &str) -> Vec<&'a Value> {
         for value in now {
             match step {
                 _ if deep => anywhere(value, step, &mut next),
-                "*" if value.is_object() => next.extend(value.as_object().into_iter().flat_map(|map| map.values())),
+                "*" if value.is_object() => {
+                    next.extend(value.as_object().into_iter().flat_map(|map| map.values()))
+                }
                 "*" => next.extend(value.as_array().into_iter().flatten()),
                 _ => match step.parse::<usize>() {
                     Ok(n) => next.extend(value.as_array().and_then(|l| l.get(n))),
@@ -178,14 +180,19 @@ fn a_filter_keeps_what_the_json_would() {
         let kept = json(Some(filter));
         let expected: Vec<&Value> = all.iter().filter(|r| question(r)).collect();
         assert_eq!(numbers(&kept.iter().collect::<Vec<_>>()), numbers(&expected), "{filter}");
-        assert!(kept.iter().zip(expected).all(|(a, b)| a == b), "{filter}: records are as without a filter");
+        assert!(
+            kept.iter().zip(expected).all(|(a, b)| a == b),
+            "{filter}: records are as without a filter"
+        );
     }
 }
 
 #[test]
 fn the_questions_are_telling() {
     let all = json(None);
-    let split = QUESTIONS.iter().filter(|(_, q)| (1..all.len()).contains(&all.iter().filter(|r| q(r)).count()));
+    let split = QUESTIONS
+        .iter()
+        .filter(|(_, q)| (1..all.len()).contains(&all.iter().filter(|r| q(r)).count()));
     assert!(split.count() >= 25, "most questions keep some records and drop others");
 }
 
@@ -196,7 +203,9 @@ fn every_number_and_text_of_every_record_is_found_by_a_filter() {
     for record in all.iter().filter(|r| r.get("fields").is_some()).step_by(7).take(12) {
         for (key, value) in record["fields"].as_object().unwrap() {
             let literal = match value {
-                Value::Object(map) if map.get("name").is_some() => map["name"].as_str().unwrap().to_string(),
+                Value::Object(map) if map.get("name").is_some() => {
+                    map["name"].as_str().unwrap().to_string()
+                }
                 Value::Object(map) if map.get("value").is_some() => map["value"].to_string(),
                 Value::Object(_) | Value::Array(_) => continue,
                 other => other.to_string(),
@@ -207,7 +216,8 @@ fn every_number_and_text_of_every_record_is_found_by_a_filter() {
     }
 }
 
-/// Captures of all protocols with the words that read them, filters, and what jq would ask of their JSON.
+/// Captures of all protocols with the words that read them, filters, and what jq would ask of their
+/// JSON.
 type Elsewhere = (&'static [&'static str], &'static [(&'static str, Question)]);
 
 #[rustfmt::skip]
@@ -276,7 +286,12 @@ fn filters_keep_what_the_json_would_in_every_protocol() {
         for (filter, question) in *questions {
             let kept = records(Some(filter));
             let expected: Vec<&Value> = all.iter().filter(|r| question(r)).collect();
-            assert_eq!(numbers(&kept.iter().collect::<Vec<_>>()), numbers(&expected), "{}: {filter}", capture[0]);
+            assert_eq!(
+                numbers(&kept.iter().collect::<Vec<_>>()),
+                numbers(&expected),
+                "{}: {filter}",
+                capture[0]
+            );
         }
     }
 }
@@ -289,19 +304,26 @@ fn a_doubtful_name_that_kept_nothing_was_a_mistake() {
         words.extend(quiet);
         run(&words)
     };
-    // What is within a message may come with the traffic itself: it is told of, and looked for all the same.
+    // What is within a message may come with the traffic itself: it is told of, and looked for all
+    // the same.
     let loud = ask("*.object_nam == \"x\"", &[]);
     let said = String::from_utf8_lossy(&loud.stderr).into_owned();
     assert_eq!(loud.status.code(), Some(2), "{said}");
     assert!(said.contains("did you mean `object_name`") && said.lines().count() == 1, "{said}");
     assert_eq!(said.matches("object_nam`").count(), 1, "said once: {said}");
     let quiet = ask("*.object_nam == \"x\"", &["-q"]);
-    assert_eq!((quiet.status.code(), String::from_utf8_lossy(&quiet.stderr).lines().count()), (Some(2), 1));
+    assert_eq!(
+        (quiet.status.code(), String::from_utf8_lossy(&quiet.stderr).lines().count()),
+        (Some(2), 1)
+    );
     for unknown in ["*.nosuchfield == 1", "fields.buffer.nosuchfield == 1"] {
         let done = ask(unknown, &["-q"]);
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!((done.status.code(), said.lines().count()), (Some(2), 1), "{said}");
-        assert!(said.contains("no table has a field `nosuchfield`") && said.contains("\"nosuchfield\""), "{said}");
+        assert!(
+            said.contains("no table has a field `nosuchfield`") && said.contains("\"nosuchfield\""),
+            "{said}"
+        );
     }
     // A name in quotes comes with the traffic.
     let quoted = ask("*.\"nosuchfield\" == 1", &["-q"]);
@@ -324,7 +346,11 @@ fn the_service_of_every_record_is_a_word_of_filters() {
     assert!(services.contains("auth_server") && services.len() > 3, "{services:?}");
     for service in services {
         let asked = run(&[captures[0], "-q", "-Y", &format!("service == {service}")]);
-        assert!(asked.status.success() && asked.stderr.is_empty(), "{}", String::from_utf8_lossy(&asked.stderr));
+        assert!(
+            asked.status.success() && asked.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&asked.stderr)
+        );
     }
 }
 
@@ -339,8 +365,14 @@ fn mistake(filter: &str) -> String {
 
 #[test]
 fn a_mistake_is_shown_in_its_place() {
-    assert!(mistake("fields.transid == 7").starts_with("moulsniff: filter: column 8: no table has a field `transid`"));
-    assert!(mistake("record == 1 and 2 == 3 or stream == 4").ends_with("(at `2 == 3 or stream == 4`)\n"));
+    assert!(
+        mistake("fields.transid == 7")
+            .starts_with("moulsniff: filter: column 8: no table has a field `transid`")
+    );
+    assert!(
+        mistake("record == 1 and 2 == 3 or stream == 4")
+            .ends_with("(at `2 == 3 or stream == 4`)\n")
+    );
     let told = [
         ("fields.transid == 7", "did you mean `trans_id`"),
         ("trans_id == 7", "`fields.trans_id`"),
@@ -442,7 +474,12 @@ fn columns_that_no_record_can_have_are_a_mistake() {
 #[test]
 fn a_quoted_name_that_nearly_is_one_of_an_enum_was_a_mistake_if_nothing_was_kept() {
     let mut words = CAPTURE.to_vec();
-    words.extend(["--json", "-q", "-Y", "fields.class == \"plNetMsgGameMesage\" or fields.result == \"kNetSucess\""]);
+    words.extend([
+        "--json",
+        "-q",
+        "-Y",
+        "fields.class == \"plNetMsgGameMesage\" or fields.result == \"kNetSucess\"",
+    ]);
     let output = run(&words);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
@@ -472,16 +509,27 @@ fn statistics_add_up_and_agree_with_the_json() {
     let messages = all.iter().filter(|r| r.get("event").is_none()).count() as u64;
     let sum = |v: &Value| v.as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
     assert_eq!(sum(&stats["messages"]), messages);
-    assert_eq!(sum(&stats["problems"]), all.iter().map(|r| at(r, "problems/*").len() as u64).sum::<u64>());
+    assert_eq!(
+        sum(&stats["problems"]),
+        all.iter().map(|r| at(r, "problems/*").len() as u64).sum::<u64>()
+    );
     let n = |v: &Value, key: &str| v[key].as_u64().unwrap();
     let mut whole = vec![stats["bytes"].clone()];
     for by in ["by_protocol", "by_service", "by_stream"] {
         let parts: Vec<Value> = stats["bytes"][by].as_object().unwrap().values().cloned().collect();
-        assert_eq!(parts.iter().map(|p| n(p, "payload")).sum::<u64>(), n(&stats["bytes"], "payload"), "{by}");
+        assert_eq!(
+            parts.iter().map(|p| n(p, "payload")).sum::<u64>(),
+            n(&stats["bytes"], "payload"),
+            "{by}"
+        );
         whole.extend(parts);
     }
     for c in &whole {
-        assert_eq!(n(c, "payload"), n(c, "explained") + n(c, "opaque") + n(c, "undecoded") + n(c, "closed"), "{c}");
+        assert_eq!(
+            n(c, "payload"),
+            n(c, "explained") + n(c, "opaque") + n(c, "undecoded") + n(c, "closed"),
+            "{c}"
+        );
     }
 }
 
@@ -500,15 +548,26 @@ fn columns_hold_what_the_json_holds() {
         assert_eq!(cells.len(), 4, "{row}");
         assert_eq!(cells[0], record["record"].to_string());
         assert_eq!(cells[1], record["message"].as_str().unwrap_or(""));
-        assert_eq!(cells[2], at(record, "fields/trans_id").first().map_or(String::new(), |v| v.to_string()));
-        let names: Vec<&str> = at(record, "**/object_name").into_iter().filter_map(Value::as_str).collect();
+        assert_eq!(
+            cells[2],
+            at(record, "fields/trans_id").first().map_or(String::new(), |v| v.to_string())
+        );
+        let names: Vec<&str> =
+            at(record, "**/object_name").into_iter().filter_map(Value::as_str).collect();
         assert_eq!(cells[3], names.join(","));
     }
 }
 
 #[test]
 fn bytes_of_events_are_filtered_and_columns_as_json_has_them() {
-    let capture = ["captures/moul/mangled_gaps.pcap.gz", "--keys", "keys/dirtsand.ini", "-q", "--max-undecoded", "4"];
+    let capture = [
+        "captures/moul/mangled_gaps.pcap.gz",
+        "--keys",
+        "keys/dirtsand.ini",
+        "-q",
+        "--max-undecoded",
+        "4",
+    ];
     let all = lines(&run(&[&capture[..], &["--json"]].concat()));
     let shown = |r: &&Value| r["bytes"].is_string();
     let wanted: Vec<String> = all
@@ -524,9 +583,11 @@ fn bytes_of_events_are_filtered_and_columns_as_json_has_them() {
         })
         .collect();
     assert!(wanted.len() > 2, "{wanted:?}");
-    let printed =
-        run(&[&capture[..], &["-Y", "bytes and event in {undecoded, resync}", "--columns", "record,bytes,bytes_cut"]]
-            .concat());
+    let printed = run(&[
+        &capture[..],
+        &["-Y", "bytes and event in {undecoded, resync}", "--columns", "record,bytes,bytes_cut"],
+    ]
+    .concat());
     let printed = String::from_utf8(printed.stdout).unwrap();
     assert_eq!(printed.lines().skip(1).collect::<Vec<_>>(), wanted);
     let first = all.iter().find(shown).unwrap();
@@ -535,9 +596,12 @@ fn bytes_of_events_are_filtered_and_columns_as_json_has_them() {
     assert_eq!(found[0]["record"], first["record"]);
     let cut = lines(&run(&[&capture[..], &["--json", "-Y", "bytes_cut > 0"]].concat()));
     assert_eq!(cut.len(), all.iter().filter(|r| r["bytes_cut"].is_number()).count());
-    let hidden = run(&[&capture[..], &["--redact", "-Y", "bytes_cut > 0", "--columns", "bytes"]].concat());
+    let hidden =
+        run(&[&capture[..], &["--redact", "-Y", "bytes_cut > 0", "--columns", "bytes"]].concat());
     let hidden = String::from_utf8(hidden.stdout).unwrap();
     assert!(hidden.lines().skip(1).all(|line| line == "<redacted, 4 bytes>"), "{hidden}");
     // The counts of a direction's end keep their parts.
-    assert!(!lines(&run(&[&capture[..], &["--json", "-Y", "bytes.payload > 0"]].concat())).is_empty());
+    assert!(
+        !lines(&run(&[&capture[..], &["--json", "-Y", "bytes.payload > 0"]].concat())).is_empty()
+    );
 }

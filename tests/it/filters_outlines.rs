@@ -1,4 +1,5 @@
-//! What a filter says of a message by its outline is what it says of its tree: over messages that were really sent, as they are and changed.
+//! What a filter says of a message by its outline is what it says of its tree: over messages that
+//! were really sent, as they are and changed.
 
 use crate::common;
 use crate::material::{self, DIRTSAND, MOSS};
@@ -7,7 +8,8 @@ use moulsniff::filter::Filter;
 use moulsniff::proto::Side;
 use moulsniff::tree::mark;
 
-/// Each with how many messages it is expected to drop by their outlines, at least; none where only fields tell.
+/// Each with how many messages it is expected to drop by their outlines, at least; none where only
+/// fields tell.
 const FILTERS: [(&str, usize); 99] = [
     ("*.location", 20),
     ("fields.buffer.stream.message", 20),
@@ -113,7 +115,8 @@ const FILTERS: [(&str, usize); 99] = [
 #[test]
 fn what_is_dropped_by_an_outline_is_not_kept() {
     let mut fixture = OutlineFilters::new();
-    let filters: Vec<Filter> = FILTERS.iter().map(|(expression, _)| fixture.filter(expression)).collect();
+    let filters: Vec<Filter> =
+        FILTERS.iter().map(|(expression, _)| fixture.filter(expression)).collect();
     let mut dropped = [0; FILTERS.len()];
     let mut random = common::random();
     for session in [DIRTSAND, MOSS] {
@@ -137,36 +140,52 @@ fn what_is_dropped_by_an_outline_is_not_kept() {
 #[test]
 fn a_text_that_is_there_is_found_in_every_encoding() {
     let mut fixture = OutlineFilters::new();
-    let (mut random, mut found, mut compressed) = (common::random(), 0, 0);
+    let mut random = common::random();
+    let mut found = 0;
+    let mut compressed = 0;
     for sent in short_messages(&[DIRTSAND]) {
         fixture.tree.clear();
         fixture.ask((&sent.service, sent.from), &sent.bytes, &[], &mut []);
         let Some((name, text)) = fixture.a_text(&sent.bytes, random()) else { continue };
         let quoted = serde_json::to_string(&text).unwrap();
-        let compared = [format!("*.{name} != {quoted}"), format!("*.{name} > \"M\""), format!("*.{name}")];
+        let compared =
+            [format!("*.{name} != {quoted}"), format!("*.{name} > \"M\""), format!("*.{name}")];
         let compared = compared.map(|expression| fixture.filter(&expression));
         fixture.ask((&sent.service, sent.from), &sent.bytes, &compared, &mut [0; 3]);
-        let mut filters = vec![format!("*.{name} == {quoted}"), format!("*.{name} contains {quoted}")];
+        let mut filters =
+            vec![format!("*.{name} == {quoted}"), format!("*.{name} contains {quoted}")];
         if text.chars().all(|c| c.is_alphanumeric() || " _-".contains(c)) {
-            let other = |c: char| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
-            filters.push(format!("*.{name} matches \"(?i){}\"", text.chars().map(other).collect::<String>()));
+            let other = |c: char| {
+                if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() }
+            };
+            filters.push(format!(
+                "*.{name} matches \"(?i){}\"",
+                text.chars().map(other).collect::<String>()
+            ));
         }
-        let filters: Vec<Filter> = filters.iter().map(|expression| fixture.filter(expression)).collect();
+        let filters: Vec<Filter> =
+            filters.iter().map(|expression| fixture.filter(expression)).collect();
         let mut dropped = [0; 3];
         fixture.ask((&sent.service, sent.from), &sent.bytes, &filters, &mut dropped);
         assert!(dropped == [0; 3], "{quoted} is in {:02x?}", sent.bytes);
         found += 1;
-        compressed += usize::from(fixture.tree.nodes().iter().any(|node| node.has(mark::OWN_BUFFER)));
+        compressed +=
+            usize::from(fixture.tree.nodes().iter().any(|node| node.has(mark::OWN_BUFFER)));
     }
     let kept = fixture.kept;
-    assert!(found > 100 && compressed > 5, "{found} texts, {compressed} of them in messages with compressed bytes");
+    assert!(
+        found > 100 && compressed > 5,
+        "{found} texts, {compressed} of them in messages with compressed bytes"
+    );
     assert!(kept > 100, "{kept} decided by texts at their places");
 }
 
 #[test]
 fn a_part_of_a_line_is_found_wherever_it_comes_from() {
     let mut fixture = OutlineFilters::new();
-    let (mut random, mut asked, mut dropped) = (common::random(), 0, 0);
+    let mut random = common::random();
+    let mut asked = 0;
+    let mut dropped = 0;
     for sent in short_messages(&[DIRTSAND, MOSS]) {
         let mut bytes = sent.bytes.clone();
         for _ in 0..4 {
@@ -174,11 +193,12 @@ fn a_part_of_a_line_is_found_wherever_it_comes_from() {
             fixture.ask((&sent.service, sent.from), &bytes, &[], &mut []);
             let Some(line) = fixture.info(&bytes) else { break };
             let line: Vec<char> = line.chars().collect();
-            let (from, length) = (random() % line.len().max(1), random() % 12 + 1);
+            let from = random() % line.len().max(1);
+            let length = random() % 12 + 1;
             let part: String = line.iter().skip(from).take(length).collect();
             let other: String = part.chars().rev().collect();
-            let [part, all, other] =
-                [part, line.iter().collect(), other].map(|text| serde_json::to_string(&text).unwrap());
+            let [part, all, other] = [part, line.iter().collect(), other]
+                .map(|text| serde_json::to_string(&text).unwrap());
             let conditions = [
                 format!("info contains {part}"),
                 format!("info == {all}"),
@@ -203,7 +223,8 @@ fn a_part_of_a_line_is_found_wherever_it_comes_from() {
 #[test]
 fn a_number_that_is_there_is_found_in_every_form() {
     let mut fixture = OutlineFilters::new();
-    let (mut random, mut found) = (common::random(), 0);
+    let mut random = common::random();
+    let mut found = 0;
     for sent in short_messages(&[DIRTSAND, MOSS]) {
         for _ in 0..4 {
             fixture.tree.clear();
@@ -229,12 +250,14 @@ fn a_number_that_is_there_is_found_in_every_form() {
 #[test]
 fn a_number_that_is_there_is_found_by_its_name() {
     let mut fixture = OutlineFilters::new();
-    let (mut random, mut found) = (common::random(), 0);
+    let mut random = common::random();
+    let mut found = 0;
     for sent in short_messages(&[DIRTSAND, MOSS]).chain(short_messages(&[DIRTSAND, MOSS])) {
         fixture.tree.clear();
         fixture.ask((&sent.service, sent.from), &sent.bytes, &[], &mut []);
         let Some((path, name)) = fixture.a_name(random()) else { continue };
-        let filters = [format!("*.{path} == {name}"), format!("*.{path} in {{\"another\", {name}}}")];
+        let filters =
+            [format!("*.{path} == {name}"), format!("*.{path} in {{\"another\", {name}}}")];
         let filters = filters.map(|expression| fixture.filter(&expression));
         let mut dropped = [0; 2];
         fixture.ask((&sent.service, sent.from), &sent.bytes, &filters, &mut dropped);
@@ -264,12 +287,17 @@ fn names_of_earlier_records_are_known_without_trees() {
         for condition in conditions {
             let run = |words: &[&str]| {
                 let mut command = common::program();
-                command.current_dir(env!("CARGO_MANIFEST_DIR")).args(words).args([&capture, "-Y", condition]);
-                let output = command.args(["-q", "--json", "--keys", "keys/dirtsand.ini"]).output().unwrap();
+                command
+                    .current_dir(env!("CARGO_MANIFEST_DIR"))
+                    .args(words)
+                    .args([&capture, "-Y", condition]);
+                let output =
+                    command.args(["-q", "--json", "--keys", "keys/dirtsand.ini"]).output().unwrap();
                 assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
                 String::from_utf8(output.stdout).unwrap()
             };
-            let (counts, kept) = (run(&["stats"]), run(&[]).lines().count());
+            let counts = run(&["stats"]);
+            let kept = run(&[]).lines().count();
             let counts: serde_json::Value = serde_json::from_str(&counts).unwrap();
             assert_eq!(counts["records"], kept, "{capture}: {condition}");
             found += kept;
@@ -281,15 +309,18 @@ fn names_of_earlier_records_are_known_without_trees() {
 #[test]
 fn a_number_whose_place_is_found_compares_as_in_the_tree() {
     let mut fixture = OutlineFilters::new();
-    let (mut random, mut asked) = (common::random(), 0);
+    let mut random = common::random();
+    let mut asked = 0;
     for sent in short_messages(&[DIRTSAND, MOSS]) {
         for _ in 0..4 {
             fixture.tree.clear();
             fixture.ask((&sent.service, sent.from), &sent.bytes, &[], &mut []);
             let Some((path, number)) = fixture.a_placed_number(random()) else { continue };
-            let conditions = ["==", "!=", "<=", ">"].map(|operator| format!("{path} {operator} {number}"));
+            let conditions =
+                ["==", "!=", "<=", ">"].map(|operator| format!("{path} {operator} {number}"));
             let others = [path.clone(), format!("not {path} in {{{number}..{}}}", number + 3)];
-            let filters: Vec<Filter> = conditions.iter().chain(&others).map(|text| fixture.filter(text)).collect();
+            let filters: Vec<Filter> =
+                conditions.iter().chain(&others).map(|text| fixture.filter(text)).collect();
             let mut bytes = sent.bytes.clone();
             for _ in 0..3 {
                 fixture.ask((&sent.service, sent.from), &bytes, &filters, &mut [0; 6]);
@@ -305,13 +336,16 @@ fn a_number_whose_place_is_found_compares_as_in_the_tree() {
 /// The bytes of such numbers are not those of the message.
 #[test]
 fn a_number_that_begins_within_a_byte_is_found() {
-    let declaration = "protocol moul message auth client 250 Odd { low: bitsbe(4) odd: u16be high: bitsbe(4) }";
+    let declaration =
+        "protocol moul message auth client 250 Odd { low: bitsbe(4) odd: u16be high: bitsbe(4) }";
     let mut fixture = OutlineFilters::with(declaration);
     let bytes = [250, 0, 0x51, 0x23, 0x46];
     fixture.ask(("auth", Side::Client), &bytes, &[], &mut []);
-    let odd = (0..8).filter_map(|at| fixture.a_number(at)).find(|(name, _)| name == "odd").unwrap().1;
+    let odd =
+        (0..8).filter_map(|at| fixture.a_number(at)).find(|(name, _)| name == "odd").unwrap().1;
     assert_eq!(odd, 0x3562);
-    let filters = ["*.odd == 13666", "fields.odd in {13666}", "*.odd == 0x2346"].map(|text| fixture.filter(text));
+    let filters = ["*.odd == 13666", "fields.odd in {13666}", "*.odd == 0x2346"]
+        .map(|text| fixture.filter(text));
     let mut dropped = [0; 3];
     fixture.ask(("auth", Side::Client), &bytes, &filters, &mut dropped);
     assert_eq!(dropped, [0, 0, 0]);
@@ -324,7 +358,8 @@ fn of_a_field_that_each_branch_has_the_one_that_is_there_counts() {
 message auth client 250 Either { kind: u8 if kind == 1 { both: u8 } else { pad: u8 both: u8 } }
 message auth client 251 Perhaps { kind: u8 if kind == 1 { both: u8 } if kind > 0 { both: u8 } last: u8 }";
     let mut fixture = OutlineFilters::with(declarations);
-    let filters = ["fields.both == 7", "*.both == 7", "fields.both"].map(|text| fixture.filter(text));
+    let filters =
+        ["fields.both == 7", "*.both == 7", "fields.both"].map(|text| fixture.filter(text));
     let mut ask = |bytes: &[u8]| {
         let mut dropped = [0; 3];
         fixture.kept = 0;
@@ -335,7 +370,12 @@ message auth client 251 Perhaps { kind: u8 if kind == 1 { both: u8 } if kind > 0
     assert_eq!(ask(&[250, 0, 0, 9, 7]), ([0, 0, 0], 3));
     assert_eq!(ask(&[250, 0, 0, 7, 9]), ([1, 1, 0], 1));
     // Which one counts where both are there is left to the tree.
-    for bytes in [[251, 0, 1, 7, 9, 0].as_slice(), &[251, 0, 1, 9, 7, 0], &[251, 0, 2, 7, 0], &[251, 0, 0, 7]] {
+    for bytes in [
+        [251, 0, 1, 7, 9, 0].as_slice(),
+        &[251, 0, 1, 9, 7, 0],
+        &[251, 0, 2, 7, 0],
+        &[251, 0, 0, 7],
+    ] {
         assert_eq!(ask(bytes), ([0, 0, 0], 0));
     }
 }

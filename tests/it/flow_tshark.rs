@@ -1,5 +1,5 @@
-//! Streams held against tshark: their numbers, ends and payload bytes, for files that dumpcap, tshark, editcap and mergecap wrote. Where these are not
-//! installed, the test says so and passes.
+//! Streams held against tshark: their numbers, ends and payload bytes, for files that dumpcap,
+//! tshark, editcap and mergecap wrote. Where these are not installed, the test says so and passes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,9 +8,12 @@ use std::process::{Command, Stdio};
 
 use crate::common::file;
 use moulsniff::capture::{Capture, Moment, Source};
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
+use moulsniff::flow::{
+    Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals,
+};
 
-/// A TCP stream by its number: the sender and the receiver of the first frame, and what each sent, in hex.
+/// A TCP stream by its number: the sender and the receiver of the first frame, and what each sent,
+/// in hex.
 type Tcp = BTreeMap<u32, (String, String, [String; 2])>;
 /// A datagram: its frame, its stream's number, its bytes in hex.
 type Udp = Vec<(u64, u32, String)>;
@@ -27,7 +30,8 @@ fn hex(bytes: &[u8]) -> String {
 
 impl FlowSink for Log {
     fn tcp_open(&mut self, stream: &Stream, _: TcpOpening, _: Moment) {
-        let (from, to) = (stream.forward.to_string(), stream.backward.to_string());
+        let from = stream.forward.to_string();
+        let to = stream.backward.to_string();
         self.tcp.insert(stream.id.0, (from, to, Default::default()));
     }
 
@@ -51,7 +55,8 @@ fn ours(path: &Path) -> Log {
 
 /// Several files as one capture.
 fn ours_of(paths: &[PathBuf]) -> Log {
-    let (mut flow, mut log) = (Flow::new(FlowLimits::default()), Log::default());
+    let mut flow = Flow::new(FlowLimits::default());
+    let mut log = Log::default();
     let mut capture = Capture::new(paths.iter().map(Source::path));
     while let Some(frame) = capture.next_frame().unwrap() {
         flow.frame(&frame, &mut log);
@@ -71,36 +76,54 @@ fn theirs(path: &Path) -> Log {
     let mut log = Log::default();
     let streams = run("tshark", &["-r", path, "-Y", "tcp", "-T", "fields", "-e", "tcp.stream"]);
     let last = streams.lines().filter_map(|line| line.trim().parse::<u32>().ok()).max();
-    let asked: Vec<String> = (0..last.map_or(0, |last| last + 1)).map(|n| format!("follow,tcp,raw,{n}")).collect();
+    let asked: Vec<String> =
+        (0..last.map_or(0, |last| last + 1)).map(|n| format!("follow,tcp,raw,{n}")).collect();
     let asked: Vec<&str> = asked.iter().flat_map(|follow| ["-z", follow]).collect();
-    let text =
-        if asked.is_empty() { String::new() } else { run("tshark", &[&["-r", path, "-q"][..], &asked].concat()) };
+    let text = if asked.is_empty() {
+        String::new()
+    } else {
+        run("tshark", &[&["-r", path, "-q"][..], &asked].concat())
+    };
     for text in text.split("Filter: tcp.stream eq ").skip(1) {
         let number = text.lines().next().unwrap().trim().parse().unwrap();
-        let node = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("").trim().to_string();
+        let node = |name: &str| {
+            text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("").trim().to_string()
+        };
         let mut sent = [String::new(), String::new()];
-        let hex = |l: &&str| !l.trim().is_empty() && l.trim().bytes().all(|b| b.is_ascii_hexdigit());
+        let hex =
+            |l: &&str| !l.trim().is_empty() && l.trim().bytes().all(|b| b.is_ascii_hexdigit());
         for line in text.lines().skip(3).filter(hex) {
             sent[usize::from(line.starts_with('\t'))].push_str(line.trim());
         }
         log.tcp.insert(number, (node("Node 0:"), node("Node 1:"), sent));
     }
     let fields = ["-e", "frame.number", "-e", "udp.stream", "-e", "udp.payload"];
-    let datagrams = run("tshark", &[&["-r", path, "-Y", "udp && !icmp", "-T", "fields"][..], &fields].concat());
+    let datagrams =
+        run("tshark", &[&["-r", path, "-Y", "udp && !icmp", "-T", "fields"][..], &fields].concat());
     for line in datagrams.lines() {
         let parts: Vec<&str> = line.split('\t').collect();
-        log.udp.push((parts[0].parse().unwrap(), parts[1].parse().unwrap(), parts[2].replace(':', "")));
+        log.udp.push((
+            parts[0].parse().unwrap(),
+            parts[1].parse().unwrap(),
+            parts[2].replace(':', ""),
+        ));
     }
     log
 }
 
 fn compare(path: &Path) {
-    let (ours, theirs) = (ours(path), theirs(path));
+    let ours = ours(path);
+    let theirs = theirs(path);
     assert_eq!(ours.udp.len(), theirs.udp.len(), "{}", path.display());
     for (mine, other) in ours.udp.iter().zip(&theirs.udp) {
         assert_eq!(mine, other, "{}", path.display());
     }
-    assert_eq!(ours.tcp.keys().collect::<Vec<_>>(), theirs.tcp.keys().collect::<Vec<_>>(), "{}", path.display());
+    assert_eq!(
+        ours.tcp.keys().collect::<Vec<_>>(),
+        theirs.tcp.keys().collect::<Vec<_>>(),
+        "{}",
+        path.display()
+    );
     let mut bytes = 0;
     for (number, mine) in &ours.tcp {
         let other = &theirs.tcp[number];
@@ -156,12 +179,15 @@ fn streams_are_those_tshark_finds_whatever_wrote_the_file() {
     for (from, name) in [(&game, "part.pcapng"), (&datagrams, "part.pcap")] {
         let whole = edit("whole.pcapng", &[], from);
         run("editcap", &["-c", "20", from, &text(&to(name))]);
-        let is_part = |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("part_"));
+        let is_part = |path: &PathBuf| {
+            path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("part_"))
+        };
         let mut parts: Vec<PathBuf> =
             fs::read_dir(&folder).unwrap().map(|f| f.unwrap().path()).filter(is_part).collect();
         parts.sort();
         assert!(parts.len() > 2);
-        let (split, whole) = (ours_of(&parts), ours(&whole));
+        let split = ours_of(&parts);
+        let whole = ours(&whole);
         assert!(split.tcp == whole.tcp && split.udp == whole.udp, "{name}");
         parts.iter().for_each(|path| fs::remove_file(path).unwrap());
     }
@@ -179,11 +205,19 @@ fn streams_are_those_tshark_finds_whatever_wrote_the_file() {
     let interfaces = merge("interfaces.pcapng", &["-I", "none"], &[&text(&nanoseconds), &game]);
     let secrets = to("secrets.txt");
     fs::write(&secrets, "CLIENT_RANDOM 00 00\n").unwrap();
-    edit("with_secrets.pcapng", &["--inject-secrets", &format!("tls,{}", text(&secrets))], &text(&interfaces));
+    edit(
+        "with_secrets.pcapng",
+        &["--inject-secrets", &format!("tls,{}", text(&secrets))],
+        &text(&interfaces),
+    );
     let sections = to("sections.pcapng");
     fs::write(
         &sections,
-        [fs::read(&commented).unwrap(), fs::read(file("captures/moul/full_dirtsand.pcapng")).unwrap()].concat(),
+        [
+            fs::read(&commented).unwrap(),
+            fs::read(file("captures/moul/full_dirtsand.pcapng")).unwrap(),
+        ]
+        .concat(),
     )
     .unwrap();
     compare(&sections);
@@ -192,7 +226,8 @@ fn streams_are_those_tshark_finds_whatever_wrote_the_file() {
     compare(&filtered);
     if installed("zstd") {
         let packed = to("packed.zst");
-        // Small windows, which are put together anew many times, up to one that is not read block by block.
+        // Small windows, which are put together anew many times, up to one that is not read block
+        // by block.
         let large = text(&file("captures/moul/full_dirtsand.pcapng"));
         for how in [
             &["-1"][..],

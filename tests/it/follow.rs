@@ -1,4 +1,5 @@
-//! The plaintext of streams is what the messages were made of; keys ride in captures and come out again.
+//! The plaintext of streams is what the messages were made of; keys ride in captures and come out
+//! again.
 
 use crate::common;
 use std::collections::BTreeMap;
@@ -6,7 +7,9 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use moulsniff::capture::{Capture, Moment};
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
+use moulsniff::flow::{
+    Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals,
+};
 use rc4::{KeyInit, StreamCipher};
 use serde_json::Value;
 
@@ -49,8 +52,12 @@ fn the_plaintext_is_as_long_as_the_stream_and_the_messages_lie_in_it() {
         let end = all.iter().find(|r| r["event"] == "stream_end" && r["from"] == side).unwrap();
         assert_eq!(plain.len() as u64, end["bytes"]["payload"].as_u64().unwrap(), "{side}");
         // Every message begins with its number.
-        for r in all.iter().filter(|r| r["from"] == side && r["service"] == "game" && r.get("fields").is_some()) {
-            let (at, number) = (r["offset"].as_u64().unwrap() as usize, r["type"].as_u64().unwrap());
+        for r in all
+            .iter()
+            .filter(|r| r["from"] == side && r["service"] == "game" && r.get("fields").is_some())
+        {
+            let at = r["offset"].as_u64().unwrap() as usize;
+            let number = r["type"].as_u64().unwrap();
             assert_eq!(u64::from(plain[at]), number & 0xff, "{r}");
         }
     }
@@ -70,7 +77,8 @@ fn secrets_are_overwritten_where_asked() {
         run(&words).stdout
     };
     let holds = |bytes: &[u8]| bytes.windows(secret.len()).any(|w| w == secret.as_bytes());
-    let (plain, hidden) = (shown(&[]), shown(&["--redact"]));
+    let plain = shown(&[]);
+    let hidden = shown(&["--redact"]);
     assert!(holds(&plain) && !holds(&hidden));
     // All of that stream is messages: nothing else changed.
     assert_eq!(plain.len(), hidden.len());
@@ -80,7 +88,8 @@ fn secrets_are_overwritten_where_asked() {
 #[test]
 fn both_sides_come_in_order_and_the_dump_names_the_messages() {
     let both = follow(&["--raw"]).len();
-    let one_by_one: usize = ["client", "server"].iter().map(|s| follow(&["--raw", "--from", s]).len()).sum();
+    let one_by_one: usize =
+        ["client", "server"].iter().map(|s| follow(&["--raw", "--from", s]).len()).sum();
     assert_eq!(both, one_by_one);
     let dump = String::from_utf8(follow(&[])).unwrap();
     assert!(dump.contains("── client ▸ server  ConnectPacket  record 1, "), "{dump}");
@@ -97,7 +106,15 @@ fn both_sides_come_in_order_and_the_dump_names_the_messages() {
 #[test]
 fn a_filter_keeps_the_plaintext_of_its_messages() {
     let filter = "message == Cli2Game_PropagateBuffer";
-    let kept = records(&[CAPTURE, KEYS[0], KEYS[1], "--json", "-q", "-Y", &format!("{filter} and stream == 0")]);
+    let kept = records(&[
+        CAPTURE,
+        KEYS[0],
+        KEYS[1],
+        "--json",
+        "-q",
+        "-Y",
+        &format!("{filter} and stream == 0"),
+    ]);
     let length: u64 = kept.iter().map(|r| r["length"].as_u64().unwrap()).sum();
     assert!(length > 0);
     assert_eq!(follow(&["--raw", "-Y", filter]).len() as u64, length);
@@ -106,10 +123,17 @@ fn a_filter_keeps_the_plaintext_of_its_messages() {
 #[test]
 fn all_streams_go_into_files_that_sort() {
     let dir = folder("follow-all");
-    let output = run(&["follow", "--all", "--raw", "-o", dir.to_str().unwrap(), CAPTURE, KEYS[0], KEYS[1]]);
+    let output =
+        run(&["follow", "--all", "--raw", "-o", dir.to_str().unwrap(), CAPTURE, KEYS[0], KEYS[1]]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(std::fs::read(dir.join("tcp-00000-client.bin")).unwrap(), follow(&["--raw", "--from", "client"]));
-    assert_eq!(std::fs::read(dir.join("tcp-00000-server.bin")).unwrap(), follow(&["--raw", "--from", "server"]));
+    assert_eq!(
+        std::fs::read(dir.join("tcp-00000-client.bin")).unwrap(),
+        follow(&["--raw", "--from", "client"])
+    );
+    assert_eq!(
+        std::fs::read(dir.join("tcp-00000-server.bin")).unwrap(),
+        follow(&["--raw", "--from", "server"])
+    );
 }
 
 #[test]
@@ -134,7 +158,8 @@ fn a_stream_that_is_not_there_is_one_clear_line() {
 fn injected_keys_open_the_capture_and_stripping_takes_them_out() {
     let dir = folder("inject");
     let path = |name: &str| dir.join(name).to_str().unwrap().to_string();
-    let (with, without) = (path("with.pcapng"), path("without.pcapng"));
+    let with = path("with.pcapng");
+    let without = path("without.pcapng");
     let inject = |more: &[&str]| {
         let mut words = vec!["keys", "inject", CAPTURE, "-o", &with];
         words.extend(KEYS);
@@ -142,7 +167,11 @@ fn injected_keys_open_the_capture_and_stripping_takes_them_out() {
         run(&words)
     };
     let numbers = |words: &[&str]| -> Vec<Value> {
-        records(words).into_iter().filter(|r| r.get("event").is_none()).map(|r| r["fields"].clone()).collect()
+        records(words)
+            .into_iter()
+            .filter(|r| r.get("event").is_none())
+            .map(|r| r["fields"].clone())
+            .collect()
     };
     let expected = numbers(&[CAPTURE, KEYS[0], KEYS[1], "--json", "-q"]);
     for more in [&[][..], &["--private"]] {
@@ -162,7 +191,8 @@ fn injected_keys_open_the_capture_and_stripping_takes_them_out() {
     assert_eq!(run(&["keys", "strip", &with, "-o", &with]).status.code(), Some(2));
 }
 
-/// What both directions of every stream carried, as it was on the wire: put in order by the flow, looked at by no session.
+/// What both directions of every stream carried, as it was on the wire: put in order by the flow,
+/// looked at by no session.
 #[derive(Default)]
 struct Wire(BTreeMap<(&'static str, u32), Both>);
 
@@ -171,8 +201,10 @@ type Both = ([Vec<u8>; 2], [u16; 2]);
 
 impl Wire {
     fn of(capture: &str) -> Wire {
-        let mut capture = Capture::open(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(capture)).unwrap();
-        let (mut flow, mut wire) = (Flow::new(FlowLimits::default()), Wire::default());
+        let mut capture =
+            Capture::open(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(capture)).unwrap();
+        let mut flow = Flow::new(FlowLimits::default());
+        let mut wire = Wire::default();
         while let Some(frame) = capture.next_frame().unwrap() {
             flow.frame(&frame, &mut wire);
         }
@@ -181,13 +213,15 @@ impl Wire {
     }
 
     fn add(&mut self, stream: (&'static str, u32), dir: Dir, bytes: &[u8]) {
-        self.0.entry(stream).or_default().0[usize::from(dir == Dir::Backward)].extend_from_slice(bytes);
+        self.0.entry(stream).or_default().0[usize::from(dir == Dir::Backward)]
+            .extend_from_slice(bytes);
     }
 }
 
 impl FlowSink for Wire {
     fn tcp_open(&mut self, stream: &Stream, _: TcpOpening, _: Moment) {
-        self.0.entry(("tcp", stream.id.0)).or_default().1 = [stream.forward.port(), stream.backward.port()];
+        self.0.entry(("tcp", stream.id.0)).or_default().1 =
+            [stream.forward.port(), stream.backward.port()];
     }
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, _: u64, bytes: &[u8], _: Moment) {
         self.add(("tcp", stream.0), dir, bytes);
@@ -196,7 +230,8 @@ impl FlowSink for Wire {
     fn tcp_end(&mut self, _: StreamId, _: Dir, _: End, _: &Totals, _: Moment) {}
     fn udp(&mut self, stream: &Stream, dir: Dir, bytes: &[u8], _: u32, _: Moment) {
         self.add(("udp", stream.id.0), dir, bytes);
-        self.0.entry(("udp", stream.id.0)).or_default().1 = [stream.forward.port(), stream.backward.port()];
+        self.0.entry(("udp", stream.id.0)).or_default().1 =
+            [stream.forward.port(), stream.backward.port()];
     }
     fn udp_end(&mut self, _: StreamId, _: End, _: Moment) {}
 }
@@ -204,10 +239,13 @@ impl FlowSink for Wire {
 /// The plaintext files of all streams of a capture, by name.
 fn all_files(capture: &str, keys: &[&str], name: &str) -> BTreeMap<String, Vec<u8>> {
     let dir = folder(name);
-    let output = run(&[&["follow", "--all", "--raw", "-o", dir.to_str().unwrap(), capture], keys].concat());
+    let output =
+        run(&[&["follow", "--all", "--raw", "-o", dir.to_str().unwrap(), capture], keys].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let files = std::fs::read_dir(dir).unwrap().map(|f| f.unwrap());
-    files.map(|f| (f.file_name().into_string().unwrap(), std::fs::read(f.path()).unwrap())).collect()
+    files
+        .map(|f| (f.file_name().into_string().unwrap(), std::fs::read(f.path()).unwrap()))
+        .collect()
 }
 
 #[test]
@@ -224,7 +262,8 @@ fn what_is_clear_is_followed_byte_for_byte_by_tcp_and_udp() {
         assert!(files.len() >= 2, "{capture}: {:?}", files.keys());
         for (name, plain) in files {
             let mut parts = name.trim_end_matches(".bin").split('-');
-            let (transport, number) = (parts.next().unwrap(), parts.next().unwrap().parse::<u32>().unwrap());
+            let transport = parts.next().unwrap();
+            let number = parts.next().unwrap().parse::<u32>().unwrap();
             let transport = if transport == "tcp" { "tcp" } else { "udp" };
             let both = &wire.0[&(transport, number)].0;
             assert!(
@@ -241,13 +280,16 @@ fn what_is_clear_is_followed_byte_for_byte_by_tcp_and_udp() {
 #[test]
 fn what_is_encrypted_is_followed_byte_for_byte_as_its_recorded_key_opens_it() {
     let capture = "captures/moul/full_dirtsand.pcapng";
-    let (wire, files) = (Wire::of(capture), all_files(capture, &KEYS, "follow-encrypted"));
+    let wire = Wire::of(capture);
+    let files = all_files(capture, &KEYS, "follow-encrypted");
     let truth = common::json("captures/moul/full_dirtsand.truth.json.gz");
     let mut opened = 0;
     for connection in truth["connections"].as_array().unwrap() {
         let port = connection["client_port"].as_u64().unwrap() as u16;
         let (stream, (sent, _)) = wire.0.iter().find(|(_, (_, ports))| ports[0] == port).unwrap();
-        for (sent, (side, at)) in sent.iter().zip([("client", "c2s_msgs_at"), ("server", "s2c_msgs_at")]) {
+        for (sent, (side, at)) in
+            sent.iter().zip([("client", "c2s_msgs_at"), ("server", "s2c_msgs_at")])
+        {
             let mut plain = sent.clone();
             if let Some(key) = connection["rc4_key"].as_str() {
                 let key = moulsniff::table::parse_hex(key).unwrap();
@@ -256,7 +298,12 @@ fn what_is_encrypted_is_followed_byte_for_byte_as_its_recorded_key_opens_it() {
                 opened += 1;
             }
             let file = format!("tcp-{:05}-{side}.bin", stream.1);
-            assert!(files[&file] == plain, "{file}: {} bytes where {} are true", files[&file].len(), plain.len());
+            assert!(
+                files[&file] == plain,
+                "{file}: {} bytes where {} are true",
+                files[&file].len(),
+                plain.len()
+            );
         }
     }
     assert!(opened > 10, "{opened} directions were encrypted");
@@ -273,8 +320,12 @@ fn the_dump_shows_every_message_with_its_own_bytes_whatever_the_segments_are() {
         for part in dump.split("── ").skip(1) {
             let (head, body) = part.split_once('\n').unwrap();
             let Some((_, said)) = head.split_once("  record ") else { continue };
-            let length: usize = said.split(", ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-            let count: usize = body.lines().map(|l| l.split('|').next().unwrap().split_whitespace().count() - 1).sum();
+            let length: usize =
+                said.split(", ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            let count: usize = body
+                .lines()
+                .map(|l| l.split('|').next().unwrap().split_whitespace().count() - 1)
+                .sum();
             assert_eq!(count, length, "{head}");
             named += 1;
         }
@@ -296,13 +347,17 @@ fn pieces_as_json_are_the_plaintext_in_order() {
         for piece in own {
             assert_eq!(piece["offset"].as_u64().unwrap(), hex.len() as u64 / 2, "{piece}");
             hex.push_str(piece["bytes"].as_str().unwrap());
-            assert_eq!(piece["length"].as_u64().unwrap() * 2, piece["bytes"].as_str().unwrap().len() as u64);
+            assert_eq!(
+                piece["length"].as_u64().unwrap() * 2,
+                piece["bytes"].as_str().unwrap().len() as u64
+            );
             let record = all.iter().find(|r| r["record"] == piece["record"]).unwrap();
             for key in ["time", "frame", "message", "offset", "length"] {
                 assert_eq!(piece[key], record[key], "{piece}");
             }
         }
-        let plain: String = follow(&["--raw", "--from", side]).iter().map(|b| format!("{b:02x}")).collect();
+        let plain: String =
+            follow(&["--raw", "--from", side]).iter().map(|b| format!("{b:02x}")).collect();
         assert_eq!(hex, plain, "{side}");
     }
     assert_eq!(pieces.iter().filter(|p| p["event"] == "key").count(), 1);

@@ -1,8 +1,9 @@
-//! Hostile captures (`hostile_cases.rs`) against bounds: memory and output of records and statistics, and instructions, which may only double where a capture does.
-//! `hostile_commands.rs` has the other commands.
+//! Hostile captures (`hostile_cases.rs`) against bounds: memory and output of records and
+//! statistics, and instructions, which may only double where a capture does. `hostile_commands.rs`
+//! has the other commands.
 //!
-//! `HOSTILE=DIR cargo test --test it hostile::write -- --ignored` writes the captures into a folder, ten times as large (or `HOSTILE_TIMES`
-//! times), to try other programs and builds on them.
+//! `HOSTILE=DIR cargo test --test it hostile::write -- --ignored` writes the captures into a
+//! folder, ten times as large (or `HOSTILE_TIMES` times), to try other programs and builds on them.
 
 use std::io::{Cursor, Read, Write};
 use std::path::PathBuf;
@@ -28,8 +29,9 @@ const MOST_OUTPUT: (usize, usize) = (256, 128 << 10);
 /// How many times the instructions of a capture one of twice the size may take.
 const MOST_GROWTH: f64 = 2.4;
 
-/// Two sizes of a case that are compared, and how often the first has to be doubled for the second. Of most cases the smaller one is a quarter of
-/// what other tests use, so that all of them together take less than a minute.
+/// Two sizes of a case that are compared, and how often the first has to be doubled for the second.
+/// Of most cases the smaller one is a quarter of what other tests use, so that all of them together
+/// take less than a minute.
 fn sizes(case: &Case) -> (u32, u32, i32) {
     match case.size {
         ..4 => (case.size, case.size * 2, 1),
@@ -50,14 +52,24 @@ fn keys() -> PathBuf {
 fn printed(case: &Case, arguments: &[&str], capture: &[u8]) -> usize {
     let mut shell = crate::common::shell();
     let line = format!("ulimit -v {MOST_MEMORY}; exec \"$0\" \"$@\"");
-    shell.args(["-c", &line, env!("CARGO_BIN_EXE_moulsniff")]).args(arguments).arg("-").arg("--keys").arg(keys());
+    shell
+        .args(["-c", &line, env!("CARGO_BIN_EXE_moulsniff")])
+        .args(arguments)
+        .arg("-")
+        .arg("--keys")
+        .arg(keys());
     for port in DECODE_AS {
         shell.args(["--decode-as", port]);
     }
     // A further arena takes 64 MiB of address space whatever is in it.
-    shell.env("MALLOC_ARENA_MAX", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell
+        .env("MALLOC_ARENA_MAX", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = shell.spawn().unwrap();
-    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
     let length = std::thread::scope(|scope| {
         scope.spawn(move || drop(stdin.write_all(capture)));
         std::io::copy(&mut stdout, &mut std::io::sink()).unwrap()
@@ -84,12 +96,20 @@ fn every_case_stays_within_bounds_of_memory_and_output() {
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                while let Some(case) = CASES.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+                while let Some(case) =
+                    CASES.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+                {
                     let capture = (case.make)(case.size);
                     for way in ways {
-                        let length = printed(case, &[way, &["--threads", "1", "-q"]].concat(), &capture);
+                        let length =
+                            printed(case, &[way, &["--threads", "1", "-q"]].concat(), &capture);
                         let most = MOST_OUTPUT.1 + MOST_OUTPUT.0 * capture.len();
-                        assert!(length <= most, "{} {way:?}: {length} bytes for {}", case.name, capture.len());
+                        assert!(
+                            length <= most,
+                            "{} {way:?}: {length} bytes for {}",
+                            case.name,
+                            capture.len()
+                        );
                     }
                 }
             });
@@ -101,7 +121,8 @@ fn every_case_stays_within_bounds_of_memory_and_output() {
 fn the_same_size_gives_the_same_capture() {
     for case in &CASES {
         assert!((case.make)(case.size) == (case.make)(case.size), "{}", case.name);
-        let (once, twice) = ((case.make)(case.size).len(), (case.make)(case.size * 2).len());
+        let once = (case.make)(case.size).len();
+        let twice = (case.make)(case.size * 2).len();
         assert!(twice > once, "{}: {once} and {twice} bytes", case.name);
     }
 }
@@ -113,7 +134,8 @@ fn write() {
     let times = std::env::var("HOSTILE_TIMES").map_or(10, |times| times.parse().unwrap());
     std::fs::create_dir_all(&folder).unwrap();
     for case in &CASES {
-        std::fs::write(folder.join(case.name.replace(' ', "-")), (case.make)(case.size * times)).unwrap();
+        std::fs::write(folder.join(case.name.replace(' ', "-")), (case.make)(case.size * times))
+            .unwrap();
     }
     std::fs::write(folder.join("hostile.keys"), KEY_FILE).unwrap();
 }
@@ -143,7 +165,9 @@ fn counted_run(pipeline: &mut Pipeline, capture: Vec<u8>) -> usize {
         match item {
             CaptureItem::Frame(frame) => pipeline.frame(&frame, &mut counter),
             CaptureItem::Secrets(secrets) => {
-                let of = PROTOCOLS.iter().find(|p| p.secrets().is_some_and(|own| own.block_type() == secrets.kind));
+                let of = PROTOCOLS
+                    .iter()
+                    .find(|p| p.secrets().is_some_and(|own| own.block_type() == secrets.kind));
                 let Some(protocol) = of else { continue };
                 let settings = pipeline.settings().named_mut(protocol.name()).unwrap();
                 protocol.secrets().unwrap().carry(secrets.data, settings);
@@ -170,7 +194,8 @@ fn pipeline(tables: &Arc<[LazyTables]>) -> Pipeline {
 #[test]
 #[ignore = "run by the test that counts instructions"]
 fn steps() {
-    let tables: Arc<[LazyTables]> = PROTOCOLS.iter().map(|p| LazyTables::new(*p, Vec::new()).unwrap()).collect();
+    let tables: Arc<[LazyTables]> =
+        PROTOCOLS.iter().map(|p| LazyTables::new(*p, Vec::new()).unwrap()).collect();
     for tables in tables.iter() {
         tables.get();
     }
@@ -191,7 +216,8 @@ fn steps() {
 #[ignore = "run by .ci/run, under valgrind"]
 #[cfg(target_os = "linux")]
 fn twice_the_harm_takes_twice_the_instructions() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("callgrind-{}", std::process::id()));
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("callgrind-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut valgrind = crate::common::without_config(Command::new("valgrind"));
     valgrind.args([
@@ -213,23 +239,37 @@ fn twice_the_harm_takes_twice_the_instructions() {
         return;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // Each return of the function gives a part of the profile, numbered from 1, and the program's end the last one. Were one missing, all behind
-    // it would be taken for another case.
-    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2 * CASES.len() + 1, "parts of the profile");
+    // Each return of the function gives a part of the profile, numbered from 1, and the program's
+    // end the last one. Were one missing, all behind it would be taken for another case.
+    assert_eq!(
+        std::fs::read_dir(&folder).unwrap().count(),
+        2 * CASES.len() + 1,
+        "parts of the profile"
+    );
     let total = |number: usize| -> u64 {
         let text = std::fs::read_to_string(folder.join(format!("out.{number}"))).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
         line.unwrap().trim().parse().unwrap()
     };
     let mut wrong = Vec::new();
     for (i, case) in CASES.iter().enumerate() {
-        let (once, more) = (total(2 * i + 1), total(2 * i + 2));
+        let once = total(2 * i + 1);
+        let more = total(2 * i + 2);
         let (small, large, doublings) = sizes(case);
-        assert!(once > 10_000 && more > 10_000, "{}: {once} and {more} instructions are no run", case.name);
+        assert!(
+            once > 10_000 && more > 10_000,
+            "{}: {once} and {more} instructions are no run",
+            case.name
+        );
         let growth = (more as f64 / once as f64).powf(1.0 / f64::from(doublings));
         println!("{:45} {once:12} {more:12} {growth:.2}", case.name);
         if growth > MOST_GROWTH {
-            wrong.push(format!("{}: {once} instructions in size {small}, {more} in size {large}", case.name));
+            wrong.push(format!(
+                "{}: {once} instructions in size {small}, {more} in size {large}",
+                case.name
+            ));
         }
     }
     std::fs::remove_dir_all(folder).unwrap();

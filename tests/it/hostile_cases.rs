@@ -1,5 +1,6 @@
-//! Hostile captures, each of one kind, made from a number and a size. The same size gives the same bytes: what seems to be chance has a fixed seed.
-//! `hostile.rs` holds the program against bounds with them. Twice the size is twice as much of the same harm.
+//! Hostile captures, each of one kind, made from a number and a size. The same size gives the same
+//! bytes: what seems to be chance has a fixed seed. `hostile.rs` holds the program against bounds
+//! with them. Twice the size is twice as much of the same harm.
 
 use std::io::Write;
 
@@ -139,7 +140,10 @@ fn connect(service: u8) -> Vec<u8> {
     for field in [918_u32, 50, 1] {
         packet.extend(field.to_le_bytes());
     }
-    packet.extend([0x21, 0x98, 0x48, 0xea, 0x35, 0x6c, 0xd0, 0x4b, 0x9d, 0xae, 0xbb, 0x17, 0xc5, 0x85, 0xe6, 0x80]);
+    packet.extend([
+        0x21, 0x98, 0x48, 0xea, 0x35, 0x6c, 0xd0, 0x4b, 0x9d, 0xae, 0xbb, 0x17, 0xc5, 0x85, 0xe6,
+        0x80,
+    ]);
     packet.extend(second.to_le_bytes());
     packet.resize(31 + second as usize, 0);
     packet
@@ -260,7 +264,8 @@ fn same_ends(n: u32) -> Vec<u8> {
     for number in 0..n {
         let mut line = file_line(&mut made, 0);
         line.send(&mut made, 0, &PING);
-        let (ends, at) = ((line.ends[0], line.ends[1]), line.at);
+        let ends = (line.ends[0], line.ends[1]);
+        let at = line.at;
         made.tcp(ends, (at[0], at[1], if number & 1 == 0 { 4 } else { 1 | ACK }), b"");
     }
     made.bytes
@@ -297,10 +302,13 @@ fn fragment(made: &mut Made, id: u16, from: usize, bytes: &[u8], more: bool) {
     let field = (from / 8) as u16 | if more { 0x2000 } else { 0 };
     packet[6..8].copy_from_slice(&field.to_be_bytes());
     packet[10..12].copy_from_slice(&[0, 0]);
-    let sum = !packet[..20].chunks(2).map(|b| u32::from(u16::from_be_bytes([b[0], b[1]]))).fold(0_u32, |sum, word| {
-        let sum = sum + word;
-        (sum & 0xffff) + (sum >> 16)
-    }) as u16;
+    let sum = !packet[..20].chunks(2).map(|b| u32::from(u16::from_be_bytes([b[0], b[1]]))).fold(
+        0_u32,
+        |sum, word| {
+            let sum = sum + word;
+            (sum & 0xffff) + (sum >> 16)
+        },
+    ) as u16;
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     made.frame(&packet);
 }
@@ -314,7 +322,8 @@ fn lonely_fragments(n: u32) -> Vec<u8> {
 
 fn small_fragments(n: u32) -> Vec<u8> {
     let mut made = Made::new();
-    let whole = udp((end(1, 40_001), end(0, 13_000)), &[use_circuit_code(1), vec![0; 346]].concat());
+    let whole =
+        udp((end(1, 40_001), end(0, 13_000)), &[use_circuit_code(1), vec![0; 346]].concat());
     for id in 0..n {
         for (i, part) in whole.chunks(8).enumerate().rev() {
             fragment(&mut made, id as u16, i * 8, part, (i + 1) * 8 < whole.len());
@@ -398,7 +407,8 @@ fn cut_frames(n: u32) -> Vec<u8> {
     made.bytes
 }
 
-/// A plNetMsgGameMessage in a Cli2Game_PropagateBuffer; the message in it is as it is, or compressed and `size` bytes long.
+/// A plNetMsgGameMessage in a Cli2Game_PropagateBuffer; the message in it is as it is, or
+/// compressed and `size` bytes long.
 fn propagate(compressed: Option<u32>, content: &[u8]) -> Vec<u8> {
     let mut object = [619_u16.to_le_bytes().as_slice(), &0_u32.to_le_bytes()].concat();
     object.extend(compressed.unwrap_or(0).to_le_bytes());
@@ -469,7 +479,9 @@ fn mudmode_open_texts(n: u32) -> Vec<u8> {
 
 fn mudmode_names(n: u32) -> Vec<u8> {
     let harm = "\u{1b}[2J\u{7}\u{9b}\u{202e}\\n#2  frame 9 \u{0}x".repeat(10);
-    mudmode((0..n).map(move |i| (0, format!("({{\"{harm}{i}\",5,\"{harm}\",0,\"B\",0,([\"{harm}\":\"{harm}\",]),}})"))))
+    mudmode((0..n).map(move |i| {
+        (0, format!("({{\"{harm}{i}\",5,\"{harm}\",0,\"B\",0,([\"{harm}\":\"{harm}\",]),}})"))
+    }))
 }
 
 fn unanswered_mudmode(n: u32) -> Vec<u8> {
@@ -511,7 +523,8 @@ fn many_creatables(n: u32) -> Vec<u8> {
     let mut made = Made::new();
     let mut line = Line::agreed(&mut made, 0, 11);
     let last = [&643_u16.to_le_bytes()[..], &HEADER, &0_u32.to_le_bytes()].concat();
-    let list = [&643_u16.to_le_bytes()[..], &HEADER, &2000_u32.to_le_bytes(), &last.repeat(2000)].concat();
+    let list =
+        [&643_u16.to_le_bytes()[..], &HEADER, &2000_u32.to_le_bytes(), &last.repeat(2000)].concat();
     (0..n).for_each(|_| line.send(&mut made, 0, &propagate(None, &list)));
     made.bytes
 }
@@ -520,7 +533,8 @@ fn largest_counts(n: u32) -> Vec<u8> {
     let mut made = Made::new();
     let mut line = Line::agreed(&mut made, 0, 11);
     for _ in 0..n {
-        let content = [&643_u16.to_le_bytes()[..], &HEADER, &u32::MAX.to_le_bytes(), &[0xff; 40]].concat();
+        let content =
+            [&643_u16.to_le_bytes()[..], &HEADER, &u32::MAX.to_le_bytes(), &[0xff; 40]].concat();
         line.send(&mut made, 0, &propagate(None, &content));
     }
     made.bytes
@@ -530,11 +544,19 @@ fn large_states(n: u32) -> Vec<u8> {
     let mut made = Made::new();
     let mut line = Line::agreed(&mut made, 0, 11);
     for _ in 0..n {
-        // plNetMsgSDLState: flags, an object without clone, a stream with a state of an unknown descriptor.
-        let state =
-            [&0x8000_u16.to_le_bytes()[..], &[6, 0xf0], &[0x9a; 6], &1_u16.to_le_bytes(), &noise(30_000)].concat();
+        // plNetMsgSDLState: flags, an object without clone, a stream with a state of an unknown
+        // descriptor.
+        let state = [
+            &0x8000_u16.to_le_bytes()[..],
+            &[6, 0xf0],
+            &[0x9a; 6],
+            &1_u16.to_le_bytes(),
+            &noise(30_000),
+        ]
+        .concat();
         let mut object =
-            [717_u16.to_le_bytes().as_slice(), &0_u32.to_le_bytes(), &[0; 7], &9_u16.to_le_bytes()].concat();
+            [717_u16.to_le_bytes().as_slice(), &0_u32.to_le_bytes(), &[0; 7], &9_u16.to_le_bytes()]
+                .concat();
         object.extend([1, 0, 0, 0, 1, 0xf0, 0x9e]);
         object.extend(0_u32.to_le_bytes());
         object.push(0);
@@ -544,7 +566,8 @@ fn large_states(n: u32) -> Vec<u8> {
         line.send(
             &mut made,
             0,
-            &[&[2, 0][..], &717_u32.to_le_bytes(), &(object.len() as u32).to_le_bytes(), &object].concat(),
+            &[&[2, 0][..], &717_u32.to_le_bytes(), &(object.len() as u32).to_le_bytes(), &object]
+                .concat(),
         );
     }
     made.bytes
@@ -604,7 +627,8 @@ fn packet(interface: u32, number: u32) -> Vec<u8> {
 fn bad_blocks(n: u32) -> Vec<u8> {
     let mut bytes = [section(), interface()].concat();
     for i in 0..n {
-        // Options whose lengths go beyond their block, names for addresses, statistics, unknown kinds.
+        // Options whose lengths go beyond their block, names for addresses, statistics, unknown
+        // kinds.
         bytes.extend(block(1, &[101, 0, 0, 0, 0, 0, 4, 0, 9, 0, 0xff, 0xff]));
         bytes.extend(block(4, &noise(40 + i as usize % 64)));
         bytes.extend(block(5, &noise(12)));
@@ -639,7 +663,10 @@ fn many_secrets(n: u32) -> Vec<u8> {
 pub fn as_pcapng(secrets: &[String], made: &Made) -> Vec<u8> {
     let mut bytes = section();
     for text in secrets {
-        bytes.extend(block(10, &[b"LUOM", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()));
+        bytes.extend(block(
+            10,
+            &[b"LUOM", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat(),
+        ));
     }
     bytes.extend(interface());
     // The frames of a pcap behind its header of 24 bytes, as packets.
@@ -648,7 +675,10 @@ pub fn as_pcapng(secrets: &[String], made: &Made) -> Vec<u8> {
         let length = u32::from_le_bytes([rest[8], rest[9], rest[10], rest[11]]);
         let data = &rest[16..16 + length as usize];
         let words = [0, 0, 0, length, length];
-        bytes.extend(block(6, &[&words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>(), data].concat()));
+        bytes.extend(block(
+            6,
+            &[&words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>(), data].concat(),
+        ));
         rest = &rest[16 + length as usize..];
     }
     bytes
@@ -662,8 +692,11 @@ fn large_window(n: u32) -> Vec<u8> {
     for i in 0..n {
         bytes.extend([0x28, 0xb5, 0x2f, 0xfd, 0, WINDOW_OF_128_MIB]);
         let head = if i == 0 { Made::new().bytes } else { Vec::new() };
-        // A frame of a megabyte of zeros, most of which the snap length cut, so that it is short again.
-        let content = [&head[..], &[0; 8], &(BLOCK as u32).to_le_bytes(), &(BLOCK as u32).to_le_bytes()].concat();
+        // A frame of a megabyte of zeros, most of which the snap length cut, so that it is short
+        // again.
+        let content =
+            [&head[..], &[0; 8], &(BLOCK as u32).to_le_bytes(), &(BLOCK as u32).to_le_bytes()]
+                .concat();
         bytes.extend(&((content.len() as u32) << 3).to_le_bytes()[..3]);
         bytes.extend(&content);
         // A block of one byte that is repeated, the last one of its frame.

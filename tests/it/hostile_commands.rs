@@ -1,7 +1,9 @@
-//! Hostile captures (`hostile_cases.rs`, and those with hostile names here) through every command that reads captures: exit status, memory, size of what is written, no
-//! half file, and no control of a capture in any text. Twice the harm may write twice as much.
+//! Hostile captures (`hostile_cases.rs`, and those with hostile names here) through every command
+//! that reads captures: exit status, memory, size of what is written, no half file, and no control
+//! of a capture in any text. Twice the harm may write twice as much.
 //!
-//! Each case goes through a few of the commands in turn; with `HOSTILE_ALL=1` through all of them, which takes minutes.
+//! Each case goes through a few of the commands in turn; with `HOSTILE_ALL=1` through all of them,
+//! which takes minutes.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
@@ -19,10 +21,12 @@ const MOST_MEMORY: u32 = 256 << 10;
 /// Bytes of output for each byte of the capture, and before the first one.
 const MOST_OUTPUT: (u64, u64) = (256, 128 << 10);
 
-/// How many times the growth of the capture its output may grow by, and how many bytes more in any case.
+/// How many times the growth of the capture its output may grow by, and how many bytes more in any
+/// case.
 const MOST_GROWTH: (f64, u64) = (1.1, 16 << 10);
 
-/// `IN` is a capture, `LARGE` one with twice as much of the same, `OUT` a folder for what is written. Of a small capture little text is allowed before messages are shortened.
+/// `IN` is a capture, `LARGE` one with twice as much of the same, `OUT` a folder for what is
+/// written. Of a small capture little text is allowed before messages are shortened.
 const COMMANDS: [&[&str]; 23] = [
     &["report", "IN", "-o", "OUT/page.html"],
     &["export", "files", "IN", "-o", "OUT/files"],
@@ -43,7 +47,16 @@ const COMMANDS: [&[&str]; 23] = [
     &["sessions", "--csv", "IN"],
     &["stats", "--json", "IN"],
     &["diff", "IN", "LARGE", "--json"],
-    &["IN", "--max-output", "64K", "--csv", "--columns", "record,names,info,fields", "--threads", "1"],
+    &[
+        "IN",
+        "--max-output",
+        "64K",
+        "--csv",
+        "--columns",
+        "record,names,info,fields",
+        "--threads",
+        "1",
+    ],
     &["IN", "--max-output", "64K", "--oneline", "-Y", "info ~ \"a\" or problems", "--threads", "1"],
     &["report", "IN", "--redact", "-o", "OUT/page.html"],
     &["IN", "--max-output", "64K", "--json", "--session", "1", "--threads", "1"],
@@ -52,7 +65,8 @@ const COMMANDS: [&[&str]; 23] = [
 /// How many of the commands each case goes through.
 const IN_TURN: usize = 2;
 
-/// What a sender may put where a name belongs: what programs keep for themselves, formulas, markup, paths, controls, and nothing.
+/// What a sender may put where a name belongs: what programs keep for themselves, formulas, markup,
+/// paths, controls, and nothing.
 const NAMES: [&str; 12] = [
     "__proto__",
     "constructor",
@@ -77,14 +91,16 @@ const SAYING: [Case; 3] = [
 
 /// The `i`th name, of at most 200 bytes, and others after each round.
 fn name(i: u32) -> String {
-    let (round, name) = (i as usize / NAMES.len(), NAMES[i as usize % NAMES.len()]);
+    let round = i as usize / NAMES.len();
+    let name = NAMES[i as usize % NAMES.len()];
     if round == 0 { name.to_string() } else { format!("{name}{round}") }
 }
 
 /// Chat, and files that are sent.
 fn names_of_circuit(n: u32) -> Vec<u8> {
     let mut made = Made::new();
-    let (viewer, simulator) = (end(1, 40_001), end(0, 13_000));
+    let viewer = end(1, 40_001);
+    let simulator = end(0, 13_000);
     made.udp((viewer, simulator), &use_circuit_code(1));
     let counted = |text: &str| [&[text.len() as u8 + 1][..], text.as_bytes(), &[0]].concat();
     let low = |sequence: u32, number: u16, body: &[u8]| {
@@ -117,13 +133,24 @@ fn names_of_vault(n: u32) -> Vec<u8> {
         let mask = (1_u64 | 1 << 7 | 1 << 20 | 1 << 21 | 1 << 28).to_le_bytes();
         let kind = [25_u32, 22, 26][i as usize % 3].to_le_bytes();
         let node = [&mask[..], &(i + 1).to_le_bytes(), &kind, &text, &text, &text].concat();
-        line.send(&mut made, 0, &[&[26, 0][..], &(i + 1).to_le_bytes(), &(i + 1).to_le_bytes()].concat());
-        let head = [&[24, 0][..], &(i + 1).to_le_bytes(), &[0; 4], &(node.len() as u32).to_le_bytes()].concat();
+        line.send(
+            &mut made,
+            0,
+            &[&[26, 0][..], &(i + 1).to_le_bytes(), &(i + 1).to_le_bytes()].concat(),
+        );
+        let head =
+            [&[24, 0][..], &(i + 1).to_le_bytes(), &[0; 4], &(node.len() as u32).to_le_bytes()]
+                .concat();
         line.send(&mut made, 1, &[head, node].concat());
         // Each node is below the one before.
         let child = [&[i.to_le_bytes(), (i + 1).to_le_bytes(), [0; 4]].concat()[..], &[0]].concat();
-        line.send(&mut made, 0, &[&[32, 0][..], &(1000 + i).to_le_bytes(), &i.to_le_bytes()].concat());
-        let refs = [&[29, 0][..], &(1000 + i).to_le_bytes(), &[0; 4], &1_u32.to_le_bytes(), &child].concat();
+        line.send(
+            &mut made,
+            0,
+            &[&[32, 0][..], &(1000 + i).to_le_bytes(), &i.to_le_bytes()].concat(),
+        );
+        let refs = [&[29, 0][..], &(1000 + i).to_le_bytes(), &[0; 4], &1_u32.to_le_bytes(), &child]
+            .concat();
         line.send(&mut made, 1, &refs);
     }
     made.bytes
@@ -131,7 +158,9 @@ fn names_of_vault(n: u32) -> Vec<u8> {
 
 /// Persons, muds, channels, and keys of mappings.
 fn names_of_mudmode(n: u32) -> Vec<u8> {
-    let quoted = |i| name(i).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\0', "");
+    let quoted = |i| {
+        name(i).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\0', "")
+    };
     let startup = (
         0,
         "({\"startup-req-3\",5,\"A\",0,\"*i4\",0,1,0,0,1,1,1,\"m\",\"m\",\"m\",\"e\",([\"tell\":1,]),([]),})"
@@ -139,8 +168,11 @@ fn names_of_mudmode(n: u32) -> Vec<u8> {
     );
     let said = (0..n).flat_map(move |i| {
         let name = quoted(i);
-        let chat = format!("({{\"channel-m\",5,\"{name}\",\"{name}\",0,0,\"{name}\",\"{name}\",\"{name}\",}})");
-        let odd = format!("({{\"{name}\",5,\"A\",0,\"B\",0,([\"{name}\":([\"{name}\":1.5,]),]),}})");
+        let chat = format!(
+            "({{\"channel-m\",5,\"{name}\",\"{name}\",0,0,\"{name}\",\"{name}\",\"{name}\",}})"
+        );
+        let odd =
+            format!("({{\"{name}\",5,\"A\",0,\"B\",0,([\"{name}\":([\"{name}\":1.5,]),]),}})");
         [(0, chat), (1, odd)]
     });
     mudmode(std::iter::once(startup).chain(said))
@@ -148,14 +180,20 @@ fn names_of_mudmode(n: u32) -> Vec<u8> {
 
 /// A folder of its own for a case.
 fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-commands-{name}"));
+    let folder =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-commands-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// The program in a shell that bounds its memory. What it prints goes into the file `stdout` of `folder`.
-fn program(folder: &Path, words: impl Iterator<Item = String>, keys: bool) -> std::process::Command {
+/// The program in a shell that bounds its memory. What it prints goes into the file `stdout` of
+/// `folder`.
+fn program(
+    folder: &Path,
+    words: impl Iterator<Item = String>,
+    keys: bool,
+) -> std::process::Command {
     let mut shell = crate::common::shell();
     let line = format!("ulimit -v {MOST_MEMORY}; exec \"$0\" \"$@\" >\"$STDOUT\"");
     shell.args(["-c", &line, env!("CARGO_BIN_EXE_moulsniff")]).args(words).arg("-q");
@@ -202,10 +240,13 @@ fn length(case: &Case, size: u32) -> usize {
     (case.make)(size).len()
 }
 
-/// Runs a command on a case of some size and holds everything but growth. Returns the bytes that were written.
+/// Runs a command on a case of some size and holds everything but growth. Returns the bytes that
+/// were written.
 fn written(case: &Case, words: &[&str], size: u32, folder: &Path) -> u64 {
     let said = format!("{} {size} {words:?}", case.name);
-    let (input, large, out) = (folder.join("in"), folder.join("large"), folder.join("out"));
+    let input = folder.join("in");
+    let large = folder.join("large");
+    let out = folder.join("out");
     let _ = std::fs::remove_dir_all(&out);
     std::fs::create_dir_all(&out).unwrap();
     let capture = (case.make)(size);
@@ -232,7 +273,9 @@ fn written(case: &Case, words: &[&str], size: u32, folder: &Path) -> u64 {
     let differ = words[0] == "diff" && status == Some(4);
     // Not every case has sessions whose keys can be given along, or any session.
     let none = status == Some(1) && words[1] == "inject" && error.contains("nothing was written")
-        || status == Some(2) && words.contains(&"--session") && error.contains("there are no sessions");
+        || status == Some(2)
+            && words.contains(&"--session")
+            && error.contains("there are no sessions");
     let remark = error.is_empty() || error.starts_with("moulsniff: keys in the capture: ");
     assert!(status == Some(0) && remark || differ || none, "{said}: {}: {error}", done.status);
     assert!(!error.contains("panicked") && error.lines().count() <= 1, "{said}: {error}");
@@ -247,7 +290,8 @@ fn written(case: &Case, words: &[&str], size: u32, folder: &Path) -> u64 {
         let text = String::from_utf8(content).unwrap_or_else(|e| panic!("{said}: {name}: {e}"));
         let control = |c: &char| moulsniff::captured::is_control(*c) && *c != '\n';
         let csv = name.ends_with(".csv") || words.contains(&"--csv");
-        let found: String = text.chars().filter(control).filter(|c| !(csv && *c == '\r')).take(10).collect();
+        let found: String =
+            text.chars().filter(control).filter(|c| !(csv && *c == '\r')).take(10).collect();
         let found = if name.ends_with(".html") { found.replace('\t', "") } else { found };
         assert!(found.is_empty(), "{said}: {name} has {found:?}");
     }
@@ -273,10 +317,15 @@ fn every_command_stays_within_bounds() {
             let count = if whole { COMMANDS.len() } else { IN_TURN };
             for words in COMMANDS.iter().cycle().skip(index * IN_TURN).take(count) {
                 let size = case.size.div_ceil(2);
-                let (once, twice) = (written(case, words, size, &folder), written(case, words, size * 2, &folder));
+                let once = written(case, words, size, &folder);
+                let twice = written(case, words, size * 2, &folder);
                 let growth = length(case, size * 2) as f64 / length(case, size) as f64;
                 let most = (once as f64 * growth.max(2.0) * MOST_GROWTH.0) as u64 + MOST_GROWTH.1;
-                assert!(twice <= most, "{} {words:?}: {once} bytes, and {twice} for twice the harm", case.name);
+                assert!(
+                    twice <= most,
+                    "{} {words:?}: {once} bytes, and {twice} for twice the harm",
+                    case.name
+                );
             }
             std::fs::remove_dir_all(folder).unwrap();
         }
@@ -291,7 +340,9 @@ fn every_command_stays_within_bounds() {
 /// What these cases say is what a capture of them shows: else they would prove nothing.
 #[test]
 fn the_names_are_read() {
-    for (case, wanted) in SAYING.iter().zip(["ChatFromSimulator", "Auth2Cli_VaultNodeFetched", "channel-m"]) {
+    for (case, wanted) in
+        SAYING.iter().zip(["ChatFromSimulator", "Auth2Cli_VaultNodeFetched", "channel-m"])
+    {
         let folder = folder(&format!("names-{wanted}"));
         let input = folder.join("in");
         std::fs::write(&input, (case.make)(case.size)).unwrap();
@@ -301,7 +352,8 @@ fn the_names_are_read() {
         program.args(decode_as());
         assert!(program.status().unwrap().success());
         let text = std::fs::read_to_string(folder.join("out/stdout")).unwrap();
-        let found = text.lines().filter(|line| line.contains(&format!("\"message\":\"{wanted}\""))).count();
+        let found =
+            text.lines().filter(|line| line.contains(&format!("\"message\":\"{wanted}\""))).count();
         assert_eq!(found, case.size as usize, "{}: {text}", case.name);
         assert!(text.contains("__proto__") && text.contains("moulsniff-escaped"), "{text}");
         std::fs::remove_dir_all(folder).unwrap();
@@ -314,7 +366,8 @@ fn two_captures_of_very_many_streams_are_compared() {
     let folder = folder("many-streams");
     std::fs::create_dir_all(folder.join("out")).unwrap();
     let circuits = CASES.iter().find(|case| case.name == "many circuits").unwrap();
-    let (less, more) = (folder.join("less"), folder.join("more"));
+    let less = folder.join("less");
+    let more = folder.join("more");
     std::fs::write(&less, (circuits.make)(4200)).unwrap();
     std::fs::write(&more, (circuits.make)(4201)).unwrap();
     let compared = |a: &Path, b: &Path| {
@@ -331,13 +384,15 @@ fn two_captures_of_very_many_streams_are_compared() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The capture is written in two parts while it is read. The run ends by `-c`, behind the last message before any event.
+/// The capture is written in two parts while it is read. The run ends by `-c`, behind the last
+/// message before any event.
 #[test]
 fn a_growing_capture_gives_the_same_records() {
     for (index, case) in SAYING.iter().enumerate() {
         let folder = folder(&format!("tail-{index}"));
         std::fs::create_dir_all(folder.join("out")).unwrap();
-        let (whole, growing) = (folder.join("whole"), folder.join("growing"));
+        let whole = folder.join("whole");
+        let growing = folder.join("growing");
         let capture = (case.make)(case.size);
         std::fs::write(&whole, &capture).unwrap();
         let run = |words: &[&str]| {
@@ -347,7 +402,8 @@ fn a_growing_capture_gives_the_same_records() {
         };
         assert!(run(&[whole.to_str().unwrap(), "--json"]).status().unwrap().success());
         let printed = std::fs::read_to_string(folder.join("out/stdout")).unwrap();
-        let kept: Vec<&str> = printed.lines().filter(|line| !line.contains("\"event\":\"stream_end\"")).collect();
+        let kept: Vec<&str> =
+            printed.lines().filter(|line| !line.contains("\"event\":\"stream_end\"")).collect();
         assert!(kept.len() > case.size as usize, "{}: {printed}", case.name);
         // The last ones may be known only at the end.
         let count = kept.len() / 2;

@@ -1,4 +1,5 @@
-//! Text from a capture that would move a terminal's cursor, forge a record or turn the reading order: in no output does it come out raw.
+//! Text from a capture that would move a terminal's cursor, forge a record or turn the reading
+//! order: in no output does it come out raw.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -6,25 +7,34 @@ use std::process::Stdio;
 use crate::made::{ACK, Made, end};
 
 /// What a sender may put into any text: each would do harm on a terminal. The bytes are UTF-8.
-const HARM: &str = "x\u{1b}[2J\u{7}\r\n#2  frame 9  forged\u{7f}\u{9b}\u{85}\u{202e}\u{2066}\u{2028}\u{61c}y";
+const HARM: &str =
+    "x\u{1b}[2J\u{7}\r\n#2  frame 9  forged\u{7f}\u{9b}\u{85}\u{202e}\u{2066}\u{2028}\u{61c}y";
 
-/// A router stream of Intermud-3 with harm in packet types, keys of mappings, names and texts, and bytes that are no packet.
+/// A router stream of Intermud-3 with harm in packet types, keys of mappings, names and texts, and
+/// bytes that are no packet.
 fn capture() -> Vec<u8> {
     let quoted = HARM.replace('\n', "\\n");
     let packets = [
         format!(
             "({{\"startup-req-3\",5,\"{quoted}\",0,\"*i4\",0,1,0,0,1,1,1,\"{quoted}\",\"{quoted}\",\"{quoted}\",\"e\",([\"{quoted}\":1,]),([]),}})"
         ),
-        format!("({{\"tell\",5,\"A\",\"{quoted}\",\"B\",\"{quoted}\",\"{quoted}\",\"{quoted}\",}})"),
-        format!("({{\"{quoted}\",5,\"A\",0,\"B\",0,([\"{quoted}\":([\"{quoted}\":1.5,\"k\":\"\\xff\",]),]),}})"),
+        format!(
+            "({{\"tell\",5,\"A\",\"{quoted}\",\"B\",\"{quoted}\",\"{quoted}\",\"{quoted}\",}})"
+        ),
+        format!(
+            "({{\"{quoted}\",5,\"A\",0,\"B\",0,([\"{quoted}\":([\"{quoted}\":1.5,\"k\":\"\\xff\",]),]),}})"
+        ),
         format!("({{\"{HARM}\",5,\"A\",0,\"B\",0,}})"),
-        format!("({{\"error\",5,\"*i4\",0,\"A\",0,\"{quoted}\",\"{quoted}\",({{\"{quoted}\",5,}}),}})"),
+        format!(
+            "({{\"error\",5,\"*i4\",0,\"A\",0,\"{quoted}\",\"{quoted}\",({{\"{quoted}\",5,}}),}})"
+        ),
         format!(
             "({{\"mudlist\",5,\"*i4\",0,\"A\",0,1,([\"{quoted}\":({{-1,\"1.2.3.4\",1,2,3,\"{quoted}\",\"{quoted}\",\"{quoted}\",\"t\",\"o\",\"e\",([\"{quoted}\":1,]),([]),}}),]),}})"
         ),
         HARM.to_string(),
     ];
-    let (client, server) = (end(1, 40_000), end(2, 8080));
+    let client = end(1, 40_000);
+    let server = end(2, 8080);
     let mut made = Made::new();
     made.open(client, server);
     let mut at = [1, 1];
@@ -54,7 +64,9 @@ fn printed(arguments: &[&str], capture: &[u8]) -> (String, String) {
 
 /// The controls in a text other than line feeds, and tabs where these part columns.
 fn controls(text: &str, tabs: bool) -> String {
-    text.chars().filter(|c| moulsniff::captured::is_control(*c) && *c != '\n' && !(tabs && *c == '\t')).collect()
+    text.chars()
+        .filter(|c| moulsniff::captured::is_control(*c) && *c != '\n' && !(tabs && *c == '\t'))
+        .collect()
 }
 
 #[test]
@@ -73,7 +85,11 @@ fn no_output_has_a_control_from_the_capture() {
         &["-", "-x"],
         &["-", "--json"],
         &["-", "--json", "--spans"],
-        &["-", "--columns", "record,message,event,text,problems,problems[*].field,*.mudname,fields"],
+        &[
+            "-",
+            "--columns",
+            "record,message,event,text,problems,problems[*].field,*.mudname,fields",
+        ],
         &["-", "--csv"],
         &["-", "--csv", "--columns", "message,fields,*.error_message"],
         &["stats", "-"],
@@ -92,7 +108,10 @@ fn no_output_has_a_control_from_the_capture() {
         assert_eq!(controls(&err, false), "", "{way:?}");
         // Where a stream is printed as text, its lines are the lines printed.
         let plain = csv || way.contains(&"--text");
-        assert!(plain || !out.lines().any(|line| line.starts_with("#2  frame 9")), "{way:?}: a record was forged");
+        assert!(
+            plain || !out.lines().any(|line| line.starts_with("#2  frame 9")),
+            "{way:?}: a record was forged"
+        );
     }
 }
 
@@ -107,7 +126,9 @@ fn every_record_is_one_line_of_columns() {
 #[test]
 fn no_error_has_a_control_of_what_was_typed() {
     let name = format!("/nowhere/{HARM}");
-    let (harm, keys, tables) = (name.as_str(), format!("--keys={name}"), format!("--tables={name}"));
+    let harm = name.as_str();
+    let keys = format!("--keys={name}");
+    let tables = format!("--tables={name}");
     let ways: [&[&str]; 10] = [
         &[harm],
         &["stats", harm],
@@ -150,7 +171,10 @@ fn no_remark_on_a_file_has_a_control_of_its_name() {
     std::fs::write(at("bad.toml"), "a = \"\u{1b}[31m").unwrap();
     std::fs::write(at("bad.table"), "protocol moul\nmessage \u{1b}[31m\u{202e}").unwrap();
     std::fs::write(at("bad.sdl"), "STATEDESC \u{1b}[31m { VERSION \u{202e}").unwrap();
-    let (capture, cut, game, keys) = (at("a.pcap"), at("cut.pcap"), at("game.pcap"), at("k.ini"));
+    let capture = at("a.pcap");
+    let cut = at("cut.pcap");
+    let game = at("game.pcap");
+    let keys = at("k.ini");
     let out = at("out");
     let folder_of_all = inside.to_string_lossy().into_owned();
     let ways: Vec<Vec<&str>> = vec![
@@ -183,14 +207,21 @@ fn no_remark_on_a_file_has_a_control_of_its_name() {
         let (out, err) = printed(&way, b"");
         assert_eq!(controls(&err, false), "", "{way:?}: {err:?}");
         assert_eq!(controls(&out, false).replace('\r', ""), "", "{way:?}: {out:?}");
-        assert!(!err.lines().chain(out.lines()).any(|line| line.starts_with("#2  frame 9")), "{way:?}: {err}");
+        assert!(
+            !err.lines().chain(out.lines()).any(|line| line.starts_with("#2  frame 9")),
+            "{way:?}: {err}"
+        );
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// How deep arrays and objects lie within each other in a line of JSON, and what jq 1.6 has open there at most: of an object the key too.
+/// How deep arrays and objects lie within each other in a line of JSON, and what jq 1.6 has open
+/// there at most: of an object the key too.
 fn depth(line: &str) -> (usize, usize) {
-    let (mut open, mut deepest, mut quoted, mut escaped) = (Vec::new(), (0, 0), false, false);
+    let mut open = Vec::new();
+    let mut deepest = (0, 0);
+    let mut quoted = false;
+    let mut escaped = false;
     for c in line.chars() {
         match c {
             _ if escaped => escaped = false,
@@ -209,9 +240,13 @@ fn depth(line: &str) -> (usize, usize) {
 #[test]
 fn no_line_of_json_is_too_deep_for_jq() {
     for levels in [70, 79, 84, 90, 118, 127, 190, 230] {
-        let text =
-            format!("({{\"tell\",5,\"A\",0,\"B\",0,\"V\",{}1{},}})", "([\"k\":".repeat(levels), ",])".repeat(levels));
-        let (client, server) = (end(1, 40_000), end(2, 8080));
+        let text = format!(
+            "({{\"tell\",5,\"A\",0,\"B\",0,\"V\",{}1{},}})",
+            "([\"k\":".repeat(levels),
+            ",])".repeat(levels)
+        );
+        let client = end(1, 40_000);
+        let server = end(2, 8080);
         let mut made = Made::new();
         made.open(client, server);
         let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
@@ -247,15 +282,22 @@ fn bytes_below_a_message_are_bounded() {
     let text = format!("({{\"tell\",5,\"A\",0,\"B\",0,\"V\",\"{}\",}})", "x".repeat(300_000));
     let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
     bytes.extend(text.as_bytes());
-    let (client, server) = (end(1, 40_000), end(2, 8080));
+    let client = end(1, 40_000);
+    let server = end(2, 8080);
     let mut made = Made::new();
     made.open(client, server);
     for (i, part) in bytes.chunks(60_000).enumerate() {
         made.tcp((client, server), (1 + 60_000 * i as u32, 1, ACK), part);
     }
     let (out, _) = printed(&["-", "-x"], &made.bytes);
-    assert!(out.contains("\n      00fff0 ") && !out.contains("\n      010000 "), "64 KiB are shown");
-    assert!(out.contains(&format!("      and {} more bytes", bytes.len() - (64 << 10))), "what is left out is said");
+    assert!(
+        out.contains("\n      00fff0 ") && !out.contains("\n      010000 "),
+        "64 KiB are shown"
+    );
+    assert!(
+        out.contains(&format!("      and {} more bytes", bytes.len() - (64 << 10))),
+        "what is left out is said"
+    );
 }
 
 #[test]
@@ -265,7 +307,8 @@ fn what_differs_has_no_control_either() {
     std::fs::write(&path, capture()).unwrap();
     let other = crate::common::file("captures/intermud3/i3_edge_small.pcapng");
     for form in [&["--json"][..], &["--oneline"], &[]] {
-        let words = [&["diff", path.to_str().unwrap(), other.to_str().unwrap(), "-q"], form].concat();
+        let words =
+            [&["diff", path.to_str().unwrap(), other.to_str().unwrap(), "-q"], form].concat();
         let (out, err) = printed(&words, b"");
         assert!(out.len() > 1000, "{err}");
         assert_eq!(controls(&out, false) + &controls(&err, false), "", "{form:?}");
@@ -275,9 +318,11 @@ fn what_differs_has_no_control_either() {
 /// The values of the tag for Wireshark's info column in the exported packets of a capture.
 fn info_columns(exported: &[u8]) -> Vec<String> {
     let number = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
-    let (mut rest, mut found) = (exported, Vec::new());
+    let mut rest = exported;
+    let mut found = Vec::new();
     while !rest.is_empty() {
-        let (kind, length) = (number(rest), number(&rest[4..]));
+        let kind = number(rest);
+        let length = number(&rest[4..]);
         let mut tags = if kind == 6 { &rest[28..] } else { &[] };
         while tags.len() > 4 && tags[..2] != [0, 0] {
             let end = 4 + usize::from(tags[2]) * 256 + usize::from(tags[3]);
@@ -295,8 +340,10 @@ fn info_columns(exported: &[u8]) -> Vec<String> {
 #[test]
 fn what_files_say_about_messages_has_no_control() {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let [exported, page] = ["hostile-text.pcapng", "hostile-text.html"].map(|name| folder.join(name));
-    let (_, err) = printed(&["export", "messages", "-", "-o", exported.to_str().unwrap()], &capture());
+    let [exported, page] =
+        ["hostile-text.pcapng", "hostile-text.html"].map(|name| folder.join(name));
+    let (_, err) =
+        printed(&["export", "messages", "-", "-o", exported.to_str().unwrap()], &capture());
     let columns = info_columns(&std::fs::read(&exported).unwrap());
     assert!(columns.iter().any(|text| text.contains("forged")), "{columns:?}: {err}");
     assert!(columns.iter().all(|text| controls(text, false).is_empty()), "{columns:?}");

@@ -1,10 +1,13 @@
-//! Intermud-3 as a whole: captures against what another program found in them, streams cut and delivered in every way, spans that tile.
+//! Intermud-3 as a whole: captures against what another program found in them, streams cut and
+//! delivered in every way, spans that tile.
 
 use std::collections::HashMap;
 use std::io::Read;
 
 use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::proto::{Event, EventKind, MessageOrEvent, Protocol, Side, load_tables, protocol_named, read_alone};
+use moulsniff::proto::{
+    Event, EventKind, MessageOrEvent, Protocol, Side, load_tables, protocol_named, read_alone,
+};
 use moulsniff::table::Tables;
 use serde_json::{Value, json};
 
@@ -37,7 +40,11 @@ fn read(tables: &Tables, bytes: &[u8], style: JsonOptions) -> Vec<Value> {
             out.push(b'}');
             // serde_json reads to a depth of 128 only.
             found.push(serde_json::from_slice(&out).unwrap_or_else(|e| {
-                assert!(e.to_string().contains("recursion"), "{e}: {}", String::from_utf8_lossy(&out));
+                assert!(
+                    e.to_string().contains("recursion"),
+                    "{e}: {}",
+                    String::from_utf8_lossy(&out)
+                );
                 json!({ "message": message.name.raw(), "deep": String::from_utf8_lossy(&out) })
             }));
         }
@@ -106,7 +113,11 @@ fn held_against_truth(name: &str, at_least: usize) {
         }
         if fields.is_empty() {
             let value = &record["fields"]["value"];
-            assert!(same(&truth["value"], value), "{name} {key:?}: {} is not {value}", truth["value"]);
+            assert!(
+                same(&truth["value"], value),
+                "{name} {key:?}: {} is not {value}",
+                truth["value"]
+            );
         }
     }
     assert!(checked >= at_least, "only {checked} packets");
@@ -129,7 +140,9 @@ fn run(name: &str) -> HashMap<(u64, bool, u64), Value> {
         let client = record["from"] == "client";
         let end = record[if client { "src" } else { "dst" }].as_str().unwrap();
         let port = end.rsplit(':').next().unwrap().parse().unwrap();
-        if record["message"].is_string() && record["event"].is_null() || record["event"] == "undecoded" {
+        if record["message"].is_string() && record["event"].is_null()
+            || record["event"] == "undecoded"
+        {
             out.insert((port, client, record["offset"].as_u64().unwrap()), record);
         }
     }
@@ -138,7 +151,9 @@ fn run(name: &str) -> HashMap<(u64, bool, u64), Value> {
 
 fn gunzip(path: &str) -> String {
     let mut out = String::new();
-    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut out).unwrap();
+    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap())
+        .read_to_string(&mut out)
+        .unwrap();
     out
 }
 
@@ -173,7 +188,10 @@ fn same(truth: &Value, found: &Value) -> bool {
                 _ => return false,
             };
             wanted.len() == found.len()
-                && wanted.iter().zip(found).all(|(w, (key, value))| same(&w[0], &key) && same(&w[1], value))
+                && wanted
+                    .iter()
+                    .zip(found)
+                    .all(|(w, (key, value))| same(&w[0], &key) && same(&w[1], value))
         }
         "void" => found.is_null(),
         "object" => found == value,
@@ -202,7 +220,11 @@ fn integers_of_any_length_keep_their_digits() {
         ])
     );
     let said = problems(&message);
-    assert_eq!(said.iter().filter(|p| p.starts_with("an integer of more than 64 bits")).count(), 2, "{said:?}");
+    assert_eq!(
+        said.iter().filter(|p| p.starts_with("an integer of more than 64 bits")).count(),
+        2,
+        "{said:?}"
+    );
     assert_eq!(said.iter().filter(|p| p.starts_with("a leading zero")).count(), 2, "{said:?}");
 }
 
@@ -210,14 +232,20 @@ fn integers_of_any_length_keep_their_digits() {
 fn a_mapping_is_an_object_where_its_keys_are_different_texts() {
     assert_eq!(first(r#"(["a":1,"b":"c",])"#)["fields"]["value"], json!({ "a": 1, "b": "c" }));
     assert_eq!(first(r#"(["a":1,"a":2,])"#)["fields"]["value"], json!([["a", 1], ["a", 2]]));
-    assert_eq!(first(r#"([1:"a",1.5:"b","1":"c",])"#)["fields"]["value"], json!([[1, "a"], [1.5, "b"], ["1", "c"]]));
+    assert_eq!(
+        first(r#"([1:"a",1.5:"b","1":"c",])"#)["fields"]["value"],
+        json!([[1, "a"], [1.5, "b"], ["1", "c"]])
+    );
     assert_eq!(
         first(r#"(["x":(["y":1,2:3,]),({1,}):(["z":4,]),])"#)["fields"]["value"],
         json!([["x", [["y", 1], [2, 3]]], [[1], { "z": 4 }]])
     );
     let many: String = (0..40).map(|i| format!("\"k{i}\":{i},")).collect();
     assert_eq!(first(&format!("([{many}])"))["fields"]["value"].as_object().unwrap().len(), 40);
-    assert_eq!(first(&format!("([{many}\"k3\":0,])"))["fields"]["value"].as_array().unwrap().len(), 41);
+    assert_eq!(
+        first(&format!("([{many}\"k3\":0,])"))["fields"]["value"].as_array().unwrap().len(),
+        41
+    );
 }
 
 #[test]
@@ -248,7 +276,8 @@ fn text_is_utf8_or_iso_8859_1_string_by_string() {
     let message = read(&tables(), &bytes, JsonOptions::default()).remove(0);
     assert_eq!(message["fields"]["orig_visname"], "café");
     assert_eq!(message["fields"]["message"], "café");
-    let problem = message["problems"].as_array().unwrap().iter().find(|p| p["field"] == "message").unwrap();
+    let problem =
+        message["problems"].as_array().unwrap().iter().find(|p| p["field"] == "message").unwrap();
     assert_eq!(problem["bytes"], "636166e9");
     assert_eq!(problem["severity"], "note");
 }
@@ -265,8 +294,11 @@ fn depth_has_a_bound_and_the_rest_is_shown() {
 
 #[test]
 fn values_have_a_bound_and_the_rest_is_shown() {
-    let says = |message: &Value| problems(message).iter().filter(|p| p.contains("more than 200000 values")).count();
-    let below = first(&format!("({{\"custom\",5,\"A\",\"a\",\"B\",0,({{{}}}),}})", "1,".repeat(190_000)));
+    let says = |message: &Value| {
+        problems(message).iter().filter(|p| p.contains("more than 200000 values")).count()
+    };
+    let below =
+        first(&format!("({{\"custom\",5,\"A\",\"a\",\"B\",0,({{{}}}),}})", "1,".repeat(190_000)));
     assert_eq!((says(&below), below["fields"]["extra_6"].as_array().unwrap().len()), (0, 190_000));
     // A list, a mapping of texts, a mapping of numbers, brackets.
     let keys: String = (0..201_000).map(|n| format!("\"{n:x}\":1,")).collect();
@@ -283,7 +315,8 @@ fn values_have_a_bound_and_the_rest_is_shown() {
         assert_eq!((found.len(), says(&found[0])), (2, 1), "{}", &inner[..20]);
         assert!(found[0].to_string().contains("undecoded"), "{}", &inner[..20]);
         assert_eq!((&found[1]["message"], says(&found[1])), (&json!("who-req"), 0));
-        let redacted = read(&tables(), &bytes, JsonOptions { redact: true, ..JsonOptions::default() });
+        let redacted =
+            read(&tables(), &bytes, JsonOptions { redact: true, ..JsonOptions::default() });
         assert!(redacted[0].to_string().contains("<redacted, "), "the rest is shown");
     }
 }
@@ -299,7 +332,11 @@ fn a_quote_that_is_not_escaped_costs_nothing_but_a_remark() {
     assert_eq!(found.len(), 2);
     assert_eq!(found[0]["fields"]["message"], r#"Hello channel "quoted" \ slash"#);
     assert_eq!(found[0]["fields"]["visname"], "Alice");
-    assert!(problems(&found[0])[0].contains("not escaped, at byte 76"), "{:?}", problems(&found[0]));
+    assert!(
+        problems(&found[0])[0].contains("not escaped, at byte 76"),
+        "{:?}",
+        problems(&found[0])
+    );
     assert_eq!(found[1]["message"], "who-req");
 }
 
@@ -317,7 +354,8 @@ fn the_header_survives_what_comes_behind_it() {
         "\"a\0b\",})",
         "-,})",
     ] {
-        let message = first(&format!("({{\"tell\",5,\"MudAlpha\",\"alice\",\"MudBeta\",\"bob\",{rest}"));
+        let message =
+            first(&format!("({{\"tell\",5,\"MudAlpha\",\"alice\",\"MudBeta\",\"bob\",{rest}"));
         assert_eq!(message["message"], "tell", "{rest}");
         assert_eq!(message["fields"]["target_username"], "bob", "{rest}: {message}");
         assert!(!problems(&message).is_empty(), "{rest}");
@@ -327,8 +365,13 @@ fn the_header_survives_what_comes_behind_it() {
 #[test]
 fn elements_of_another_sort_than_expected_are_noted() {
     let said = |text: &str| problems(&first(text)).join("; ");
-    assert!(said(r#"({"tell","5","a","b","c","d","v","m",})"#).contains("a text at byte 13, where a number"));
-    assert!(said(r#"({"tell",-1,"a","b","c","d","v","m",})"#).contains("a negative number at byte 13"));
+    assert!(
+        said(r#"({"tell","5","a","b","c","d","v","m",})"#)
+            .contains("a text at byte 13, where a number")
+    );
+    assert!(
+        said(r#"({"tell",-1,"a","b","c","d","v","m",})"#).contains("a negative number at byte 13")
+    );
     assert!(said(r#"({"tell",5,"a",})"#).contains("3 elements, where 8 are expected"));
     assert!(said(r#"({5,5,"a",0,"b",0,})"#).contains("does not begin with a text"));
     assert!(said(r#"([1:2,])"#).contains("is not an array"));
@@ -337,16 +380,21 @@ fn elements_of_another_sort_than_expected_are_noted() {
 #[test]
 fn what_an_error_brings_along_and_is_no_packet_has_no_header() {
     let error = first(r#"({"error",5,"*d",0,"M",0,"bad-mojo","text",({"1.2.3.4","lib",4000,}),})"#);
-    assert_eq!(error["fields"]["error_packet"], json!({ "type": "1.2.3.4", "extra_1": "lib", "extra_2": 4000 }));
+    assert_eq!(
+        error["fields"]["error_packet"],
+        json!({ "type": "1.2.3.4", "extra_1": "lib", "extra_2": 4000 })
+    );
 }
 
 #[test]
 fn an_array_of_a_number_of_elements_has_positions_of_its_own() {
     // Also in the packet that an error brings along, and with quotes that are not escaped.
-    let ask =
-        r#"({"startup-req-2",5,"A",0,"*b",0,0,0,0,1,0,0,"the "great"","b","c","LP","open","x@y",(["who":1,]),0,})"#;
+    let ask = r#"({"startup-req-2",5,"A",0,"*b",0,0,0,0,1,0,0,"the "great"","b","c","LP","open","x@y",(["who":1,]),0,})"#;
     let fields = &first(ask)["fields"];
-    assert_eq!((&fields["mudlib"], &fields["admin_email"]), (&json!("the \"great\""), &json!("x@y")));
+    assert_eq!(
+        (&fields["mudlib"], &fields["admin_email"]),
+        (&json!("the \"great\""), &json!("x@y"))
+    );
     assert_eq!(fields["services"], json!({ "who": 1 }));
     let error = first(&format!(r#"({{"error",5,"*d",0,"A",0,"unk-dst","text",{ask},}})"#));
     assert_eq!(error["fields"]["error_packet"]["admin_email"], "x@y");
@@ -371,7 +419,10 @@ fn a_nul_that_was_not_counted_is_passed_over() {
     bytes.extend(packet(r#"({"who-req",5,"A","b","B",0,})"#));
     let found = read(&tables(), &bytes, JsonOptions::default());
     assert_eq!(found[1]["event"], "undecoded");
-    assert_eq!((found[1]["offset"].as_u64(), found[1]["length"].as_u64()), (Some(first as u64), Some(1)));
+    assert_eq!(
+        (found[1]["offset"].as_u64(), found[1]["length"].as_u64()),
+        (Some(first as u64), Some(1))
+    );
     let last = found.last().unwrap();
     assert_eq!(
         (last["offset"].as_u64(), &last["fields"]["originator_username"]),
@@ -408,7 +459,12 @@ fn samples() -> Vec<Vec<u8>> {
     for name in ["i3_coffeemud", "i3_edge_small"] {
         for stream in 0.. {
             let output = crate::common::program()
-                .args(["follow", &format!("tcp:{stream}"), &format!("captures/intermud3/{name}.pcapng"), "--quiet"])
+                .args([
+                    "follow",
+                    &format!("tcp:{stream}"),
+                    &format!("captures/intermud3/{name}.pcapng"),
+                    "--quiet",
+                ])
                 .output()
                 .unwrap();
             if !output.status.success() || output.stdout.is_empty() {
@@ -473,7 +529,8 @@ fn tiles(spans: &[Value], start: u64, end: u64, text: &str) {
 #[test]
 fn a_stream_cut_at_any_byte_gives_the_packets_before_the_cut() {
     let tables = tables();
-    let mut bytes = packet("({\"tell\",5,\"MudAlpha\",\"alice\",\"MudBeta\",\"bob\",\"Alice\",\"hello\",})\0");
+    let mut bytes =
+        packet("({\"tell\",5,\"MudAlpha\",\"alice\",\"MudBeta\",\"bob\",\"Alice\",\"hello\",})\0");
     bytes.extend(packet(r#"({"channel-m",5,"A","a",0,0,"c","V","say "hi" now",})"#));
     bytes.push(0);
     bytes.extend(packet(r#"(["a":({1,2.5,}),2:"x",])"#));
@@ -499,10 +556,16 @@ fn damage_never_stops_the_reading() {
             let mut bytes = whole.clone();
             bytes[at] = byte;
             bytes.extend(packet(r#"({"who-req",5,"A","a","B",0,})"#));
-            let found = read(&tables, &bytes, JsonOptions { spans: true, ..JsonOptions::default() });
+            let found =
+                read(&tables, &bytes, JsonOptions { spans: true, ..JsonOptions::default() });
             for message in found.iter().filter(|m| m["message"].is_string()) {
                 let length = message["length"].as_u64().unwrap();
-                tiles(message["fields"].as_array().unwrap(), 0, length, &format!("byte {at} as {byte}"));
+                tiles(
+                    message["fields"].as_array().unwrap(),
+                    0,
+                    length,
+                    &format!("byte {at} as {byte}"),
+                );
             }
             if at >= 4 {
                 assert_eq!(found.last().unwrap()["message"], "who-req", "byte {at} as {byte}");
@@ -559,7 +622,8 @@ fn tokens_in_any_order_are_read_to_their_end() {
         }
         let bytes = packet_of(&text);
         let shown = String::from_utf8_lossy(&text).into_owned();
-        for message in read(&tables, &bytes, JsonOptions { spans: true, ..JsonOptions::default() }) {
+        for message in read(&tables, &bytes, JsonOptions { spans: true, ..JsonOptions::default() })
+        {
             if let Some(spans) = message["fields"].as_array() {
                 tiles(spans, 0, message["length"].as_u64().unwrap(), &shown);
             }
@@ -620,7 +684,8 @@ fn passwords_and_tokens_are_hidden_where_asked() {
 fn a_secret_is_hidden_however_it_is_written() {
     let tables = tables();
     let redact = JsonOptions { redact: true, ..JsonOptions::default() };
-    let startup = |password: &str| format!(r#"({{"startup-req-3",5,"A",0,"*r",0,{password},0,0,}})"#);
+    let startup =
+        |password: &str| format!(r#"({{"startup-req-3",5,"A",0,"*r",0,{password},0,0,}})"#);
     let irn = |info: &str| format!(r#"({{"irn-startup-req",5,"*r",0,"*s",0,{info},}})"#);
     for text in [
         startup("hunter2"),
@@ -638,7 +703,12 @@ fn a_secret_is_hidden_however_it_is_written() {
         let message = read(&tables, &whole, redact).remove(0).to_string();
         assert!(!message.contains("hunter2") && !message.contains("68756e74657232"), "{message}");
         assert!(message.contains("<redacted, "), "{message}");
-        assert!(!read(&tables, &whole, JsonOptions::default()).remove(0).to_string().contains("redacted"));
+        assert!(
+            !read(&tables, &whole, JsonOptions::default())
+                .remove(0)
+                .to_string()
+                .contains("redacted")
+        );
     }
 }
 
@@ -647,7 +717,11 @@ fn a_secret_is_hidden_however_it_is_written() {
 #[test]
 fn every_example_of_the_tables_holds() {
     let (count, failed) = moulsniff::examples::run_examples(&tables());
-    assert!(failed.is_empty(), "{}", failed.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+    assert!(
+        failed.is_empty(),
+        "{}",
+        failed.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    );
     assert!(count >= 64, "{count}");
 }
 
@@ -666,5 +740,8 @@ fn stats_tell_what_is_on_the_network() {
     assert_eq!(learned["muds"]["PeerMud"]["state"], "up");
     assert_eq!(learned["muds"]["PeerMud"]["ip_addr"], "10.0.0.1");
     assert_eq!(learned["routers"]["*lab"]["address"], "127.0.0.1 8080");
-    assert_eq!(learned["channels"]["labchan"], json!({ "channel_host": "MudAlpha", "channel_type": "selective_ban" }));
+    assert_eq!(
+        learned["channels"]["labchan"],
+        json!({ "channel_host": "MudAlpha", "channel_type": "selective_ban" })
+    );
 }

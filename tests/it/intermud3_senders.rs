@@ -1,6 +1,8 @@
-//! Intermud-3 as further routers, libraries and drivers write it: written dialogues, one case for each.
+//! Intermud-3 as further routers, libraries and drivers write it: written dialogues, one case for
+//! each.
 //!
-//! Each dialogue has the bytes that a sender's source writes; `docs/intermud3.md` names the sources. Nothing here knows how a packet is read.
+//! Each dialogue has the bytes that a sender's source writes; `docs/intermud3.md` names the
+//! sources. Nothing here knows how a packet is read.
 
 use serde_json::{Value, json};
 
@@ -48,14 +50,17 @@ fn framed(text: &str) -> Vec<u8> {
 
 /// The record of the message with a name: the `place`th one.
 fn named<'a>(records: &'a [Value], name: &str, place: usize) -> &'a Value {
-    let mut found = records.iter().filter(|record| record["message"] == name && record["event"].is_null());
+    let mut found =
+        records.iter().filter(|record| record["message"] == name && record["event"].is_null());
     found.nth(place).unwrap_or_else(|| panic!("no {name} {place} in {records:#?}"))
 }
 
 /// The problems of a record, but for the missing NUL.
 fn problems(record: &Value) -> Vec<&str> {
     let all = record["problems"].as_array().into_iter().flatten();
-    all.map(|problem| problem["text"].as_str().unwrap()).filter(|text| !text.contains("NUL")).collect()
+    all.map(|problem| problem["text"].as_str().unwrap())
+        .filter(|text| !text.contains("NUL"))
+        .collect()
 }
 
 /// The requests that are said never to have got their reply.
@@ -78,12 +83,17 @@ fn samsons_router_writes_several_packets_behind_one_length() {
         .server(&text)
         .server(r#"({"who-req",5,"B","bob","A",0,})"#);
     let records = dialogue.records();
-    let server: Vec<&Value> = records.iter().filter(|r| r["from"] == "server" && r["event"].is_null()).collect();
+    let server: Vec<&Value> =
+        records.iter().filter(|r| r["from"] == "server" && r["event"].is_null()).collect();
     let names: Vec<&Value> = server.iter().map(|record| &record["message"]).collect();
     assert_eq!(names, ["startup-reply", "chanlist-reply", "chan-ack", "who-req"]);
     let mut at = 0;
     for (record, length) in server.iter().zip([reply.len() + 5, list.len() + 1, said.len() + 1]) {
-        assert_eq!((record["offset"].as_u64(), record["length"].as_u64()), (Some(at), Some(length as u64)), "{record}");
+        assert_eq!(
+            (record["offset"].as_u64(), record["length"].as_u64()),
+            (Some(at), Some(length as u64)),
+            "{record}"
+        );
         at += length as u64;
     }
     assert_eq!(at, text.len() as u64 + 4);
@@ -92,7 +102,11 @@ fn samsons_router_writes_several_packets_behind_one_length() {
     assert_eq!((&server[0]["reply_to"], &server[2]["reply_to"]), (&json!(1), &json!(2)));
     assert_eq!(problems(server[0]).len(), 2, "{}", server[0]);
     assert!(problems(server[0])[1].contains("another packet begins at byte"), "{}", server[0]);
-    assert!(problems(server[1]).iter().any(|p| p.contains("a packet without a length")), "{}", server[1]);
+    assert!(
+        problems(server[1]).iter().any(|p| p.contains("a packet without a length")),
+        "{}",
+        server[1]
+    );
     assert!(problems(server[3]).is_empty(), "{}", server[3]);
     let asked = unanswered(&records);
     assert!(asked.len() == 1 && asked[0].contains("who-req"), "{asked:?}");
@@ -100,19 +114,26 @@ fn samsons_router_writes_several_packets_behind_one_length() {
 
 #[test]
 fn what_stands_behind_a_packet_and_is_none_stays_undecoded() {
-    let records = Dialogue::new().client("({\"ping\",5,\"A\",0,\"*lab\",0,})\r({\"x\",})5 rest").records();
+    let records =
+        Dialogue::new().client("({\"ping\",5,\"A\",0,\"*lab\",0,})\r({\"x\",})5 rest").records();
     assert_eq!(named(&records, "ping", 0)["length"], 33);
     let last = named(&records, "x", 0);
     assert_eq!((last["offset"].as_u64(), last["length"].as_u64()), (Some(33), Some(14)));
     assert!(problems(last).iter().any(|p| p.contains("6 bytes behind the value")), "{last}");
     // A value that is no packet is not told from what follows it.
-    let records = Dialogue::new().client("({\"ping\",5,\"A\",0,\"*lab\",0,})").client("({1,})({\"x\",})").records();
-    assert!(problems(named(&records, "value", 0)).iter().any(|p| p.contains("bytes behind the value")));
+    let records = Dialogue::new()
+        .client("({\"ping\",5,\"A\",0,\"*lab\",0,})")
+        .client("({1,})({\"x\",})")
+        .records();
+    assert!(
+        problems(named(&records, "value", 0)).iter().any(|p| p.contains("bytes behind the value"))
+    );
 }
 
 #[test]
 fn spans_of_several_packets_behind_one_length_tile_all_of_it() {
-    let text = "({\"ping\",5,\"A\",0,\"*lab\",0,})\r({\"ping\",5,\"A\",0,\"*lab\",0,})\r\r({\"x\",})\0";
+    let text =
+        "({\"ping\",5,\"A\",0,\"*lab\",0,})\r({\"ping\",5,\"A\",0,\"*lab\",0,})\r\r({\"x\",})\0";
     let capture = Dialogue::new().client(text).capture();
     let (records, _) = run(&capture, &["--quiet", "--spans"]);
     let mut at = 0;
@@ -137,14 +158,22 @@ fn ldmud_writes_a_value_once_and_then_its_number() {
         r#"({"who-reply",5,"A",0,"B","bob",({<1>=({"Ann",3,"a \"title\"",}),<1>,({"Bea",0,"x",}),<1>,}),})"#,
         "\n"
     );
-    let records = Dialogue::new().client(r#"({"who-req",5,"B","bob","A",0,})"#).server(text).records();
+    let records =
+        Dialogue::new().client(r#"({"who-req",5,"B","bob","A",0,})"#).server(text).records();
     let reply = named(&records, "who-reply", 0);
     let ann = json!({ "user_visname": "Ann", "idle_time": 3, "xtra_info": "a \"title\"" });
     let bea = json!({ "user_visname": "Bea", "idle_time": 0, "xtra_info": "x" });
     assert_eq!(reply["fields"]["who_data"], json!([ann, ann, bea, ann]));
     let said = problems(reply).join("; ");
-    assert!(said.contains("a number for the value at byte") && said.contains("is repeated here"), "{said}");
-    assert_eq!(problems(reply).iter().filter(|p| p.contains("is repeated here")).count(), 2, "{said}");
+    assert!(
+        said.contains("a number for the value at byte") && said.contains("is repeated here"),
+        "{said}"
+    );
+    assert_eq!(
+        problems(reply).iter().filter(|p| p.contains("is repeated here")).count(),
+        2,
+        "{said}"
+    );
 }
 
 #[test]
@@ -164,7 +193,10 @@ fn mappings_texts_and_keys_may_have_numbers() {
 fn ldmud_writes_the_width_of_an_empty_mapping() {
     let records = Dialogue::new().client(r#"({"x",5,"A",0,"B",0,([:2]),([:1,]),([]),})"#).records();
     let record = named(&records, "x", 0);
-    assert_eq!((&record["fields"]["extra_6"], &record["fields"]["extra_8"]), (&json!({}), &json!({})));
+    assert_eq!(
+        (&record["fields"]["extra_6"], &record["fields"]["extra_8"]),
+        (&json!({}), &json!({}))
+    );
     assert!(problems(record).iter().any(|p| p.contains("how many values a key has")), "{record}");
     // With anything else before the bracket it is what FluffOS writes for an object.
     assert_eq!(record["fields"]["extra_7"], json!([[null, 1]]));
@@ -180,10 +212,19 @@ fn a_number_that_stands_for_nothing_is_shown_as_it_is_written() {
     assert_eq!(fields["extra_6"], "<1>");
     assert_eq!(fields["extra_7"], json!(["<1>", 7]));
     assert_eq!((&fields["extra_8"], &fields["extra_9"]), (&json!([8]), &json!("<7>")));
-    assert_eq!((&fields["extra_10"], &fields["extra_11"]), (&json!("<2>"), &json!("<OBJECT /a#1>")));
+    assert_eq!(
+        (&fields["extra_10"], &fields["extra_11"]),
+        (&json!("<2>"), &json!("<OBJECT /a#1>"))
+    );
     let said = problems(record).join("; ");
-    assert!(said.contains("of no value before it") && said.contains("of the value around it"), "{said}");
-    assert!(said.contains("not the next one") && said.contains("a reference to an object"), "{said}");
+    assert!(
+        said.contains("of no value before it") && said.contains("of the value around it"),
+        "{said}"
+    );
+    assert!(
+        said.contains("not the next one") && said.contains("a reference to an object"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -202,7 +243,8 @@ fn numbers_that_repeat_numbers_stay_small() {
     assert!(problems(record).iter().any(|p| p.contains("too large to be repeated")), "{record}");
     // A long key and a long text are as dear as many values.
     let long = "k".repeat(50_000);
-    let text = format!("({{\"x\",5,\"A\",0,\"B\",0,<1>=([\"{long}\":1,]),{}}})", "<1>,".repeat(1000));
+    let text =
+        format!("({{\"x\",5,\"A\",0,\"B\",0,<1>=([\"{long}\":1,]),{}}})", "<1>,".repeat(1000));
     let (records, _) = run(&Dialogue::new().client(&text).capture(), &["--quiet"]);
     let printed = named(&records, "x", 0)["fields"].to_string().len();
     assert!(printed < 8 * text.len(), "{printed} bytes for {}", text.len());
@@ -216,7 +258,8 @@ fn spans_of_numbered_values_tile_the_packet() {
     tiles(record["fields"].as_array().unwrap(), 0, text.len() as u64 + 4);
 }
 
-/// Spans lie one behind the other, from `start` to `end`, at every depth. What is repeated takes no bytes.
+/// Spans lie one behind the other, from `start` to `end`, at every depth. What is repeated takes no
+/// bytes.
 fn tiles(spans: &[Value], start: u64, end: u64) {
     let mut at = start;
     for span in spans {
@@ -233,7 +276,8 @@ fn tiles(spans: &[Value], start: u64, end: u64) {
 #[test]
 fn what_is_repeated_has_the_same_pseudonym_and_stays_hidden() {
     let text = r#"({"who-reply",5,"A",0,"B","bob",({<1>=({"Annabel",3,"words",}),<1>,}),})"#;
-    let key = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("intermud3-senders-pseudonyms");
+    let key =
+        std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("intermud3-senders-pseudonyms");
     std::fs::write(&key, "moulsniff pseudonyms 1\n00112233445566778899aabbccddeeff\n").unwrap();
     let with = ["--quiet", "--pseudonyms", key.to_str().unwrap()];
     let (records, _) = run(&Dialogue::new().client(text).capture(), &with);
@@ -249,7 +293,9 @@ fn what_is_repeated_has_the_same_pseudonym_and_stays_hidden() {
 
 #[test]
 fn samsons_router_says_what_it_did_of_a_channel() {
-    let ack = |user: &str, text: &str| format!("({{\"chan-ack\",5,\"*lab\",0,\"A\",\"{user}\",\"{text}\",}})\r");
+    let ack = |user: &str, text: &str| {
+        format!("({{\"chan-ack\",5,\"*lab\",0,\"A\",\"{user}\",\"{text}\",}})\r")
+    };
     let records = Dialogue::new()
         .client("({\"channel-add\",5,\"A\",\"alice\",\"*lab\",0,\"code\",1,})\r")
         .server(&ack("alice", "made"))
@@ -279,8 +325,7 @@ fn an_old_library_of_discworld_asks_for_lists_with_their_numbers() {
 
 #[test]
 fn a_request_of_version_1_may_have_other_data() {
-    let text =
-        r#"({"startup-req-1",5,"A",0,"*lab",0,0,0,0,4000,0,0,"a","b","c","d","e",(["tell":1,]),(["url":"u",]),})"#;
+    let text = r#"({"startup-req-1",5,"A",0,"*lab",0,0,0,0,4000,0,0,"a","b","c","d","e",(["tell":1,]),(["url":"u",]),})"#;
     let records = Dialogue::new().client(text).records();
     let record = named(&records, "startup-req-1", 0);
     assert_eq!(
@@ -306,7 +351,10 @@ fn two_routers_write_a_mud_with_twelve_elements() {
         assert!(problems(record).is_empty(), "{record}");
     }
     assert_eq!(named(&records, "mudlist", 0)["fields"]["info_mapping"]["M"]["other_data"], 0);
-    assert_eq!(named(&records, "mudlist", 1)["fields"]["info_mapping"]["M"]["restart_delay"]["name"], "up");
+    assert_eq!(
+        named(&records, "mudlist", 1)["fields"]["info_mapping"]["M"]["restart_delay"]["name"],
+        "up"
+    );
 }
 
 #[test]
@@ -314,7 +362,10 @@ fn other_programs_give_a_known_packet_another_form() {
     let worlds = r#"({"startup-req",5,"east",0,"west",0,"secret",({"ann",}),"A",})"#;
     let (records, _) = run(&Dialogue::new().client(worlds).capture(), &["--quiet", "--redact"]);
     let record = named(&records, "startup-req", 0);
-    assert_eq!((&record["fields"]["users"], &record["fields"]["mudname"]), (&json!(["ann"]), &json!("A")));
+    assert_eq!(
+        (&record["fields"]["users"], &record["fields"]["mudname"]),
+        (&json!(["ann"]), &json!("A"))
+    );
     assert!(!record.to_string().contains("\"secret\""), "{record}");
     let reply = r#"({"chan-user-req",5,"B",0,"A",0,"bob","Bob",0,})"#;
     let records = Dialogue::new().server(reply).records();
@@ -354,7 +405,8 @@ fn a_mud_that_asks_itself_is_not_left_without_an_answer() {
     assert!(unanswered(&records).is_empty(), "{records:?}");
     assert!(records.iter().all(|record| record["expects_reply"] != true), "{records:?}");
     assert_eq!(named(&records, "auth-mud-req", 0)["fields"]["data"], 0);
-    // Another mud's silence is reported as before, and an answer is tied also where the mud asked itself.
+    // Another mud's silence is reported as before, and an answer is tied also where the mud asked
+    // itself.
     let records = Dialogue::new().client("({\"auth-mud-req\",5,\"A\",0,\"B\",0,})").records();
     assert_eq!(unanswered(&records).len(), 1);
     let reply = "({\"auth-mud-reply\",5,\"A\",0,\"A\",0,77,})";
@@ -386,13 +438,15 @@ fn a_file_may_come_in_several_replies() {
     let first = r#"({"file-get-reply",9,1,"one ",3,})"#;
     let next = |text: &str| format!(r#"({{"file-get-reply",9,1,"{text}",}})"#);
     // The third reply is the last one: nothing is missing.
-    let whole = Dialogue::new().client(ask).server(first).server(&next("two ")).server(&next("three"));
+    let whole =
+        Dialogue::new().client(ask).server(first).server(&next("two ")).server(&next("three"));
     let records = whole.records();
     for place in 0..3 {
         assert_eq!(named(&records, "file-get-reply", place)["reply_to"], 1, "{records:?}");
     }
     assert!(unanswered(&records).is_empty(), "{records:?}");
-    // A reply that stops is said to have come in part; a further request with the number has a reply of its own.
+    // A reply that stops is said to have come in part; a further request with the number has a
+    // reply of its own.
     let records = Dialogue::new().client(ask).server(first).server(&next("two ")).records();
     assert!(unanswered(&records)[0].contains("all of its reply"), "{records:?}");
     let again = Dialogue::new().client(ask).server(&next("all")).client(ask).server(&next("all"));
@@ -416,7 +470,13 @@ fn a_file_in_several_replies_is_put_together() {
     std::fs::write(folder.join("in.pcap"), &capture).unwrap();
     let out = folder.join("files");
     let output = super::common::program()
-        .args(["export", "files", folder.join("in.pcap").to_str().unwrap(), "-o", out.to_str().unwrap()])
+        .args([
+            "export",
+            "files",
+            folder.join("in.pcap").to_str().unwrap(),
+            "-o",
+            out.to_str().unwrap(),
+        ])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -438,7 +498,9 @@ fn files(folder: &std::path::Path) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_file_may_be_sent_in_several_packets_each_with_its_receipt() {
-    let put = |text: &str, more: &str| format!(r#"({{"file-put",9,"A","ann","/pub/a.txt","{text}",{more}}})"#);
+    let put = |text: &str, more: &str| {
+        format!(r#"({{"file-put",9,"A","ann","/pub/a.txt","{text}",{more}}})"#)
+    };
     let records = Dialogue::new()
         .client(&put("one ", "2,"))
         .server(r#"({"file-put-ack",9,1,2,})"#)

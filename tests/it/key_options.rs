@@ -1,4 +1,5 @@
-//! `--keys`, `--sdl` and `keys check` as people type them: folders, the environment, pipes, devices, and files that hold none.
+//! `--keys`, `--sdl` and `keys check` as people type them: folders, the environment, pipes,
+//! devices, and files that hold none.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -39,19 +40,29 @@ fn a_folder_stands_for_the_key_files_in_it() {
     assert!(output.status.success(), "{}", errors(&output));
     assert!(printed(&output).contains("dirtsand.ini opens this connection"));
     // A file that opens nothing is named, one of another kind is not.
-    assert!(errors(&output).contains("server.ini: a client's server.ini") && !errors(&output).contains("README"));
+    assert!(
+        errors(&output).contains("server.ini: a client's server.ini")
+            && !errors(&output).contains("README")
+    );
 
     let none = folder("no-keys");
     std::fs::write(none.join("diary.txt"), "dear diary").unwrap();
     let output = moulsniff(&[CAPTURE, "--keys"]).arg(&none).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(errors(&output).contains("none of the files in this folder is a key file"), "{}", errors(&output));
+    assert!(
+        errors(&output).contains("none of the files in this folder is a key file"),
+        "{}",
+        errors(&output)
+    );
 }
 
 #[test]
 fn the_environment_stands_in_for_the_option_and_the_option_wins() {
     let with = |arguments: &[&str]| {
-        moulsniff(arguments).env("MOULSNIFF_KEYS", "keys/nagus.ini:keys/dirtsand.ini").output().unwrap()
+        moulsniff(arguments)
+            .env("MOULSNIFF_KEYS", "keys/nagus.ini:keys/dirtsand.ini")
+            .output()
+            .unwrap()
     };
     assert!(printed(&with(&[CAPTURE, "-q"])).contains("keys/dirtsand.ini opens this connection"));
     let typed = printed(&with(&[CAPTURE, "-q", "--keys", "keys/nagus.ini"]));
@@ -61,28 +72,43 @@ fn the_environment_stands_in_for_the_option_and_the_option_wins() {
 #[test]
 fn a_server_that_does_not_encrypt_needs_no_keys() {
     let config = folder("nagus").join("nagus.ini");
-    for text in ["[server]\nport = 14617\nencryption = none\n", "[server.auth]\nsend_server_caps = always\n"] {
+    for text in [
+        "[server]\nport = 14617\nencryption = none\n",
+        "[server.auth]\nsend_server_caps = always\n",
+    ] {
         std::fs::write(&config, text).unwrap();
         let output = moulsniff(&[CAPTURE, "--quiet", "--keys"]).arg(&config).output().unwrap();
         assert!(output.status.success(), "{}", errors(&output));
-        assert!(errors(&output).contains("a NAGUS configuration without keys"), "{}", errors(&output));
+        assert!(
+            errors(&output).contains("a NAGUS configuration without keys"),
+            "{}",
+            errors(&output)
+        );
         assert!(printed(&output).contains("ConnectPacket"));
     }
     // Half a key is a mistake.
     std::fs::write(&config, "[server.auth]\nkey_g = 41\n").unwrap();
-    assert_eq!(moulsniff(&[CAPTURE, "--keys"]).arg(&config).output().unwrap().status.code(), Some(1));
+    assert_eq!(
+        moulsniff(&[CAPTURE, "--keys"]).arg(&config).output().unwrap().status.code(),
+        Some(1)
+    );
 }
 
 #[test]
 fn keys_check_reads_what_keys_inject_wrote() {
     let out = folder("injected").join("out.pcapng");
-    let inject =
-        moulsniff(&["keys", "inject", CAPTURE, "--keys", "keys/dirtsand.ini", "-o"]).arg(&out).output().unwrap();
+    let inject = moulsniff(&["keys", "inject", CAPTURE, "--keys", "keys/dirtsand.ini", "-o"])
+        .arg(&out)
+        .output()
+        .unwrap();
     assert!(inject.status.success(), "{}", errors(&inject));
     let check = moulsniff(&["keys", "check"]).arg(&out).output().unwrap();
     assert!(check.status.success(), "{}", errors(&check));
     let text = printed(&check);
-    assert!(text.contains("keys in the capture: moulsniff shard.keys") && text.contains("one session"), "{text}");
+    assert!(
+        text.contains("keys in the capture: moulsniff shard.keys") && text.contains("one session"),
+        "{text}"
+    );
     let check = moulsniff(&["keys", "check", CAPTURE]).output().unwrap();
     assert_eq!(check.status.code(), Some(1));
     assert!(errors(&check).contains("a capture without keys in it"));
@@ -94,13 +120,17 @@ fn a_check_goes_on_behind_a_file_that_is_wrong() {
     std::fs::copy(file(CAPTURE), keys.join("a.pcap")).unwrap();
     std::fs::write(keys.join("b.pcap"), &std::fs::read(file(CAPTURE)).unwrap()[..1001]).unwrap();
     let whole = std::fs::read_to_string(file("keys/dirtsand.ini")).unwrap();
-    std::fs::write(keys.join("c.ini"), whole.replacen("Key.Auth.N = ", "Key.Auth.N = !", 1)).unwrap();
+    std::fs::write(keys.join("c.ini"), whole.replacen("Key.Auth.N = ", "Key.Auth.N = !", 1))
+        .unwrap();
     std::fs::write(keys.join("d.ini"), &whole).unwrap();
     let check = moulsniff(&["keys", "check", "nowhere.ini"]).arg(&keys).output().unwrap();
     let said = errors(&check);
     assert_eq!((check.status.code(), said.lines().count()), (Some(1), 1), "{said}");
     assert!(["nowhere.ini", "b.pcap", "c.ini"].iter().all(|wrong| said.contains(wrong)), "{said}");
-    assert!(printed(&check).contains("d.ini") && !said.contains("d.ini") && !said.contains("a.pcap"), "{said}");
+    assert!(
+        printed(&check).contains("d.ini") && !said.contains("d.ini") && !said.contains("a.pcap"),
+        "{said}"
+    );
 }
 
 #[cfg(unix)]
@@ -117,10 +147,18 @@ fn pipes_by_name_and_devices_are_refused_and_standard_input_is_read() {
     }
     let keys = std::fs::File::open(file("keys/dirtsand.ini")).unwrap();
     let output = moulsniff(&[CAPTURE, "-q", "--keys", "-"]).stdin(keys).output().unwrap();
-    assert!(printed(&output).contains("a key of standard input opens this connection"), "{}", errors(&output));
+    assert!(
+        printed(&output).contains("a key of standard input opens this connection"),
+        "{}",
+        errors(&output)
+    );
     let endless = std::fs::File::open("/dev/zero").unwrap();
     let output = moulsniff(&[CAPTURE, "-q", "--keys", "-"]).stdin(endless).output().unwrap();
-    assert!(errors(&output).contains("expected a key file, found more than 16 MiB"), "{}", errors(&output));
+    assert!(
+        errors(&output).contains("expected a key file, found more than 16 MiB"),
+        "{}",
+        errors(&output)
+    );
 }
 
 /// Reading one may wait for ever: the kernel's messages are there once.
@@ -140,15 +178,25 @@ fn files_of_the_kernel_are_not_read() {
             let output = moulsniff(words).output().unwrap();
             let said = errors(&output);
             assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
-            assert!(said.contains(", which is not read") && said.lines().count() == 1, "{words:?}: {said}");
+            assert!(
+                said.contains(", which is not read") && said.lines().count() == 1,
+                "{words:?}: {said}"
+            );
         }
         let output = moulsniff(&["--tail", path]).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
-        assert!(errors(&output).contains("expected a capture file that another program writes, found a "));
+        assert!(
+            errors(&output)
+                .contains("expected a capture file that another program writes, found a ")
+        );
     }
     // In a folder they are passed over.
     let output = moulsniff(&[CAPTURE, "--sdl", "/proc"]).output().unwrap();
-    assert!(errors(&output).contains("/proc: expected a state descriptor file in this folder"), "{}", errors(&output));
+    assert!(
+        errors(&output).contains("/proc: expected a state descriptor file in this folder"),
+        "{}",
+        errors(&output)
+    );
     // What a shell passes by number is read.
     let line = "exec \"$0\" \"$1\" -q --keys /dev/fd/3 3<keys/dirtsand.ini";
     let mut shell = crate::common::shell();

@@ -3,8 +3,8 @@
 //! The files in `keys/` are throw-away keys of a lab, and so are the session keys in this test.
 
 use moulsniff::proto::moul::keys::{
-    Deriver, Format, KeyFile, KeyRing, KeyService, PrivateKey, Report, SessionHint, session_key, session_text,
-    shard_keys,
+    Deriver, Format, KeyFile, KeyRing, KeyService, PrivateKey, Report, SessionHint, session_key,
+    session_text, shard_keys,
 };
 use std::path::Path;
 
@@ -75,7 +75,12 @@ const FILES: [(&str, Format, &str, &[KeyService]); 13] = [
     ("moss_gatekeeper_key.der", Format::MossDer, "moss_full", &[KeyService::GateKeeper]),
     ("moss_auth_key.wireshark", Format::MossWireshark, "moss_full", &[KeyService::Auth]),
     ("moss_game_key.wireshark", Format::MossWireshark, "moss_full", &[KeyService::Game]),
-    ("moss_gatekeeper_key.wireshark", Format::MossWireshark, "moss_full", &[KeyService::GateKeeper]),
+    (
+        "moss_gatekeeper_key.wireshark",
+        Format::MossWireshark,
+        "moss_full",
+        &[KeyService::GateKeeper],
+    ),
     ("moss_auth_key.txt", Format::MossText, "moss_full", &[KeyService::Auth]),
     ("shard.keys", Format::ShardKeys, "dirtsand.ini", &[KeyService::Auth]),
 ];
@@ -91,7 +96,9 @@ fn parse(name: &str) -> KeyFile {
 }
 
 fn hex(text: &str) -> Vec<u8> {
-    (0..text.len() / 2).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap()).collect()
+    (0..text.len() / 2)
+        .map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
+        .collect()
 }
 
 fn derive(key: &PrivateKey, y: &str, seed: &str) -> Vec<u8> {
@@ -103,7 +110,11 @@ fn every_format_gives_the_keys_the_sessions_used() {
     for (name, format, shard, services) in FILES {
         let file = parse(name);
         assert_eq!(file.format(), format, "{name}");
-        assert_eq!(file.notes().iter().filter(|note| !note.contains("no key in this file")).count(), 0, "{name}");
+        assert_eq!(
+            file.notes().iter().filter(|note| !note.contains("no key in this file")).count(),
+            0,
+            "{name}"
+        );
         assert_eq!(file.keys().len(), services.len(), "{name}");
         for service in services {
             let key = file.keys().iter().find(|key| key.service() == Some(*service)).unwrap();
@@ -147,7 +158,9 @@ fn one_ring_of_all_files_opens_every_session() {
         let tried: Vec<bool> = ring
             .candidates(Some(service))
             .map(|candidate| {
-                let found = deriver.session_key(candidate.key, &hex(y), &hex(seed).try_into().unwrap()).unwrap();
+                let found = deriver
+                    .session_key(candidate.key, &hex(y), &hex(seed).try_into().unwrap())
+                    .unwrap();
                 found.as_bytes()[..] == hex(rc4)
             })
             .collect();
@@ -160,7 +173,8 @@ fn one_ring_of_all_files_opens_every_session() {
 #[test]
 fn a_written_file_reads_back_the_same() {
     let lines = |file: &KeyFile| file.sessions().iter().map(session_text).collect::<Vec<_>>();
-    let (dirtsand, own) = (parse("dirtsand.ini"), parse("shard.keys"));
+    let dirtsand = parse("dirtsand.ini");
+    let own = parse("shard.keys");
     let text = shard_keys(dirtsand.keys(), &lines(&own));
     let back = KeyFile::parse("written", text.as_bytes()).unwrap();
     assert_eq!(back.format(), Format::ShardKeys);
@@ -204,7 +218,10 @@ fn reports_and_debug_show_no_secret() {
         ring.add(file.clone());
         let mut program = crate::common::program();
         let path = format!("keys/{name}");
-        let json = program.current_dir(env!("CARGO_MANIFEST_DIR")).args(["keys", "check", "--json", &path]).output();
+        let json = program
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .args(["keys", "check", "--json", &path])
+            .output();
         let json = String::from_utf8(json.unwrap().stdout).unwrap();
         assert!(json.contains("\"kind\":\"private\""), "{json}");
         let shown = format!("{report}{report:?}{file:?}{ring:?}{json}").to_lowercase();
@@ -221,7 +238,12 @@ fn secrets(name: &str) -> Vec<String> {
     match std::str::from_utf8(&bytes) {
         Ok(text) => {
             let marks = ["K = ", "k = \"", "key_a = ", " k=", "rc4=", "Private key:\n"];
-            marks.iter().flat_map(|mark| text.split(mark).skip(1).map(|rest| rest.chars().take(8).collect())).collect()
+            marks
+                .iter()
+                .flat_map(|mark| {
+                    text.split(mark).skip(1).map(|rest| rest.chars().take(8).collect())
+                })
+                .collect()
         }
         Err(_) => vec![to_hex(&bytes[bytes.len() - 64..][..4])],
     }

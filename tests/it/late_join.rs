@@ -1,4 +1,5 @@
-//! Encrypted connections joined late: with the session's key alone, the keystream's position is found, wherever in a message the capture begins.
+//! Encrypted connections joined late: with the session's key alone, the keystream's position is
+//! found, wherever in a message the capture begins.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -27,7 +28,17 @@ fn ends() -> (End, End) {
 fn plaintext(stream: u64, from: &str) -> Vec<u8> {
     let mut program = crate::common::program();
     let stream = format!("tcp:{stream}");
-    program.args(["follow", "--raw", "--from", from, &stream, CAPTURE, "--keys", "keys/dirtsand.ini", "-q"]);
+    program.args([
+        "follow",
+        "--raw",
+        "--from",
+        from,
+        &stream,
+        CAPTURE,
+        "--keys",
+        "keys/dirtsand.ini",
+        "-q",
+    ]);
     program.current_dir(file("")).output().unwrap().stdout
 }
 
@@ -36,7 +47,9 @@ fn told(records: &[Value], stream: u64, side: &str, from: u64) -> BTreeSet<(u64,
     let of = |r: &&Value| r["stream"] == stream && r["from"] == side && r["event"].is_null();
     let messages = records.iter().filter(of);
     messages
-        .filter_map(|m| Some((m["offset"].as_u64()?.checked_sub(from)?, m["message"].as_str()?.to_string())))
+        .filter_map(|m| {
+            Some((m["offset"].as_u64()?.checked_sub(from)?, m["message"].as_str()?.to_string()))
+        })
         .collect()
 }
 
@@ -48,7 +61,8 @@ fn key_file(name: &str, line: &str) -> PathBuf {
     path
 }
 
-/// The connection under a key of the test, from an offset of each direction on, in segments of 500 bytes in turn.
+/// The connection under a key of the test, from an offset of each direction on, in segments of 500
+/// bytes in turn.
 fn joined(plain: [&[u8]; 2], cuts: [usize; 2]) -> Vec<u8> {
     let mut made = Made::new();
     join(&mut made, ends().0, plain, cuts);
@@ -84,22 +98,31 @@ fn join(made: &mut Made, client: End, plain: [&[u8]; 2], cuts: [usize; 2]) {
 fn a_session_key_opens_a_stream_that_begins_in_the_middle_of_a_message() {
     let whole = records(CAPTURE, &["keys/dirtsand.ini"], &[]);
     let most = |service: &str| {
-        let streams: BTreeSet<u64> =
-            whole.iter().filter(|r| r["service"] == service).filter_map(|r| r["stream"].as_u64()).collect();
+        let streams: BTreeSet<u64> = whole
+            .iter()
+            .filter(|r| r["service"] == service)
+            .filter_map(|r| r["stream"].as_u64())
+            .collect();
         let count = |s: &u64| told(&whole, *s, "client", 0).len();
         streams.into_iter().max_by_key(count).unwrap()
     };
     let ends = "client=10.9.0.1:40000 server=10.9.0.0:14617";
-    for (service, line) in [("auth", format!("auth {ends}")), ("game", format!("{ends} server-start=search"))] {
+    for (service, line) in
+        [("auth", format!("auth {ends}")), ("game", format!("{ends} server-start=search"))]
+    {
         let keys = key_file(&format!("late_{service}_{}.keys", line.len()), &line);
         let stream = most(service);
         let plain = [plaintext(stream, "client"), plaintext(stream, "server")];
         for part in [3, 10] {
-            let cuts = [0, 1].map(|side| OPENING[side] + (plain[side].len() - OPENING[side]) * part / 100 + 5);
+            let cuts = [0, 1]
+                .map(|side| OPENING[side] + (plain[side].len() - OPENING[side]) * part / 100 + 5);
             let capture = joined([&plain[0], &plain[1]], cuts);
             let (all, _) = run(&capture, &["-q", "--keys", keys.to_str().unwrap()]);
-            let says: String =
-                all.iter().filter(|r| r["event"] == "key").map(|r| r["text"].as_str().unwrap()).collect();
+            let says: String = all
+                .iter()
+                .filter(|r| r["event"] == "key")
+                .map(|r| r["text"].as_str().unwrap())
+                .collect();
             for (side, name) in ["client", "server"].into_iter().enumerate() {
                 let used = cuts[side] - OPENING[side];
                 let says_so = format!("the {name}'s keystream was found after {used} bytes");
@@ -108,8 +131,17 @@ fn a_session_key_opens_a_stream_that_begins_in_the_middle_of_a_message() {
                 let found = told(&all, 0, name, 0);
                 assert!(found.is_subset(&truth), "{service} {name} at {cuts:?}: invented");
                 let missed = truth.len() - found.len();
-                println!("{service} {name} at {}: {} of {} messages", cuts[side], found.len(), truth.len());
-                assert!(missed <= 2, "{service} {name} at {cuts:?}: {missed} of {} missed", truth.len());
+                println!(
+                    "{service} {name} at {}: {} of {} messages",
+                    cuts[side],
+                    found.len(),
+                    truth.len()
+                );
+                assert!(
+                    missed <= 2,
+                    "{service} {name} at {cuts:?}: {missed} of {} missed",
+                    truth.len()
+                );
             }
         }
     }
@@ -148,7 +180,8 @@ fn holes_without_end_do_not_keep_the_program_busy() {
     }
     let keys = key_file("late_holes.keys", "auth client=10.9.0.1:40000 server=10.9.0.0:14617");
     let (all, _) = run(&made.bytes, &["-q", "--keys", keys.to_str().unwrap()]);
-    let limits: Vec<&Value> = all.iter().filter(|r| r["event"] == "limit").map(|r| &r["limit"]).collect();
+    let limits: Vec<&Value> =
+        all.iter().filter(|r| r["event"] == "limit").map(|r| &r["limit"]).collect();
     assert_eq!(limits, ["keystream"]);
 }
 
@@ -160,16 +193,18 @@ fn a_sequence_number_says_where_the_keystream_begins() {
     // Cut where little follows: too little for a search, and enough where the place is known.
     let cuts = [0, 1].map(|side| plain[side].len() - 300);
     let capture = joined([&plain[0], &plain[1]], cuts);
-    // The first captured bytes have the numbers 1000 and 2000; those of the first encrypted bytes lie before 0.
-    let [client, server] =
-        [(0, 1000_u32), (1, 2000)].map(|(side, first)| first.wrapping_sub((cuts[side] - OPENING[side]) as u32));
+    // The first captured bytes have the numbers 1000 and 2000; those of the first encrypted bytes
+    // lie before 0.
+    let [client, server] = [(0, 1000_u32), (1, 2000)]
+        .map(|(side, first)| first.wrapping_sub((cuts[side] - OPENING[side]) as u32));
     assert!(client > 1 << 31 && server > 1 << 31);
     let ends = "auth client=10.9.0.1:40000 server=10.9.0.0:14617";
     let read = |name: &str, starts: String| {
         let keys = key_file(name, &format!("{ends} {starts}"));
         run(&capture, &["-q", "--keys", keys.to_str().unwrap()]).0
     };
-    let all = read("late_numbers.keys", format!("client-start=seq:{client} server-start=seq:{server}"));
+    let all =
+        read("late_numbers.keys", format!("client-start=seq:{client} server-start=seq:{server}"));
     let key = all.iter().find(|r| r["event"] == "key").unwrap()["text"].as_str().unwrap();
     assert!(!key.contains("was found"), "nothing is searched: {key}");
     for (side, name) in ["client", "server"].into_iter().enumerate() {
@@ -179,10 +214,14 @@ fn a_sequence_number_says_where_the_keystream_begins() {
         assert!(truth.len() - found.len() <= 1, "{name}: {found:?} of {truth:?}");
     }
     // A wrong number gives noise, and in noise no message is found.
-    let wrong = read("late_wrong.keys", format!("client-start=seq:{} server-start=seq:{}", client - 1, server - 7));
+    let wrong = read(
+        "late_wrong.keys",
+        format!("client-start=seq:{} server-start=seq:{}", client - 1, server - 7),
+    );
     assert!(wrong.iter().all(|r| r["message"].is_null()), "invented");
     // A number behind what was captured is that of another connection.
-    let later = read("late_later.keys", "client-start=seq:90000 server-start=seq:90000".to_string());
+    let later =
+        read("late_later.keys", "client-start=seq:90000 server-start=seq:90000".to_string());
     assert!(later.iter().all(|r| r["event"] != "undecoded"));
 }
 
@@ -222,11 +261,15 @@ fn keystreams_are_searched_a_bounded_number_of_times_whatever_the_streams() {
         let rc4: String = KEY.iter().map(|b| format!("{b:02x}")).collect();
         let mut keys = KeyRing::default();
         keys.search = SearchBounds { positions: 1 << 12, searches: 8 };
-        keys.add(KeyFile::parse("x.keys", format!("session auth {starts} rc4={rc4}\n").as_bytes()).unwrap());
+        keys.add(
+            KeyFile::parse("x.keys", format!("session auth {starts} rc4={rc4}\n").as_bytes())
+                .unwrap(),
+        );
         let tables = PROTOCOLS.iter().map(|p| LazyTables::new(*p, Vec::new()).unwrap());
         let setup = Setup {
             tables: tables.collect(),
-            settings: AllSettings::default().with("moul", Settings::new(MoulSettings::with_keys(keys))),
+            settings: AllSettings::default()
+                .with("moul", Settings::new(MoulSettings::with_keys(keys))),
             options: Options::default(),
             decode_as: vec![moulsniff::pipeline::DecodeAs {
                 transport: moulsniff::proto::Transport::Tcp,
@@ -237,8 +280,10 @@ fn keystreams_are_searched_a_bounded_number_of_times_whatever_the_streams() {
             max_held: 32 << 20,
             pseudonyms: None,
         };
-        let (mut pipeline, mut out) = (Pipeline::new(setup), Opened::default());
-        let mut capture = Capture::from_reader("x", Box::new(std::io::Cursor::new(made.bytes.clone())));
+        let mut pipeline = Pipeline::new(setup);
+        let mut out = Opened::default();
+        let mut capture =
+            Capture::from_reader("x", Box::new(std::io::Cursor::new(made.bytes.clone())));
         while let Some(item) = capture.next_item().unwrap() {
             if let CaptureItem::Frame(frame) = item {
                 pipeline.frame(&frame, &mut out);
@@ -247,6 +292,9 @@ fn keystreams_are_searched_a_bounded_number_of_times_whatever_the_streams() {
         pipeline.finish(&mut out);
         let Opened(opened, closed) = out;
         println!("{starts}: {opened} opened, {closed} closed");
-        assert!((1..=most).contains(&opened) && (most == 8 || opened == most), "{starts}: {opened}");
+        assert!(
+            (1..=most).contains(&opened) && (most == 8 || opened == most),
+            "{starts}: {opened}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! No file needs a file that needs the first one, except a module and the modules inside it. What a file needs is what its paths
-//! name, followed through `pub use` to the file that declares it.
+//! No file needs a file that needs the first one, except a module and the modules inside it. What a
+//! file needs is what its paths name, followed through `pub use` to the file that declares it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,16 +27,22 @@ impl Files {
     fn read() -> Files {
         let mut files = Files { names: BTreeMap::new(), paths: BTreeMap::new() };
         for (path, text) in sources() {
-            let mut place: Place =
-                path.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
+            let mut place: Place = path
+                .with_extension("")
+                .iter()
+                .map(|part| part.to_string_lossy().into_owned())
+                .collect();
             let root = place.iter().position(|part| part == "src").unwrap();
             place.drain(..=root);
             if matches!(place.last().map(String::as_str), Some("mod" | "lib" | "main")) {
                 place.pop();
             }
             let text = program(&text);
-            let code: String =
-                text.lines().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n");
+            let code: String = text
+                .lines()
+                .map(|line| line.split("//").next().unwrap_or(""))
+                .collect::<Vec<_>>()
+                .join("\n");
             files.names.entry(place.clone()).or_default();
             let paths = files.paths.entry(place).or_default();
             let mut rest = code.as_str();
@@ -49,8 +55,10 @@ impl Files {
             }
             for root in ["crate::", "super::"] {
                 for (at, _) in code.match_indices(root) {
-                    let path: String =
-                        code[at..].chars().take_while(|c| c.is_alphanumeric() || matches!(c, '_' | ':')).collect();
+                    let path: String = code[at..]
+                        .chars()
+                        .take_while(|c| c.is_alphanumeric() || matches!(c, '_' | ':'))
+                        .collect();
                     paths.push(path.split("::").map(str::to_string).collect());
                 }
             }
@@ -121,7 +129,11 @@ impl Files {
         let of = |(place, paths): (&Place, &Vec<Place>)| {
             (
                 place.clone(),
-                paths.iter().filter(|path| !path.is_empty()).filter_map(|path| target(place, path)).collect(),
+                paths
+                    .iter()
+                    .filter(|path| !path.is_empty())
+                    .filter_map(|path| target(place, path))
+                    .collect(),
             )
         };
         self.paths.iter().map(of).collect()
@@ -135,9 +147,11 @@ fn expand(text: &str, before: &str, paths: &mut Vec<Place>) {
         let path = format!("{before}{}", text.split(" as ").next().unwrap_or(text));
         return paths.push(path.split("::").map(|part| part.trim().to_string()).collect());
     };
-    let (before, body) = (format!("{before}{}", head.trim()), body.trim().trim_end_matches([',', '\n', ' ']));
+    let before = format!("{before}{}", head.trim());
+    let body = body.trim().trim_end_matches([',', '\n', ' ']);
     let body = body.strip_suffix('}').unwrap_or(body);
-    let (mut depth, mut from) = (0, 0);
+    let mut depth = 0;
+    let mut from = 0;
     for (at, c) in body.char_indices().chain([(body.len(), ',')]) {
         match c {
             '{' => depth += 1,
@@ -156,7 +170,8 @@ fn expand(text: &str, before: &str, paths: &mut Vec<Place>) {
 
 /// A way from a module back to itself, if there is one; told at its first module.
 fn cycle(needs: &BTreeMap<Place, BTreeSet<Place>>, start: &Place) -> Option<String> {
-    let (mut came_from, mut open) = (BTreeMap::new(), vec![start]);
+    let mut came_from = BTreeMap::new();
+    let mut open = vec![start];
     while let Some(place) = open.pop() {
         for next in needs.get(place).into_iter().flatten() {
             if came_from.contains_key(next) || next < start {

@@ -1,4 +1,5 @@
-//! `docs/architecture.md` leads a reader through the program: every module has its row there, and every file that it names exists.
+//! `docs/architecture.md` leads a reader through the program: every module has its row there, and
+//! every file that it names exists.
 
 use std::path::Path;
 
@@ -9,9 +10,11 @@ const PAGE: &str = include_str!("../../docs/architecture.md");
 #[test]
 fn files_named_by_the_architecture_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (mut missing, mut found) = (Vec::new(), 0);
+    let mut missing = Vec::new();
+    let mut found = 0;
     for quoted in PAGE.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".rs")) {
-        let is_whole = quoted == "build.rs" || quoted.starts_with("src/") || quoted.starts_with("tests/");
+        let is_whole =
+            quoted == "build.rs" || quoted.starts_with("src/") || quoted.starts_with("tests/");
         let place = if is_whole { "" } else { "src/" };
         found += 1;
         if !root.join(format!("{place}{quoted}")).exists() {

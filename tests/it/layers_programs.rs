@@ -18,10 +18,14 @@ fn tests_start_the_program_by_the_common_functions() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        let starts = ["env!(\"CARGO_BIN_EXE", "\"sh\"", "\"bash\""].map(|what| format!("Command::new({what}"));
+        let starts = ["env!(\"CARGO_BIN_EXE", "\"sh\"", "\"bash\""]
+            .map(|what| format!("Command::new({what}"));
         if starts.iter().any(|start| text.contains(start)) && !MAY.contains(&name.as_str()) {
             wrong.push(name);
         }
     }
-    assert!(wrong.is_empty(), "`common::program()` and `common::shell()` start the program, also in {wrong:?}");
+    assert!(
+        wrong.is_empty(),
+        "`common::program()` and `common::shell()` start the program, also in {wrong:?}"
+    );
 }

@@ -1,4 +1,5 @@
-//! The library, as another crate sees it: what is public, how many crates it needs, that it gives what the program prints.
+//! The library, as another crate sees it: what is public, how many crates it needs, that it gives
+//! what the program prints.
 
 use std::io::Read;
 use std::path::Path;
@@ -32,7 +33,8 @@ fn records_are_those_that_the_program_prints() {
             let printed = String::from_utf8(printed).unwrap();
             let here = records(capture);
             assert!(here.len() > 10);
-            let json = here.iter().map(|record| if spans { record.json_spans() } else { record.json() });
+            let json =
+                here.iter().map(|record| if spans { record.json_spans() } else { record.json() });
             assert!(json.eq(printed.lines().map(str::to_owned)), "{capture}");
         }
     }
@@ -51,7 +53,8 @@ fn trees_are_those_that_the_program_prints() {
 #[test]
 fn values_have_types() {
     let records = records(CAPTURE);
-    let reply = records.iter().find(|record| record.message() == Some("Auth2Cli_AcctLoginReply")).unwrap();
+    let reply =
+        records.iter().find(|record| record.message() == Some("Auth2Cli_AcctLoginReply")).unwrap();
     let result = reply.get("fields.result").unwrap();
     assert!(matches!(result, Value::Enum { .. }), "{result:?}");
     assert_eq!(result.as_str(), Some("kNetSuccess"));
@@ -62,9 +65,15 @@ fn values_have_types() {
     assert_eq!(reply.all("fields.encryption_key[*]").unwrap().len(), 4);
     assert!(reply.reply_to().is_some() && reply.elapsed().is_some());
     assert_eq!(reply.time_text().len(), "2026-11-20T09:30:27.123456Z".len());
-    assert!(records.iter().flat_map(Record::problems).all(|problem| problem.severity < Severity::Error));
+    assert!(
+        records.iter().flat_map(Record::problems).all(|problem| problem.severity < Severity::Error)
+    );
     assert!(records.iter().any(|record| !record.names().is_empty()));
-    assert!(records.iter().any(|record| record.event() == Some("stream_end") && record.message().is_none()));
+    assert!(
+        records
+            .iter()
+            .any(|record| record.event() == Some("stream_end") && record.message().is_none())
+    );
 }
 
 #[test]
@@ -79,7 +88,8 @@ fn spans_tile_each_message() {
 fn secrets_are_hidden_where_that_is_asked() {
     let decoder = Decoder::new().keys(file(KEYS)).unwrap().redact();
     let all: Vec<Record> = decoder.open(file(CAPTURE)).unwrap().map(Result::unwrap).collect();
-    let request = all.iter().find(|record| record.message() == Some("Cli2Auth_AcctLoginRequest")).unwrap();
+    let request =
+        all.iter().find(|record| record.message() == Some("Cli2Auth_AcctLoginRequest")).unwrap();
     let hidden = request.get("fields").unwrap().to_string();
     assert!(hidden.contains("<redacted, 20 bytes>"), "{hidden}");
     assert!(request.json().contains("<redacted, 20 bytes>"));
@@ -97,7 +107,10 @@ fn mistakes_are_told_by_their_kind() {
         ErrorKind::Table
     );
     assert_eq!(kind(Decoder::new().filter("fields.").open(file(CAPTURE)).err()), ErrorKind::Given);
-    assert_eq!(kind(Decoder::new().decode_as("tcp:x=moul").open(file(CAPTURE)).err()), ErrorKind::Given);
+    assert_eq!(
+        kind(Decoder::new().decode_as("tcp:x=moul").open(file(CAPTURE)).err()),
+        ErrorKind::Given
+    );
     assert_eq!(kind(decoder.decode("moul.auth.client", &[1]).err()), ErrorKind::Bytes);
     assert_eq!(kind(decoder.decode("moul.auht.client", &[1]).err()), ErrorKind::Given);
 }
@@ -140,7 +153,11 @@ impl Read for Endless {
 #[test]
 fn who_stops_taking_records_stops_the_reading() {
     let ended = Arc::new(AtomicBool::new(false));
-    let endless = Endless { capture: std::fs::read(file(CAPTURE)).unwrap(), at: 0, ended: Arc::clone(&ended) };
+    let endless = Endless {
+        capture: std::fs::read(file(CAPTURE)).unwrap(),
+        at: 0,
+        ended: Arc::clone(&ended),
+    };
     let mut records = Decoder::new().keys(file(KEYS)).unwrap().read("endless", endless).unwrap();
     assert_eq!(records.by_ref().take(20).filter(Result::is_ok).count(), 20);
     // The same packets again are no records: the thread reads on and on.
@@ -157,7 +174,16 @@ fn who_stops_taking_records_stops_the_reading() {
 #[test]
 fn without_the_program_there_are_few_crates() {
     let mut tree = Command::new(env!("CARGO"));
-    tree.args(["tree", "--no-default-features", "--edges", "normal", "--prefix", "none", "--offline", "--locked"]);
+    tree.args([
+        "tree",
+        "--no-default-features",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--offline",
+        "--locked",
+    ]);
     let output = tree.current_dir(file("")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
@@ -165,23 +191,33 @@ fn without_the_program_there_are_few_crates() {
     crates.sort_unstable();
     crates.dedup();
     assert!(crates.len() <= 12, "{crates:?}");
-    assert!(!["clap", "indicatif", "ctrlc", "serde_json"].iter().any(|unwanted| crates.contains(unwanted)));
+    assert!(
+        !["clap", "indicatif", "ctrlc", "serde_json"]
+            .iter()
+            .any(|unwanted| crates.contains(unwanted))
+    );
 }
 
-/// The declarations of public items in the files of the library, in their order: what a change may break for others.
+/// The declarations of public items in the files of the library, in their order: what a change may
+/// break for others.
 fn public_items() -> String {
     let mut listing = String::new();
     let root = std::fs::read_to_string(file("src/lib.rs")).unwrap();
-    let shown =
-        root.split_once("\npub use library").map_or(String::new(), |(_, rest)| format!("pub use library{rest}"));
+    let shown = root
+        .split_once("\npub use library")
+        .map_or(String::new(), |(_, rest)| format!("pub use library{rest}"));
     listing.push_str(&shown);
     for name in ["decoder", "records", "owned", "owned/about", "values", "fields", "error"] {
         let text = std::fs::read_to_string(file(&format!("src/library/{name}.rs"))).unwrap();
         listing.push_str(&format!("\n// {name}\n"));
-        let (mut owner, mut open) = (String::new(), false);
+        let mut owner = String::new();
+        let mut open = false;
         for line in text.lines() {
             let bare = line.trim();
-            if line.starts_with("impl") || line.starts_with("pub enum") || line.starts_with("pub struct") {
+            if line.starts_with("impl")
+                || line.starts_with("pub enum")
+                || line.starts_with("pub struct")
+            {
                 owner = line.trim_end_matches(" {").to_owned();
                 let own = ["Collector", "OwnedBody", "OwnAnnotations", "RecordContext"]
                     .iter()
@@ -190,7 +226,9 @@ fn public_items() -> String {
                     listing.push_str(&format!("{owner}\n"));
                 }
             }
-            let variant = owner.starts_with("pub enum") && line.starts_with("    ") && !bare.starts_with("//");
+            let variant = owner.starts_with("pub enum")
+                && line.starts_with("    ")
+                && !bare.starts_with("//");
             if line == "}" {
                 owner.clear();
             }

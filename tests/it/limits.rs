@@ -1,5 +1,5 @@
-//! Memory is bounded by options, and each bound that is reached says so: small captures that reach them one by one, and large claims
-//! that must cost nothing.
+//! Memory is bounded by options, and each bound that is reached says so: small captures that reach
+//! them one by one, and large claims that must cost nothing.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -25,7 +25,8 @@ fn events<'a>(records: &'a [Value], event: &str) -> Vec<&'a Value> {
     records.iter().filter(|r| r["event"] == event).collect()
 }
 
-/// The bounds that were reached, that on remembered requests aside: the pings of these captures have no replies.
+/// The bounds that were reached, that on remembered requests aside: the pings of these captures
+/// have no replies.
 fn limits(records: &[Value]) -> Vec<&str> {
     let all = events(records, "limit").into_iter().map(|e| e["limit"].as_str().unwrap());
     all.filter(|limit| *limit != "requests").collect()
@@ -102,7 +103,10 @@ fn messages_that_are_not_whole_are_bounded_for_all_streams() {
     for end in events(&all, "stream_end").iter().filter(|e| e["from"] == "client") {
         let bytes = &end["bytes"];
         assert_eq!(bytes["payload"], 43 + 4096 + 96);
-        assert_eq!(bytes["payload"], bytes["explained"].as_u64().unwrap() + bytes["undecoded"].as_u64().unwrap());
+        assert_eq!(
+            bytes["payload"],
+            bytes["explained"].as_u64().unwrap() + bytes["undecoded"].as_u64().unwrap()
+        );
     }
 }
 
@@ -125,15 +129,23 @@ fn bytes_that_became_no_message_are_shown_up_to_a_bound_and_hidden_with_redact()
     assert_eq!(shown(&[]), (hex.into(), None));
     assert_eq!(shown(&["--max-undecoded", "12"]), (hex[..24].into(), Some(8)));
     assert_eq!(shown(&["--redact"]), ("<redacted, 20 bytes>".into(), None));
-    let path = std::env::temp_dir().join(format!("moulsniff-undecoded-{}.pcap", std::process::id()));
+    let path =
+        std::env::temp_dir().join(format!("moulsniff-undecoded-{}.pcap", std::process::id()));
     std::fs::write(&path, &made.bytes).unwrap();
     let tree = |more: &[&str]| {
         let mut program = crate::common::program();
-        String::from_utf8(program.arg(&path).args(["-q", "-x"]).args(more).output().unwrap().stdout).unwrap()
+        String::from_utf8(program.arg(&path).args(["-q", "-x"]).args(more).output().unwrap().stdout)
+            .unwrap()
     };
-    let (plain, cut, hidden) = (tree(&[]), tree(&["--max-undecoded", "12"]), tree(&["--redact"]));
+    let plain = tree(&[]);
+    let cut = tree(&["--max-undecoded", "12"]);
+    let hidden = tree(&["--redact"]);
     std::fs::remove_file(&path).unwrap();
-    assert!(plain.contains("000000  c8 00 00 00 00 00 00 00  73 65 73 61 6d 65 2c 20  ........sesame, "), "{plain}");
+    assert!(
+        plain
+            .contains("000000  c8 00 00 00 00 00 00 00  73 65 73 61 6d 65 2c 20  ........sesame, "),
+        "{plain}"
+    );
     assert!(cut.contains("and 8 more bytes (--max-undecoded)"), "{cut}");
     assert!(!hidden.contains("sesame") && !hidden.contains("73 65 73"), "{hidden}");
 }
@@ -153,7 +165,10 @@ fn packets_that_are_not_whole_are_bounded_for_all_streams() {
         let more = ["-q", "--decode-as", &format!("tcp:14617={protocol}")];
         let (all, _) = run(&made.bytes, &[&more[..], &["--max-total", "8K"]].concat());
         let given_up = limits(&all);
-        assert!(given_up.len() >= 2 && given_up.iter().all(|l| *l == "max-total"), "{protocol}: {given_up:?}");
+        assert!(
+            given_up.len() >= 2 && given_up.iter().all(|l| *l == "max-total"),
+            "{protocol}: {given_up:?}"
+        );
         let (all, _) = run(&made.bytes, &more);
         assert_eq!(limits(&all), [""; 0], "{protocol}");
     }
@@ -164,7 +179,11 @@ fn the_largest_message_is_bounded() {
     let capture = "captures/moul/full_dirtsand.pcapng";
     let all = records(capture, &["keys/dirtsand.ini"], &["--max-message", "1K"]);
     assert!(limits(&all).contains(&"max-message"));
-    assert!(events(&all, "limit").iter().all(|e| e["text"].as_str().unwrap().starts_with("a message of at least ")));
+    assert!(
+        events(&all, "limit")
+            .iter()
+            .all(|e| e["text"].as_str().unwrap().starts_with("a message of at least "))
+    );
     let all = records(capture, &["keys/dirtsand.ini"], &["--max-message", "1M"]);
     assert_eq!(limits(&all), [""; 0]);
 }
@@ -180,7 +199,8 @@ fn the_largest_message_is_bounded_in_every_protocol_that_puts_messages_together(
     let mut made = Made::new();
     let (client, server) = ends(0);
     made.open(client, server);
-    let (small, large) = (link_packet(&[0; 12]), link_packet(&[0; 300]));
+    let small = link_packet(&[0; 12]);
+    let large = link_packet(&[0; 300]);
     made.tcp((client, server), (1, 1, ACK), &[&small[..], &large, &small, &large, &small].concat());
     let more = ["-q", "--decode-as", "tcp:14617=ouro", "--max-message"];
     let (all, _) = run(&made.bytes, &[&more[..], &["200"]].concat());
@@ -192,18 +212,22 @@ fn the_largest_message_is_bounded_in_every_protocol_that_puts_messages_together(
 
     let capture = "captures/intermud3/i3_coffeemud.pcapng";
     let whole = records(capture, &[], &[]);
-    let is_short =
-        |r: &&Value| r["message"].is_string() && r["event"].is_null() && r["length"].as_u64().unwrap() <= 200;
+    let is_short = |r: &&Value| {
+        r["message"].is_string() && r["event"].is_null() && r["length"].as_u64().unwrap() <= 200
+    };
     let cut = records(capture, &[], &["--max-message", "196"]);
     assert!(!limits(&cut).is_empty() && limits(&cut).iter().all(|l| *l == "max-message"));
-    let of = |all: &[Value]| all.iter().filter(is_short).map(|r| (r["stream"].clone(), r["offset"].clone())).collect();
+    let of = |all: &[Value]| {
+        all.iter().filter(is_short).map(|r| (r["stream"].clone(), r["offset"].clone())).collect()
+    };
     let (found, truth): (Vec<_>, Vec<_>) = (of(&cut), of(&whole));
     assert!(found.iter().all(|place| truth.contains(place)), "invented");
     assert!(found.len() * 100 >= truth.len() * 95, "{} of {}", found.len(), truth.len());
     assert_eq!(limits(&whole), [""; 0]);
 }
 
-/// An acknowledgement of Second Life, long enough to be sent in two IP fragments; the first of them, and the second.
+/// An acknowledgement of Second Life, long enough to be sent in two IP fragments; the first of
+/// them, and the second.
 fn fragments(id: u16) -> [Vec<u8>; 2] {
     let acks: Vec<u8> = (0..200_u32).flat_map(u32::to_le_bytes).collect();
     let datagram = [&b"\0\0\0\0\x01\0\xff\xff\xff\xfb"[..], &[200], &acks].concat();
@@ -234,7 +258,10 @@ fn a_datagram_with_missing_fragments_is_decoded_up_to_the_first_hole() {
     assert_eq!(messages(&all, "PacketAck"), 3);
     let gaps = events(&all, "gap");
     assert_eq!(gaps.len(), 1);
-    assert_eq!((gaps[0]["offset"].as_u64(), gaps[0]["length"].as_u64()), (Some(392), Some(811 - 392)));
+    assert_eq!(
+        (gaps[0]["offset"].as_u64(), gaps[0]["length"].as_u64()),
+        (Some(392), Some(811 - 392))
+    );
     let problems = all.iter().filter_map(|r| r["problems"].as_array()).flatten();
     assert_eq!(problems.filter(|p| p["severity"] == "error").count(), 1, "the message ends early");
     assert_eq!(limits(&all), [""; 0]);
@@ -256,12 +283,16 @@ fn with_secrets(texts: &[String]) -> Vec<u8> {
     let block = |kind: u32, body: &[u8]| {
         let length = (body.len().next_multiple_of(4) + 12) as u32;
         let padding = vec![0; length as usize - 12 - body.len()];
-        [&kind.to_le_bytes()[..], &length.to_le_bytes(), body, &padding, &length.to_le_bytes()].concat()
+        [&kind.to_le_bytes()[..], &length.to_le_bytes(), body, &padding, &length.to_le_bytes()]
+            .concat()
     };
     let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
     let mut bytes = block(0x0a0d_0d0a, &section);
     for text in texts {
-        bytes.extend(block(10, &[b"LUOM", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()));
+        bytes.extend(block(
+            10,
+            &[b"LUOM", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat(),
+        ));
     }
     bytes.extend(block(1, &[101, 0, 0, 0, 0, 0, 4, 0]));
     bytes
@@ -272,7 +303,10 @@ fn keys_that_captures_carry_are_bounded() {
     let lines = |count: usize| "session rc4=00112233445566\n".repeat(count);
     let said = |texts: &[String]| run(&with_secrets(texts), &["-q"]).1;
     assert_eq!(said(&[lines(35_000)]), "");
-    assert!(said(&[lines(35_000), lines(35_000)]).contains("more than 64 private keys or 65536 of sessions"));
+    assert!(
+        said(&[lines(35_000), lines(35_000)])
+            .contains("more than 64 private keys or 65536 of sessions")
+    );
     assert!(said(&[lines(45_000)]).contains("a block of 1215000 bytes is passed over"));
 }
 
@@ -296,18 +330,24 @@ fn text_of_a_capture_is_bounded_and_does_not_depend_on_threads() {
     let capture = (bombs.make)(20);
     let of = |more: &[&str]| run(&capture, &[&["--keys", keys.to_str().unwrap()], more].concat());
     let length = |all: &[Value]| all.iter().map(|r| r.to_string().len()).sum::<usize>();
-    let left_out =
-        |r: &&Value| r["problems"].to_string().contains("--max-output") && r["fields"] == serde_json::json!({});
+    let left_out = |r: &&Value| {
+        r["problems"].to_string().contains("--max-output") && r["fields"] == serde_json::json!({})
+    };
 
     let (whole, said) = of(&["--max-output", "none"]);
     assert!(whole.iter().all(|r| !left_out(&r)) && !said.contains("--max-output"));
     let (cut, said) = of(&["--max-output", "2M"]);
     let shortened = cut.iter().filter(left_out).count();
     assert!((5..20).contains(&shortened), "{shortened}");
-    assert!(said.contains(&format!("{shortened} messages without fields (--max-output)")), "{said}");
+    assert!(
+        said.contains(&format!("{shortened} messages without fields (--max-output)")),
+        "{said}"
+    );
     assert!(length(&cut) < (2 << 20) + 256 * capture.len() && length(&whole) > 5 << 20);
     // Every record is there, and what does not concern fields is the same.
-    let heads = |all: &[Value]| all.iter().map(|r| (r["record"].clone(), r["offset"].clone())).collect::<Vec<_>>();
+    let heads = |all: &[Value]| {
+        all.iter().map(|r| (r["record"].clone(), r["offset"].clone())).collect::<Vec<_>>()
+    };
     assert_eq!(heads(&whole), heads(&cut));
     for threads in ["1", "2", "8"] {
         assert_eq!(of(&["--max-output", "2M", "--threads", threads]).0, cut, "{threads} threads");
@@ -348,7 +388,9 @@ fn twenty_thousand_streams_of_either_transport_stay_within_bounds() {
         let (client, server) = ends(number);
         made.open(client, server);
         // A message of 15 MiB, of which 4,000 bytes come: 80 MB for all.
-        let begun = [&CONNECT[..], &(15_u32 << 20).to_le_bytes(), &10_u32.to_le_bytes(), &[0; 3992]].concat();
+        let begun =
+            [&CONNECT[..], &(15_u32 << 20).to_le_bytes(), &10_u32.to_le_bytes(), &[0; 3992]]
+                .concat();
         made.tcp((client, server), (1, 1, ACK), &begun);
         // Another that may be a circuit of Second Life: one acknowledgement.
         let circuit = b"\0\0\0\0\x01\0\xff\xff\xff\xfb\x01\x01\0\0\0";
@@ -358,12 +400,17 @@ fn twenty_thousand_streams_of_either_transport_stay_within_bounds() {
     println!("{peak} KiB at most");
     // More than 16,384 are not kept open: those idle for longest are told of and ended.
     assert!(limits(&all).contains(&"max-total") && limits(&all).contains(&"streams"));
-    assert_eq!(events(&all, "stream_end").len(), 40_000, "every direction of every connection is told of");
+    assert_eq!(
+        events(&all, "stream_end").len(),
+        40_000,
+        "every direction of every connection is told of"
+    );
     assert_eq!(messages(&all, "PacketAck"), 20_000);
     assert!(peak < 256 << 10, "{peak} KiB");
 }
 
-/// A zstd frame with the largest window that is accepted: a pcapng with one block of `length` zeros that a reader skips.
+/// A zstd frame with the largest window that is accepted: a pcapng with one block of `length` zeros
+/// that a reader skips.
 fn zeros_in_a_large_window(length: usize) -> Vec<u8> {
     const WINDOW_OF_128_MIB: u8 = 17 << 3;
     const LARGEST_BLOCK: usize = 128 << 10;
@@ -372,7 +419,8 @@ fn zeros_in_a_large_window(length: usize) -> Vec<u8> {
         [&header.to_le_bytes()[..3], content].concat()
     };
     let raw = |bytes: &[u8]| block(0, bytes.len(), bytes);
-    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let words =
+        |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let total = length as u32 + 12;
     let mut file = vec![0x28, 0xb5, 0x2f, 0xfd, 0, WINDOW_OF_128_MIB];
     file.extend(raw(&words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28])));
@@ -410,7 +458,8 @@ fn two_large_zstd_windows_are_held_one_after_the_other() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The most memory the program ever held while it read a capture (KiB; 0 where the system does not tell), and its records.
+/// The most memory the program ever held while it read a capture (KiB; 0 where the system does not
+/// tell), and its records.
 fn peak(capture: &[u8], more: &[&str]) -> (u64, Vec<Value>) {
     let (peak, text) = peak_and_text(capture, &[&["--json"], more].concat());
     let lines = text.split(|b| *b == b'\n').filter(|line| !line.is_empty());
@@ -431,7 +480,8 @@ fn peak_and_text(capture: &[u8], more: &[&str]) -> (u64, Vec<u8>) {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(capture).unwrap();
     // All but what is in the pipe was read; the rest is once the program sleeps.
-    let status = || std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let status =
+        || std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let mut said = status();
     for _ in 0..200 {
         if said.contains("State:\tS") || said.is_empty() {
@@ -441,7 +491,9 @@ fn peak_and_text(capture: &[u8], more: &[&str]) -> (u64, Vec<u8>) {
         said = status();
     }
     let line = said.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let peak = line.and_then(|line| line.trim().strip_suffix(" kB")).map_or(0, |kib| kib.trim().parse().unwrap());
+    let peak = line
+        .and_then(|line| line.trim().strip_suffix(" kB"))
+        .map_or(0, |kib| kib.trim().parse().unwrap());
     drop(stdin);
     assert!(child.wait().unwrap().success());
     (peak, reader.join().unwrap())
@@ -484,10 +536,17 @@ fn messages_of_16_mib_of_controls_are_no_six_times_as_much_memory() {
         &["--columns", "message,fields.text"],
     ] {
         for threads in ["1", "8"] {
-            let (peak, text) = peak_and_text(&made.bytes, &[way, &["--tables", &table, "--threads", threads]].concat());
+            let (peak, text) = peak_and_text(
+                &made.bytes,
+                &[way, &["--tables", &table, "--threads", threads]].concat(),
+            );
             assert!(peak < 100 << 10, "{way:?} with {threads} threads: {peak} KiB");
             let text = String::from_utf8(text).unwrap();
-            assert!(text.len() < 4 << 20 && text.contains("and a small one"), "{way:?}: {} bytes", text.len());
+            assert!(
+                text.len() < 4 << 20 && text.contains("and a small one"),
+                "{way:?}: {} bytes",
+                text.len()
+            );
             assert_eq!(text.matches("Deep").count(), 1, "{way:?}");
         }
     }

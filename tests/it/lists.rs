@@ -1,4 +1,5 @@
-//! Lists that end with the element that says that it is the last: what they give, where they cannot be declared, and whatever happens to their bits.
+//! Lists that end with the element that says that it is the last: what they give, where they cannot
+//! be declared, and whatever happens to their bits.
 
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{load_tables, protocol_named};
@@ -35,8 +36,11 @@ fn tables(text: &str) -> Result<Tables, String> {
 
 /// A type's value, its number of bits, and the first problem.
 fn value(ty: &str, hex: &str) -> (Value, usize, Option<String>) {
-    let (tables, ty) = tables(TABLE).unwrap().with_type(ty).unwrap_or_else(|error| panic!("{error}"));
-    let (bytes, mut tree, mut out) = (parse_hex(hex).unwrap(), Tree::new(), Vec::new());
+    let (tables, ty) =
+        tables(TABLE).unwrap().with_type(ty).unwrap_or_else(|error| panic!("{error}"));
+    let bytes = parse_hex(hex).unwrap();
+    let mut tree = Tree::new();
+    let mut out = Vec::new();
     let end = Evaluator::default().value(&tables, ty, Sym::ELEMENT, &bytes, 0, &mut tree);
     JsonWriter::new(JsonOptions::default()).value(&tables, &tree, &bytes, 0, &mut out);
     let problem = tree.problems().first().map(|problem| format!("{:?}", problem.text));
@@ -51,7 +55,8 @@ fn the_last_element_ends_its_list() {
     let hex: String = packet(bits)[8..].iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(value("Shortcuts", &hex), (want, 27, None));
     // Two walks of two steps and one; the inner lists do not end the outer one.
-    let hex: String = packet("10 0 0 1 101")[8..].iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: String =
+        packet("10 0 0 1 101")[8..].iter().map(|byte| format!("{byte:02x}")).collect();
     let (got, bits, problem) = value("Walks", &hex);
     let want = json!({ "all": [
         { "steps": [{ "again": 1 }, { "again": 0 }], "end": 0 },
@@ -76,17 +81,28 @@ fn a_form_that_does_not_fit_ends_no_list() {
     let text = "protocol moul\nstruct A { a: u8 if a == 9 { last } b: u16 }\nstruct B { c: u16 }
         struct Element { form: bytes[2] as A | B, end: u8, if end == 0 { last } }\nstruct List { all: Element[until last] }";
     std::fs::write(&table, text).unwrap();
-    let words = ["decode", "--json", "--tables", table.to_str().unwrap(), "--type", "List", "0901 01 0203 00"];
+    let words = [
+        "decode",
+        "--json",
+        "--tables",
+        table.to_str().unwrap(),
+        "--type",
+        "List",
+        "0901 01 0203 00",
+    ];
     let told = crate::exported_messages::run(&words);
     let value: Value = serde_json::from_slice(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
-    let want = json!({ "all": [{ "form": { "c": 265 }, "end": 1 }, { "form": { "c": 770 }, "end": 0 }] });
+    let want =
+        json!({ "all": [{ "form": { "c": 265 }, "end": 1 }, { "form": { "c": 770 }, "end": 0 }] });
     assert_eq!(value["value"], want);
 }
 
 #[test]
 fn what_can_never_be_the_last_is_a_mistake_in_the_table() {
     for of in ["u8", "string", "utf8", "bytes", "Plain", "{ a: bits(1) }"] {
-        let text = format!("protocol ouro\nstruct Plain {{ a: bits(1) }}\nstruct List {{ all: {of}[until last] }}");
+        let text = format!(
+            "protocol ouro\nstruct Plain {{ a: bits(1) }}\nstruct List {{ all: {of}[until last] }}"
+        );
         assert!(tables(&text).err().unwrap().contains("[until last]"), "{of}");
     }
     // `until` is still the name of a field.
@@ -95,7 +111,8 @@ fn what_can_never_be_the_last_is_a_mistake_in_the_table() {
 
 /// One link, on which a client sends these user commands: their bits, the number included.
 fn link(commands: &[String]) -> Vec<u8> {
-    let (client, server) = (end(1, 50_000), end(2, 7000));
+    let client = end(1, 50_000);
+    let server = end(2, 7000);
     let mut made = Made::new();
     made.udp((client, server), &packet("100 0 1110000"));
     made.udp((server, client), &packet("0 1110000"));
@@ -103,11 +120,15 @@ fn link(commands: &[String]) -> Vec<u8> {
     made.bytes
 }
 
-/// Every bit of every packet has its span, and the statistics, which make no trees, count the same bytes and problems.
+/// Every bit of every packet has its span, and the statistics, which make no trees, count the same
+/// bytes and problems.
 fn hold(commands: &[String]) -> Vec<Value> {
-    let (path, capture) = (table("lists", TABLE), link(commands));
-    let (records, _) = run(&capture, &["-q", "--spans", "--ouro-cookies", "off", "--tables", &path]);
-    let messages: Vec<&Value> = records.iter().filter(|record| record.get("event").is_none()).collect();
+    let path = table("lists", TABLE);
+    let capture = link(commands);
+    let (records, _) =
+        run(&capture, &["-q", "--spans", "--ouro-cookies", "off", "--tables", &path]);
+    let messages: Vec<&Value> =
+        records.iter().filter(|record| record.get("event").is_none()).collect();
     assert_eq!(messages.len(), commands.len() + 2);
     for record in messages {
         tiled(&record["fields"], 0, record["length"].as_u64().unwrap() * 8);
@@ -137,7 +158,10 @@ fn every_bit_of_a_list_that_is_cut_or_random_is_shown() {
         for _ in 0..100 {
             let length = 1 + random() % 200;
             commands.push(
-                number.chars().chain((0..length).map(|_| if random().is_multiple_of(2) { '0' } else { '1' })).collect(),
+                number
+                    .chars()
+                    .chain((0..length).map(|_| if random().is_multiple_of(2) { '0' } else { '1' }))
+                    .collect(),
             );
         }
     }
@@ -146,7 +170,8 @@ fn every_bit_of_a_list_that_is_cut_or_random_is_shown() {
 
 #[test]
 fn a_list_that_never_ends_is_bounded() {
-    let commands: Vec<String> = (0..8).map(|at| "1110000".to_string() + &"1".repeat(500_000 + at)).collect();
+    let commands: Vec<String> =
+        (0..8).map(|at| "1110000".to_string() + &"1".repeat(500_000 + at)).collect();
     for record in hold(&commands).iter().skip(2).filter(|record| record["message"] == "WalksOf") {
         let problem = record["problems"][0]["text"].as_str().unwrap();
         assert!(problem.contains("200000"), "{problem}");

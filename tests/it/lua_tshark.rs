@@ -1,4 +1,5 @@
-//! Exported messages as Wireshark shows them with the script of `tables lua`. Where tshark is not installed, each test says so and passes.
+//! Exported messages as Wireshark shows them with the script of `tables lua`. Where tshark is not
+//! installed, each test says so and passes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,8 @@ use std::process::Command;
 use crate::exported_messages::{KEYS, export, folder, run};
 
 fn installed() -> bool {
-    let there = Command::new("tshark").arg("--version").output().is_ok_and(|out| out.status.success());
+    let there =
+        Command::new("tshark").arg("--version").output().is_ok_and(|out| out.status.success());
     if !there {
         println!("skipped: tshark is not installed");
     }
@@ -26,7 +28,11 @@ fn script(to: &Path) -> PathBuf {
 /// What tshark prints with the script; it must say nothing against it.
 fn tshark(exported: &Path, script: &Path, more: &[&str]) -> String {
     let load = format!("lua_script:{}", script.display());
-    let out = Command::new("tshark").args(["-r", exported.to_str().unwrap(), "-X", &load]).args(more).output().unwrap();
+    let out = Command::new("tshark")
+        .args(["-r", exported.to_str().unwrap(), "-X", &load])
+        .args(more)
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success() && !said.contains("Lua"), "{said}");
     String::from_utf8_lossy(&out.stdout).into_owned()
@@ -35,7 +41,8 @@ fn tshark(exported: &Path, script: &Path, more: &[&str]) -> String {
 /// The records that a filter of this program keeps, of the capture itself.
 fn kept(capture: &str, filter: &str) -> Vec<u64> {
     let keys: Vec<&str> = KEYS.iter().flat_map(|key| ["--keys", key]).collect();
-    let done = run(&[&[capture, "--quiet", "-Y", filter, "--columns", "record"], &keys[..]].concat());
+    let done =
+        run(&[&[capture, "--quiet", "-Y", filter, "--columns", "record"], &keys[..]].concat());
     let text = String::from_utf8(done.stdout).unwrap();
     text.lines().skip(1).map(|line| line.parse().unwrap()).collect()
 }
@@ -52,7 +59,10 @@ fn display_filters_find_the_records_that_filters_find() {
             "captures/moul/full_dirtsand.pcapng",
             &[
                 ("moul.trans_id == 7", "*.trans_id == 7"),
-                ("moul.result == 20 or moul.node_id == 10000", "*.result == 20 or *.node_id == 10000"),
+                (
+                    "moul.result == 20 or moul.node_id == 10000",
+                    "*.result == 20 or *.node_id == 10000",
+                ),
                 ("moul.object_name contains \"Avatar\"", "*.object_name contains \"Avatar\""),
                 ("moul.string", "*.string contains \"\""),
             ][..],
@@ -71,7 +81,11 @@ fn display_filters_find_the_records_that_filters_find() {
         let exported = export(capture, &to, &[]);
         let mut found = 0;
         for (theirs, ours) in pairs {
-            let text = tshark(&exported, &script, &["-Y", theirs, "-T", "fields", "-e", "moulsniff.record"]);
+            let text = tshark(
+                &exported,
+                &script,
+                &["-Y", theirs, "-T", "fields", "-e", "moulsniff.record"],
+            );
             let records: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
             assert_eq!(records, kept(capture, ours), "{capture}: {theirs}");
             found += records.len();
@@ -115,10 +129,12 @@ fn a_field_has_the_bytes_that_it_has_here() {
     let to = folder("lua-bytes");
     let script = script(&to);
     let exported = export("captures/moul/kind_gate.pcap", &to, &[]);
-    let text = tshark(&exported, &script, &["-Y", "moul.trans_id", "-T", "json", "-x", "-j", "moul"]);
+    let text =
+        tshark(&exported, &script, &["-Y", "moul.trans_id", "-T", "json", "-x", "-j", "moul"]);
     // `-x` adds each field's bytes as hex, its first byte in the packet and its length.
     assert!(text.contains("\"moul.trans_id_raw\""), "{text}");
     let raw = text.split("\"moul.trans_id_raw\"").nth(1).unwrap();
-    let parts: Vec<&str> = raw.split(['[', ']']).nth(1).unwrap().split(',').map(str::trim).collect();
+    let parts: Vec<&str> =
+        raw.split(['[', ']']).nth(1).unwrap().split(',').map(str::trim).collect();
     assert_eq!((parts[0], parts[2]), ("\"04030201\"", "4"), "{parts:?}");
 }

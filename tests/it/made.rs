@@ -1,4 +1,5 @@
-//! Small captures made by hand for tests of the whole program: raw IPv4 in a pcap, segments and datagrams with the numbers a test wants.
+//! Small captures made by hand for tests of the whole program: raw IPv4 in a pcap, segments and
+//! datagrams with the numbers a test wants.
 
 #![allow(dead_code)] // each test uses its own part
 
@@ -47,7 +48,8 @@ impl Made {
 
     /// A frame of which only the first bytes were kept.
     pub fn frame_cut(&mut self, data: &[u8], kept: usize) {
-        let (second, rest) = (self.frames / 1000, self.frames % 1000 * 1000);
+        let second = self.frames / 1000;
+        let rest = self.frames % 1000 * 1000;
         for word in [1_700_000_000 + second, rest, kept as u32, data.len() as u32] {
             self.bytes.extend(word.to_le_bytes());
         }
@@ -61,7 +63,12 @@ impl Made {
     }
 
     /// A TCP segment.
-    pub fn tcp(&mut self, (from, to): (End, End), (seq, ack, flags): (u32, u32, u8), payload: &[u8]) {
+    pub fn tcp(
+        &mut self,
+        (from, to): (End, End),
+        (seq, ack, flags): (u32, u32, u8),
+        payload: &[u8],
+    ) {
         let segment = tcp((from, to), (seq, ack, flags), payload);
         self.frame(&ip(6, (from, to), &segment));
     }
@@ -79,7 +86,8 @@ impl Made {
     }
 }
 
-/// A TCP connection whose sides send what a test wants: the client is side 0, the server side 1. Single frames may be missing.
+/// A TCP connection whose sides send what a test wants: the client is side 0, the server side 1.
+/// Single frames may be missing.
 pub struct Talk {
     pub made: Made,
     ends: [End; 2],
@@ -187,7 +195,12 @@ pub fn run(capture: &[u8], more: &[&str]) -> (Vec<Value>, String) {
     let mut program = Command::new(env!("CARGO_BIN_EXE_moulsniff"));
     program.arg("--no-config");
     program.current_dir(env!("CARGO_MANIFEST_DIR")).args(["-", "--json"]).args(more);
-    let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = program
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let capture = capture.to_vec();
     let writer = std::thread::spawn(move || {

@@ -1,7 +1,9 @@
-//! The tests of the whole program, in one binary since linking thirty takes minutes. Each file is one subject:
-//! `cargo test --test it follow` runs `follow.rs` (and every test with that word in its path).
+//! The tests of the whole program, in one binary since linking thirty takes minutes. Each file is
+//! one subject: `cargo test --test it follow` runs `follow.rs` (and every test with that word in
+//! its path).
 //!
-//! A test that must own its process has a binary of its own: `tests/allocations.rs` replaces the allocator. So has `tests/live.rs`, which is built again for a feature.
+//! A test that must own its process has a binary of its own: `tests/allocations.rs` replaces the
+//! allocator. So has `tests/live.rs`, which is built again for a feature.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -38,9 +40,7 @@ mod late_join;
 mod layers;
 mod layers_cycles;
 mod layers_docs;
-mod layers_names;
 mod layers_programs;
-mod layers_signatures;
 mod library;
 mod limits;
 mod lists;

@@ -1,5 +1,5 @@
-//! Damage inside messages: what comes before it is read as if nothing had happened, the rest is shown, and what comes behind the
-//! damaged buffer is not touched.
+//! Damage inside messages: what comes before it is read as if nothing had happened, the rest is
+//! shown, and what comes behind the damaged buffer is not touched.
 
 use crate::common;
 use std::io::Read;
@@ -17,7 +17,8 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap_or_else(|e| panic!("{e}"));
+        let tables =
+            load_tables(protocol_named("moul").unwrap(), &[]).unwrap_or_else(|e| panic!("{e}"));
         Fixture { tables, evaluator: Evaluator::default(), tree: Tree::new() }
     }
 
@@ -33,10 +34,13 @@ impl Fixture {
     /// The captured bytes' leaves in order: those of a region that was unpacked are the region.
     fn leaves(&self) -> Vec<(u32, u32, String, u64, Kind)> {
         let nodes = self.tree.nodes();
-        let inner = |i: usize, n: &Node| n.end as usize > i + 1 && nodes[i + 1].buffer == Buffer::CAPTURED;
+        let inner =
+            |i: usize, n: &Node| n.end as usize > i + 1 && nodes[i + 1].buffer == Buffer::CAPTURED;
         let captured = nodes.iter().enumerate().filter(|(_, n)| n.buffer == Buffer::CAPTURED);
         let leaves = captured.filter(|(i, n)| n.bits > 0 && !inner(*i, n));
-        leaves.map(|(_, n)| (n.start, n.bits, self.tables.name(n.name).to_string(), n.value, n.kind)).collect()
+        leaves
+            .map(|(_, n)| (n.start, n.bits, self.tables.name(n.name).to_string(), n.value, n.kind))
+            .collect()
     }
 
     /// Whether the leaves cover the first bytes without gap or overlap.
@@ -53,7 +57,9 @@ impl Fixture {
 
 fn unpacked(path: &str) -> Vec<Value> {
     let mut text = String::new();
-    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap())
+        .read_to_string(&mut text)
+        .unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -81,7 +87,9 @@ fn ping(service: &str, sender: usize) -> Vec<u8> {
 fn instances() -> Vec<(String, String, Vec<u8>)> {
     let text = |v: &Value, key: &str| v[key].as_str().unwrap().to_string();
     let typical = unpacked("captures/moul/plasma_typical.jsonl.gz");
-    let all = typical.iter().map(|v| (text(v, "kind"), text(v, "class"), parse_hex(&text(v, "hex")).unwrap()));
+    let all = typical
+        .iter()
+        .map(|v| (text(v, "kind"), text(v, "class"), parse_hex(&text(v, "hex")).unwrap()));
     all.filter(|(kind, class, _)| wrapped(kind, &[], class).is_some()).collect()
 }
 
@@ -108,25 +116,41 @@ fn a_cut_buffer_ends_where_its_message_says() {
 fn what_stands_before_a_cut_is_read_as_before() {
     let mut fixture = Fixture::new();
     let ty = fixture.tables.type_named("plCreatable").unwrap();
-    let (mut kept, mut lost) = (0u64, Vec::new());
-    for (_, class, content) in instances().into_iter().filter(|i| i.0 != "vaultnode" && i.0 != "gamemgr") {
+    let mut kept = 0u64;
+    let mut lost = Vec::new();
+    for (_, class, content) in
+        instances().into_iter().filter(|i| i.0 != "vaultnode" && i.0 != "gamemgr")
+    {
         fixture.evaluator.value(&fixture.tables, ty, Sym::ELEMENT, &content, 0, &mut fixture.tree);
         let whole = fixture.leaves();
         for cut in (0..content.len()).step_by(content.len() / 60 + 1) {
-            fixture.evaluator.value(&fixture.tables, ty, Sym::ELEMENT, &content[..cut], 0, &mut fixture.tree);
+            fixture.evaluator.value(
+                &fixture.tables,
+                ty,
+                Sym::ELEMENT,
+                &content[..cut],
+                0,
+                &mut fixture.tree,
+            );
             assert!(fixture.tiled(cut), "{class} cut at {cut}");
-            let found: std::collections::HashSet<_> = fixture.leaves().into_iter().map(|l| (l.0, l.1, l.2)).collect();
+            let found: std::collections::HashSet<_> =
+                fixture.leaves().into_iter().map(|l| (l.0, l.1, l.2)).collect();
             let end = cut as u32 * 8;
-            // A text that is cut off is undecoded together with its count, and where it has a terminator or padding with these.
+            // A text that is cut off is undecoded together with its count, and where it has a
+            // terminator or padding with these.
             let gone = |i: usize| {
                 let behind = whole[i + 1..].iter().take(2);
                 let mut cut_off = behind.filter(|l| l.0 + l.1 > end).map(|l| l.2.as_str());
-                cut_off.any(|name| whole[i].2 == "count" || ["padding", "terminator"].contains(&name))
+                cut_off
+                    .any(|name| whole[i].2 == "count" || ["padding", "terminator"].contains(&name))
             };
-            for (_, leaf) in whole.iter().enumerate().filter(|(i, l)| l.0 + l.1 <= end && !gone(*i)) {
+            for (_, leaf) in whole.iter().enumerate().filter(|(i, l)| l.0 + l.1 <= end && !gone(*i))
+            {
                 match found.contains(&(leaf.0, leaf.1, leaf.2.clone())) {
                     true => kept += 1,
-                    false => lost.push(format!("{class} cut at {cut}: {} at {}", leaf.2, leaf.0 / 8)),
+                    false => {
+                        lost.push(format!("{class} cut at {cut}: {} at {}", leaf.2, leaf.0 / 8))
+                    }
                 }
             }
         }

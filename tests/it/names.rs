@@ -1,4 +1,5 @@
-//! What earlier records call a message's numbers depends neither on what a filter keeps nor on the number of threads.
+//! What earlier records call a message's numbers depends neither on what a filter keeps nor on the
+//! number of threads.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,12 +10,20 @@ use crate::common;
 fn lines(capture: &Path, more: &[&str]) -> BTreeMap<u64, String> {
     let mut program = common::program();
     program.current_dir(common::file("")).arg(capture).args(["--json", "--quiet"]).args(more);
-    for key in ["dirtsand.ini", "nagus.ini", "moss_auth_key.der", "moss_game_key.der", "moss_gatekeeper_key.der"] {
+    for key in [
+        "dirtsand.ini",
+        "nagus.ini",
+        "moss_auth_key.der",
+        "moss_game_key.der",
+        "moss_gatekeeper_key.der",
+    ] {
         program.args(["--keys", &format!("keys/{key}")]);
     }
     let output = program.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let number = |line: &str| line["{\"record\":".len()..].split(',').next().unwrap().parse::<u64>().unwrap();
+    let number = |line: &str| {
+        line["{\"record\":".len()..].split(',').next().unwrap().parse::<u64>().unwrap()
+    };
     text.lines().map(|line| (number(line), line.to_string())).collect()
 }
 
@@ -24,7 +33,10 @@ fn captures(folder: &Path, found: &mut Vec<PathBuf>) {
         let name = path.to_string_lossy().into_owned();
         if path.is_dir() {
             captures(&path, found);
-        } else if [".pcap", ".pcapng", ".pcap.gz", ".pcapng.gz"].iter().any(|end| name.ends_with(end)) {
+        } else if [".pcap", ".pcapng", ".pcap.gz", ".pcapng.gz"]
+            .iter()
+            .any(|end| name.ends_with(end))
+        {
             found.push(path);
         }
     }
@@ -43,7 +55,12 @@ fn every_record_is_the_same_with_a_filter_and_with_threads() {
         for filter in ["names", "from == server", "expects_reply or refused"] {
             for threads in ["1", "4"] {
                 for (record, line) in lines(&capture, &["-Y", filter, "--threads", threads]) {
-                    assert_eq!(whole.get(&record), Some(&line), "{}: {filter}, {threads} threads", capture.display());
+                    assert_eq!(
+                        whole.get(&record),
+                        Some(&line),
+                        "{}: {filter}, {threads} threads",
+                        capture.display()
+                    );
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! Network and server are told apart: a capture at the client's end, with a slow network; one at the server's end; and one with a slow server.
+//! Network and server are told apart: a capture at the client's end, with a slow network; one at
+//! the server's end; and one with a slow server.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -10,7 +11,8 @@ const CAPTURE: &str = "captures/moul/kind_game.pcap";
 fn json(arguments: &[&str]) -> Vec<Value> {
     let mut program = crate::common::program();
     program.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null()).args(arguments);
-    let output = program.args(["--keys", "keys/dirtsand.ini", "--json", "--quiet"]).output().unwrap();
+    let output =
+        program.args(["--keys", "keys/dirtsand.ini", "--json", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -25,12 +27,19 @@ struct Packet {
     opening: bool,
 }
 
-/// A copy of the first connection whose frames are later: by the sum of what `delay` (in ms) gives for them and those before.
-fn later(name: &str, keep: impl Fn(&Packet) -> bool, delay: impl Fn(&Packet, Option<&Packet>) -> u32) -> PathBuf {
+/// A copy of the first connection whose frames are later: by the sum of what `delay` (in ms) gives
+/// for them and those before.
+fn later(
+    name: &str,
+    keep: impl Fn(&Packet) -> bool,
+    delay: impl Fn(&Packet, Option<&Packet>) -> u32,
+) -> PathBuf {
     let all = std::fs::read(CAPTURE).unwrap();
     let word = |at: usize| u32::from_le_bytes(all[at..at + 4].try_into().unwrap());
     assert_eq!((word(0), word(20)), (0xa1b2_c3d4, 1), "little-endian microseconds, Ethernet");
-    let (mut out, mut at, mut shift) = (all[..24].to_vec(), 24, 0u64);
+    let mut out = all[..24].to_vec();
+    let mut at = 24;
+    let mut shift = 0u64;
     let mut before: Option<Packet> = None;
     let mut client = None;
     while at < all.len() {
@@ -43,7 +52,11 @@ fn later(name: &str, keep: impl Fn(&Packet) -> bool, delay: impl Fn(&Packet, Opt
         if *client.get_or_insert(own) == own {
             let total = usize::from(port(16));
             let header = usize::from(frame[46] >> 4) * 4;
-            let packet = Packet { from_server, reply: from_server && total > 20 + header, opening: frame[47] & 2 != 0 };
+            let packet = Packet {
+                from_server,
+                reply: from_server && total > 20 + header,
+                opening: frame[47] & 2 != 0,
+            };
             shift += u64::from(delay(&packet, before.as_ref())) * 1000;
             let micros = u64::from(word(at)) * 1_000_000 + u64::from(word(at + 4)) + shift;
             if keep(&packet) {
@@ -55,7 +68,8 @@ fn later(name: &str, keep: impl Fn(&Packet) -> bool, delay: impl Fn(&Packet, Opt
         }
         at += 16 + length;
     }
-    let path = std::env::temp_dir().join(format!("moulsniff-network-{}-{name}.pcap", std::process::id()));
+    let path =
+        std::env::temp_dir().join(format!("moulsniff-network-{}-{name}.pcap", std::process::id()));
     std::fs::write(&path, out).unwrap();
     path
 }
@@ -71,13 +85,18 @@ fn told(path: &std::path::Path) -> (Value, Value) {
     let mut sessions = json(&["sessions", path]);
     assert_eq!(sessions.len(), 1);
     let stats = json(&["stats", path]).remove(0);
-    assert_eq!(stats["bytes"]["by_stream"]["tcp:0"]["round_trip_ms"], sessions[0]["streams"][0]["round_trip_ms"]);
+    assert_eq!(
+        stats["bytes"]["by_stream"]["tcp:0"]["round_trip_ms"],
+        sessions[0]["streams"][0]["round_trip_ms"]
+    );
     (sessions.remove(0), stats["replies"]["Cli2Game_JoinAgeRequest"].clone())
 }
 
 #[test]
 fn a_far_server_seen_from_the_client_is_the_network() {
-    let turn = |now: &Packet, before: Option<&Packet>| now.from_server && before.is_some_and(|b| !b.from_server);
+    let turn = |now: &Packet, before: Option<&Packet>| {
+        now.from_server && before.is_some_and(|b| !b.from_server)
+    };
     let path = later("client", |_| true, |now, before| if turn(now, before) { 40 } else { 0 });
     let (session, join) = told(&path);
     let trip = &session["streams"][0]["round_trip_ms"];
@@ -97,7 +116,9 @@ fn a_far_server_seen_from_the_client_is_the_network() {
 
 #[test]
 fn a_far_client_seen_from_the_server_waits_longer_than_the_server_takes() {
-    let turn = |now: &Packet, before: Option<&Packet>| !now.from_server && before.is_some_and(|b| b.from_server);
+    let turn = |now: &Packet, before: Option<&Packet>| {
+        !now.from_server && before.is_some_and(|b| b.from_server)
+    };
     let path = later("server", |_| true, |now, before| if turn(now, before) { 40 } else { 0 });
     let (session, join) = told(&path);
     between(&session["streams"][0]["round_trip_ms"]["client"], 40.0, 41.0);

@@ -1,4 +1,5 @@
-//! Exit statuses 1 and 2 come with exactly one line on standard error, with --quiet and without, in every command.
+//! Exit statuses 1 and 2 come with exactly one line on standard error, with --quiet and without, in
+//! every command.
 #![cfg(unix)]
 
 use std::fs::{self, File};
@@ -91,7 +92,10 @@ const LINES: [(i32, &str); 38] = [
 fn hold(line: &str, status: i32, full: bool) {
     for quiet in [false, true] {
         let mut command = crate::common::program();
-        command.current_dir(env!("CARGO_MANIFEST_DIR")).args(line.split_whitespace()).stdin(Stdio::null());
+        command
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .args(line.split_whitespace())
+            .stdin(Stdio::null());
         if quiet {
             command.arg("-q");
         }
@@ -101,13 +105,17 @@ fn hold(line: &str, status: i32, full: bool) {
         let done = command.output().unwrap();
         let said = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(status), "{line}, quiet {quiet}: {said}");
-        assert!(said.ends_with('\n') && said.lines().count() == 1, "{line}, quiet {quiet}: {said:?}");
+        assert!(
+            said.ends_with('\n') && said.lines().count() == 1,
+            "{line}, quiet {quiet}: {said:?}"
+        );
         assert!(said.starts_with("moulsniff: ") && said.len() > 20, "{line}: {said}");
     }
 }
 
 fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("moulsniff-one-line-{}-{name}", std::process::id()));
+    let folder =
+        std::env::temp_dir().join(format!("moulsniff-one-line-{}-{name}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     folder
 }
@@ -119,18 +127,26 @@ fn with(command: &str, input: &str, output: &Path) -> String {
 #[test]
 fn captures_that_cannot_be_read_or_not_to_their_end() {
     let out = folder("captures");
-    let (cut, empty) = (out.join("cut.pcap"), out.join("empty.pcap"));
+    let cut = out.join("cut.pcap");
+    let empty = out.join("empty.pcap");
     let whole = fs::read("captures/moul/golden.pcap").unwrap();
     fs::write(&cut, &whole[..whole.len() - 7]).unwrap();
     fs::write(&empty, "").unwrap();
     for command in COMMANDS {
-        for capture in [cut.to_str().unwrap(), empty.to_str().unwrap(), "nowhere.pcap", "README.md", "src"] {
+        for capture in
+            [cut.to_str().unwrap(), empty.to_str().unwrap(), "nowhere.pcap", "README.md", "src"]
+        {
             hold(&with(command, capture, &out), 1, false);
         }
     }
     let several = format!("{} {} nowhere.pcap", cut.display(), empty.display());
-    for command in ["IN", "stats IN", "sessions IN", "follow --all IN -o OUT/streams", "split IN --into 2 -o OUT/parts"]
-    {
+    for command in [
+        "IN",
+        "stats IN",
+        "sessions IN",
+        "follow --all IN -o OUT/streams",
+        "split IN --into 2 -o OUT/parts",
+    ] {
         hold(&with(command, &several, &out), 1, false);
     }
     fs::remove_dir_all(out).unwrap();
@@ -149,10 +165,16 @@ fn remarks_and_an_error_are_one_line() {
     let whole = fs::read("captures/moul/golden.pcap").unwrap();
     fs::write(&cut, &whole[..whole.len() - 7]).unwrap();
     let keys = keys.to_str().unwrap();
-    for command in COMMANDS.into_iter().filter(|command| !command.starts_with("keys") && !command.starts_with("split"))
+    for command in COMMANDS
+        .into_iter()
+        .filter(|command| !command.starts_with("keys") && !command.starts_with("split"))
     {
         hold(&format!("{} --keys {keys}", with(command, cut.to_str().unwrap(), &out)), 1, false);
-        hold(&format!("{} --keys {keys} --tables nowhere.table", with(command, GATE, &out)), 1, false);
+        hold(
+            &format!("{} --keys {keys} --tables nowhere.table", with(command, GATE, &out)),
+            1,
+            false,
+        );
         if !command.starts_with("sessions") {
             hold(&format!("{} --keys {keys} -Y ((", with(command, GATE, &out)), 2, false);
         }
@@ -164,10 +186,15 @@ fn remarks_and_an_error_are_one_line() {
         command.current_dir(env!("CARGO_MANIFEST_DIR")).args([capture, "--keys", keys]);
         String::from_utf8(command.output().unwrap().stderr).unwrap()
     };
-    // The error says what the remarks say; without an error they are lines of their own, before the summary.
+    // The error says what the remarks say; without an error they are lines of their own, before the
+    // summary.
     let error = said(cut.to_str().unwrap());
     let (before, after) = error.split_once("the file is cut; ").unwrap();
-    assert!(before.starts_with("moulsniff: ") && after.contains("server.ini: a client's server.ini holds"), "{error}");
+    assert!(
+        before.starts_with("moulsniff: ")
+            && after.contains("server.ini: a client's server.ini holds"),
+        "{error}"
+    );
     let said = said(GATE);
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 3, "{said}");
@@ -179,12 +206,18 @@ fn remarks_and_an_error_are_one_line() {
 #[test]
 fn mistakes_that_every_command_meets() {
     let out = folder("mistakes");
-    for command in COMMANDS.into_iter().filter(|command| !command.starts_with("keys") && !command.starts_with("split"))
+    for command in COMMANDS
+        .into_iter()
+        .filter(|command| !command.starts_with("keys") && !command.starts_with("split"))
     {
         for (status, mistake) in MISTAKES {
             // An option that does nothing with the command is another mistake of one line.
             let no_filter = command.starts_with("sessions") && mistake.starts_with("-Y");
-            hold(&format!("{} {mistake}", with(command, GATE, &out)), if no_filter { 2 } else { status }, false);
+            hold(
+                &format!("{} {mistake}", with(command, GATE, &out)),
+                if no_filter { 2 } else { status },
+                false,
+            );
         }
     }
     fs::remove_dir_all(out).unwrap();

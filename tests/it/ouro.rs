@@ -1,5 +1,6 @@
-//! Links of City of Heroes: the bit stream types against encodings made by another program, whole captures against what their
-//! senders said, every bit in its place, and whatever happens to the bytes.
+//! Links of City of Heroes: the bit stream types against encodings made by another program, whole
+//! captures against what their senders said, every bit in its place, and whatever happens to the
+//! bytes.
 
 use std::io::Read;
 use std::net::SocketAddr;
@@ -7,8 +8,8 @@ use std::net::SocketAddr;
 use moulsniff::capture::Moment;
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Message, Options, Protocol, Session, Settings, Share, Side, Start,
-    Transport, load_tables, protocol_named,
+    Context, Decoded, Emit, Ends, Event, EventKind, Message, Options, Protocol, Session, Settings,
+    Share, Side, Start, Transport, load_tables, protocol_named,
 };
 use moulsniff::table::{Evaluator, Tables, parse_hex};
 use moulsniff::tree::{LinkKind, Sym, Tree};
@@ -54,7 +55,9 @@ fn comparable(vector: &Value, got: &Value, tree: &Tree) -> Value {
     let list = vector["params"].get("table").or(vector["params"].get("table_head"));
     match (vector["type"].as_str().unwrap(), got.get("index")) {
         ("float32" | "maybe float32", _) => Value::from(format!("{:08x}", tree.nodes()[0].value)),
-        (_, Some(index)) => list.unwrap()[usize::try_from(index.as_u64().unwrap()).unwrap()].clone(),
+        (_, Some(index)) => {
+            list.unwrap()[usize::try_from(index.as_u64().unwrap()).unwrap()].clone()
+        }
         _ => got.clone(),
     }
 }
@@ -67,12 +70,14 @@ fn every_type_reads_what_another_program_wrote() {
     assert_eq!(vectors.len(), 99);
     for vector in vectors {
         let parameter = vector["params"].get("n").or(vector["params"].get("log2_table_size"));
-        let ty = vector["type"].as_str().unwrap().to_string() + &parameter.map_or(String::new(), |n| format!("({n})"));
+        let ty = vector["type"].as_str().unwrap().to_string()
+            + &parameter.map_or(String::new(), |n| format!("({n})"));
         let (tables, ty_ref) = tables().with_type(&ty).unwrap_or_else(|e| panic!("{e}"));
         let bytes = parse_hex(vector["hex"].as_str().unwrap()).unwrap();
         let start = usize::try_from(vector["start_bit"].as_u64().unwrap()).unwrap();
         let mut tree = Tree::new();
-        let end = Evaluator::default().value(&tables, ty_ref, Sym::ELEMENT, &bytes, start, &mut tree);
+        let end =
+            Evaluator::default().value(&tables, ty_ref, Sym::ELEMENT, &bytes, start, &mut tree);
         let mut out = Vec::new();
         JsonWriter::new(JsonOptions::default()).value(&tables, &tree, &bytes, 0, &mut out);
         let got: Value = serde_json::from_slice(&out).unwrap();
@@ -101,7 +106,9 @@ fn hold_against_truth(name: &str, arguments: &[&str]) -> Vec<Value> {
         }
         let cookies = arguments.contains(&"on");
         let said = want.get("fields").and_then(Value::as_object);
-        for (key, value) in said.into_iter().flatten().filter(|(k, _)| !matches!(k.as_str(), "layout" | "values")) {
+        for (key, value) in
+            said.into_iter().flatten().filter(|(k, _)| !matches!(k.as_str(), "layout" | "values"))
+        {
             let absent = key.starts_with("cookie") && !cookies;
             assert!(absent || fields[key] == *value, "{key} of {want}: {fields}");
         }
@@ -116,7 +123,8 @@ fn hold_against_truth(name: &str, arguments: &[&str]) -> Vec<Value> {
 #[test]
 fn a_link_with_pieces_is_put_together() {
     let got = hold_against_truth("coh_segs_udp", &[]);
-    let whole: Vec<&Value> = got.iter().filter(|r| r["fields"].get("fragments").is_some()).collect();
+    let whole: Vec<&Value> =
+        got.iter().filter(|r| r["fields"].get("fragments").is_some()).collect();
     assert_eq!(whole.len(), 2);
     assert_eq!(whole[0]["fields"]["fragments"].as_array().unwrap().len(), 2);
     assert_eq!(got.iter().filter(|r| r["message"] == "Fragment").count(), 4);
@@ -139,8 +147,11 @@ fn versions_cookies_and_encryption_are_followed() {
 pub fn tiled(spans: &Value, from: u64, to: u64) {
     let mut at = from;
     for span in spans.as_array().unwrap() {
-        let start = span["offset"].as_u64().unwrap() * 8 + span.get("bit_offset").map_or(0, |b| b.as_u64().unwrap());
-        let bits = span.get("bit_length").map_or(span["length"].as_u64().unwrap() * 8, |b| b.as_u64().unwrap());
+        let start = span["offset"].as_u64().unwrap() * 8
+            + span.get("bit_offset").map_or(0, |b| b.as_u64().unwrap());
+        let bits = span
+            .get("bit_length")
+            .map_or(span["length"].as_u64().unwrap() * 8, |b| b.as_u64().unwrap());
         assert_eq!(start, at, "{span}");
         if let Some(inner) = span.get("fields").filter(|_| span.get("buffer").is_none()) {
             tiled(inner, start, start + bits);
@@ -175,7 +186,13 @@ struct Ear {
 }
 
 impl Emit for Ear {
-    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
+    fn message(
+        &mut self,
+        _: Moment,
+        message: &Message<'_>,
+        tables: &Tables,
+        decoded: Decoded<'_>,
+    ) -> u64 {
         let Decoded::Tree(tree) = decoded else { return 0 };
         let mut out = Vec::new();
         JsonWriter::new(JsonOptions::default()).fields(tables, tree, message.bytes, &mut out);
@@ -198,13 +215,18 @@ impl Emit for Ear {
 }
 
 /// Feeds pieces to a session of their own.
-fn hear<'a>(tables: &Tables, transport: Transport, pieces: impl Iterator<Item = (Side, &'a [u8])>) -> Ear {
+fn hear<'a>(
+    tables: &Tables,
+    transport: Transport,
+    pieces: impl Iterator<Item = (Side, &'a [u8])>,
+) -> Ear {
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 7000));
     let ends = Ends { client: nowhere, server: nowhere };
     let start = Start { ends, transport, whole: true, service: None };
     let mut session: Box<dyn Session> = ouro().session(&start, tables);
     let mut ear = Ear::default();
-    let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
+    let mut evaluator = Evaluator::default();
+    let mut tree = Tree::new();
     let options = Options { max_message: 1 << 20, ..Options::default() };
     let mut context = Context {
         tables,
@@ -220,7 +242,9 @@ fn hear<'a>(tables: &Tables, transport: Transport, pieces: impl Iterator<Item = 
     let mut offsets = [0u64; 2];
     for (side, bytes) in pieces {
         match transport {
-            Transport::Tcp => session.data(side, offsets[side.index()], bytes, Moment::default(), &mut context),
+            Transport::Tcp => {
+                session.data(side, offsets[side.index()], bytes, Moment::default(), &mut context)
+            }
             Transport::Udp => session.datagram(side, bytes, 0, Moment::default(), &mut context),
         }
         offsets[side.index()] += bytes.len() as u64;
@@ -241,8 +265,8 @@ fn datagrams(session: u64) -> Vec<(Side, Vec<u8>)> {
     .collect()
 }
 
-/// A datagram with a link header: its number, the piece it is (count, position, ID) and what it carries; `unused` of the last bits are not
-/// counted.
+/// A datagram with a link header: its number, the piece it is (count, position, ID) and what it
+/// carries; `unused` of the last bits are not counted.
 fn linked(sequence: u32, piece: Option<(u32, u32, u32)>, payload: &[u8], unused: u32) -> Vec<u8> {
     let mut bits: Vec<bool> = Vec::new();
     let mut put = |value: u64, width: u32| bits.extend((0..width).map(|i| value >> i & 1 == 1));
@@ -263,7 +287,8 @@ fn linked(sequence: u32, piece: Option<(u32, u32, u32)>, payload: &[u8], unused:
     }
     put(0, 2);
     bits.resize(bits.len().next_multiple_of(8), false);
-    let mut body: Vec<u8> = bits.chunks(8).map(|c| c.iter().rev().fold(0, |b, bit| b << 1 | u8::from(*bit))).collect();
+    let mut body: Vec<u8> =
+        bits.chunks(8).map(|c| c.iter().rev().fold(0, |b, bit| b << 1 | u8::from(*bit))).collect();
     body.extend(payload);
     let mut out = (8 * (8 + body.len() as u32) - unused).to_le_bytes().to_vec();
     out.extend(adler2::adler32_slice(&body).to_be_bytes());
@@ -276,23 +301,40 @@ fn pieces_that_contradict_each_other_or_never_come_are_said() {
     let tables = tables();
     let connect = || linked(1, None, &[0b0000_0001], 4);
     let names = |datagrams: &[Vec<u8>]| -> Vec<String> {
-        let heard = hear(&tables, Transport::Udp, datagrams.iter().map(|d| (Side::Client, d.as_slice())));
+        let heard =
+            hear(&tables, Transport::Udp, datagrams.iter().map(|d| (Side::Client, d.as_slice())));
         let length: usize = datagrams.iter().map(Vec::len).sum();
         assert_eq!(heard.bytes + heard.undecoded, length as u64);
         heard.said.into_iter().skip(1).map(|(name, _)| name).collect()
     };
     let piece = |n, position, id, text: &[u8]| linked(n, Some((2, position, id)), text, 0);
-    let whole = [connect(), piece(2, 1, 7, b"b"), piece(3, 0, 7, b"\x7fa"), piece(4, 0, 7, b"\x7fa")];
+    let whole =
+        [connect(), piece(2, 1, 7, b"b"), piece(3, 0, 7, b"\x7fa"), piece(4, 0, 7, b"\x7fa")];
     assert_eq!(names(&whole), ["Fragment", "UserCommand", "Fragment"]);
     let other = [connect(), piece(2, 0, 7, b"\x7fa"), piece(3, 0, 7, b"zz"), piece(4, 1, 7, b"b")];
-    assert_eq!(names(&other), ["Fragment", "Fragment", "UserCommand"], "the piece that came first counts");
-    let counts = [connect(), piece(2, 0, 7, b"\x7fa"), linked(3, Some((3, 1, 7)), b"b", 0), piece(4, 1, 7, b"b")];
+    assert_eq!(
+        names(&other),
+        ["Fragment", "Fragment", "UserCommand"],
+        "the piece that came first counts"
+    );
+    let counts = [
+        connect(),
+        piece(2, 0, 7, b"\x7fa"),
+        linked(3, Some((3, 1, 7)), b"b", 0),
+        piece(4, 1, 7, b"b"),
+    ];
     assert_eq!(names(&counts), ["Fragment"; 3]);
     let impossible = [connect(), piece(2, 2, 7, b"a"), linked(3, Some((1, 3, 8)), b"b", 0)];
     assert_eq!(names(&impossible), ["Fragment"; 2]);
     // A link that is opened again begins its numbers anew.
     let other = parse_hex(CONNECT).unwrap();
-    let again = [connect(), piece(2, 0, 7, b"\x7fa"), other, piece(2, 0, 7, b"\x7fc"), piece(3, 1, 7, b"b")];
+    let again = [
+        connect(),
+        piece(2, 0, 7, b"\x7fa"),
+        other,
+        piece(2, 0, 7, b"\x7fc"),
+        piece(3, 1, 7, b"b"),
+    ];
     assert_eq!(names(&again), ["Fragment", "COMMCONTROL_CONNECT", "Fragment", "UserCommand"]);
 }
 
@@ -303,8 +345,11 @@ const ANSWER: &str = "90000000016e00350200000024000000000e0000";
 #[test]
 fn what_is_sent_again_asks_and_opens_nothing_again() {
     let tables = tables();
-    let links = |client: bool, hex: &str| (if client { Side::Client } else { Side::Server }, parse_hex(hex).unwrap());
-    let (ask, asked) = ("70000000010e002304000000001e000000000000", "9000000002e600770400000044000000002e0000");
+    let links = |client: bool, hex: &str| {
+        (if client { Side::Client } else { Side::Server }, parse_hex(hex).unwrap())
+    };
+    let ask = "70000000010e002304000000001e000000000000";
+    let asked = "9000000002e600770400000044000000002e0000";
     // The CONNECT crosses its answer, and the question for the end crosses its acknowledgement.
     let link = [
         links(true, CONNECT),
@@ -315,9 +360,11 @@ fn what_is_sent_again_asks_and_opens_nothing_again() {
         links(true, ask),
         links(false, asked),
     ];
-    let heard = hear(&tables, Transport::Udp, link.iter().map(|(side, bytes)| (*side, bytes.as_slice())));
+    let heard =
+        hear(&tables, Transport::Udp, link.iter().map(|(side, bytes)| (*side, bytes.as_slice())));
     let names: Vec<&str> = heard.said.iter().map(|(name, _)| name.as_str()).collect();
-    let (connect, end) = ("COMMCONTROL_CONNECT", "COMMCONTROL_DISCONNECT");
+    let connect = "COMMCONTROL_CONNECT";
+    let end = "COMMCONTROL_DISCONNECT";
     let answers = ["COMMCONTROL_CONNECT_SERVER_ACK_ACK", "COMMCONTROL_DISCONNECT_ACK"];
     assert_eq!(names, [connect, answers[0], connect, end, connect, end, answers[1]]);
     assert_eq!((heard.again, heard.unanswered), (vec![3, 5, 6], 0));
@@ -328,7 +375,8 @@ fn segment_boundaries_do_not_change_the_messages() {
     let tables = tables();
     for link in [1, 5, 9] {
         let datagrams = datagrams(link);
-        let whole = hear(&tables, Transport::Udp, datagrams.iter().map(|(s, b)| (*s, b.as_slice())));
+        let whole =
+            hear(&tables, Transport::Udp, datagrams.iter().map(|(s, b)| (*s, b.as_slice())));
         for step in [1, 3, 7, 64, 5000] {
             let cut = datagrams.iter().flat_map(|(s, b)| b.chunks(step).map(move |c| (*s, c)));
             let got = hear(&tables, Transport::Tcp, cut);
@@ -341,11 +389,16 @@ fn segment_boundaries_do_not_change_the_messages() {
 #[test]
 fn several_packets_share_a_segment() {
     let tables = tables();
-    let (mut client, mut server) = (Vec::new(), Vec::new());
+    let mut client = Vec::new();
+    let mut server = Vec::new();
     for (side, bytes) in datagrams(1) {
         if side == Side::Client { client.extend(bytes) } else { server.extend(bytes) }
     }
-    let got = hear(&tables, Transport::Tcp, [(Side::Client, &client[..]), (Side::Server, &server[..])].into_iter());
+    let got = hear(
+        &tables,
+        Transport::Tcp,
+        [(Side::Client, &client[..]), (Side::Server, &server[..])].into_iter(),
+    );
     assert_eq!(got.said.len(), datagrams(1).len());
     assert_eq!(got.bytes, (client.len() + server.len()) as u64);
 }
@@ -361,9 +414,14 @@ fn datagrams_cut_and_changed_lose_nothing() {
                 changed[end] ^= 1 << (end % 8);
                 for damaged in [&bytes[..end], &changed[..]] {
                     let before = all[..i].iter().map(|(s, b)| (*s, b.as_slice()));
-                    let length: usize = all[..i].iter().map(|d| d.1.len()).sum::<usize>() + damaged.len();
+                    let length: usize =
+                        all[..i].iter().map(|d| d.1.len()).sum::<usize>() + damaged.len();
                     let got = hear(&tables, Transport::Udp, before.chain([(*side, damaged)]));
-                    assert_eq!(got.bytes + got.undecoded, length as u64, "link {link}, datagram {i}, byte {end}");
+                    assert_eq!(
+                        got.bytes + got.undecoded,
+                        length as u64,
+                        "link {link}, datagram {i}, byte {end}"
+                    );
                 }
             }
         }
@@ -384,7 +442,11 @@ fn streams_cut_and_changed_lose_nothing() {
             for damaged in [&stream[..at], &changed, &more] {
                 let pieces = damaged.chunks(37).map(|piece| (Side::Client, piece));
                 let got = hear(&tables, Transport::Tcp, pieces);
-                assert_eq!(got.bytes + got.undecoded, damaged.len() as u64, "link {link}, byte {at}");
+                assert_eq!(
+                    got.bytes + got.undecoded,
+                    damaged.len() as u64,
+                    "link {link}, byte {at}"
+                );
             }
         }
     }
@@ -399,7 +461,10 @@ fn decoded(ty: &str, bit: &str, hex: &str) -> Value {
 fn what_stands_behind_a_value_stands_beside_it() {
     let index = decoded("indexstring(8)", "0", "1300aa");
     assert_eq!(index["value"], serde_json::json!({"index": 4}));
-    assert_eq!((index["bit_length"].as_u64(), index["undecoded"].as_str()), (Some(10), Some("802a")));
+    assert_eq!(
+        (index["bit_length"].as_u64(), index["undecoded"].as_str()),
+        (Some(10), Some("802a"))
+    );
     let number = decoded("bits(5)", "3", "f8");
     assert_eq!((number["value"].as_u64(), number.get("undecoded")), (Some(31), None));
     let zeros = decoded("bits(5)", "0", "1f");
@@ -433,7 +498,8 @@ fn links_over_tcp_are_read_whatever_happens_to_them() {
     let got = records(&["captures/ouro/coh_tcp.pcap", "--json", "--quiet"]);
     let names = |stream: u64, from: &str| -> Vec<String> {
         let of = got.iter().filter(|r| r["stream"] == stream && r["from"] == from);
-        of.filter_map(|r| r["message"].as_str().or(r["event"].as_str()).map(str::to_string)).collect()
+        of.filter_map(|r| r["message"].as_str().or(r["event"].as_str()).map(str::to_string))
+            .collect()
     };
     let short = |all: Vec<String>| -> String {
         all.iter().map(|n| n.trim_start_matches("COMMCONTROL_")).collect::<Vec<_>>().join(" ")
@@ -443,14 +509,21 @@ fn links_over_tcp_are_read_whatever_happens_to_them() {
     let want = format!("CONNECT CONNECT_CLIENT_ACK remark {user} IDLE DISCONNECT stream_end");
     assert_eq!(short(names(0, "client")), want);
     assert_eq!(short(names(1, "client")), want);
-    assert_eq!(short(names(2, "client")), "CONNECT CONNECT_CLIENT_ACK Encrypted Encrypted stream_end");
+    assert_eq!(
+        short(names(2, "client")),
+        "CONNECT CONNECT_CLIENT_ACK Encrypted Encrypted stream_end"
+    );
     // A wrong checksum, then a wrong length, then a number without end: what follows is there.
     assert_eq!(
         short(names(3, "client")),
         "CONNECT CONNECT_CLIENT_ACK remark UserCommand undecoded Undescribed IDLE stream_end"
     );
-    assert_eq!(short(names(3, "server")), "CONNECT_SERVER_ACK CONNECT_SERVER_ACK_ACK UserCommand undecoded stream_end");
-    // Joined late, with a loss. The second DISCONNECT is the event that names the first one as unanswered.
+    assert_eq!(
+        short(names(3, "server")),
+        "CONNECT_SERVER_ACK CONNECT_SERVER_ACK_ACK UserCommand undecoded stream_end"
+    );
+    // Joined late, with a loss. The second DISCONNECT is the event that names the first one as
+    // unanswered.
     assert_eq!(short(names(4, "client")), "undecoded gap IDLE DISCONNECT DISCONNECT stream_end");
     // Not a link at all.
     assert_eq!(short(names(5, "server")), "remark stream_end");
@@ -472,7 +545,10 @@ fn commands_the_wiki_describes_only_lack_their_number() {
         .output()
         .unwrap();
     std::fs::remove_file(&table).unwrap();
-    assert!(String::from_utf8_lossy(&checked.stdout).contains("message user client 7"), "{checked:?}");
+    assert!(
+        String::from_utf8_lossy(&checked.stdout).contains("message user client 7"),
+        "{checked:?}"
+    );
 }
 
 #[test]
@@ -480,7 +556,8 @@ fn a_link_without_link_headers_never_has_one() {
     let tables = tables();
     for link in [4, 5, 9] {
         let all = datagrams(link);
-        // Every datagram behind the first ones, cut short at every byte, with a length and a checksum that are right.
+        // Every datagram behind the first ones, cut short at every byte, with a length and a
+        // checksum that are right.
         for (i, (side, bytes)) in all.iter().enumerate().skip(1).take(6) {
             for end in 9..bytes.len() {
                 let mut short = (end as u32 * 8).to_le_bytes().to_vec();
@@ -489,7 +566,10 @@ fn a_link_without_link_headers_never_has_one() {
                 let before = all[..i].iter().map(|(s, b)| (*s, b.as_slice()));
                 let got = hear(&tables, Transport::Udp, before.chain([(*side, &short[..])]));
                 let (name, fields) = got.said.last().unwrap();
-                assert!(fields.get("link").is_none(), "link {link}, datagram {i} cut at {end}: {name} {fields}");
+                assert!(
+                    fields.get("link").is_none(),
+                    "link {link}, datagram {i} cut at {end}: {name} {fields}"
+                );
             }
         }
     }
@@ -498,7 +578,8 @@ fn a_link_without_link_headers_never_has_one() {
 #[test]
 fn an_acknowledgement_that_is_lost_is_not_called_missing() {
     let tables = tables();
-    let (client, server) = (Side::Client, Side::Server);
+    let client = Side::Client;
+    let server = Side::Server;
     // CONNECT of version 4, both acknowledgements, that of the second one, and a user command.
     let connect = (client, packet("100 0 1110000"));
     let ack = (server, packet("0 110 0"));
@@ -507,7 +588,11 @@ fn an_acknowledgement_that_is_lost_is_not_called_missing() {
     let user = |side| (side, packet("1111000 1"));
     let end = [(client, packet("0 1111000"))];
     let unanswered = |datagrams: &[(Side, Vec<u8>)]| {
-        let heard = hear(&tables, Transport::Udp, datagrams.iter().map(|(side, bytes)| (*side, bytes.as_slice())));
+        let heard = hear(
+            &tables,
+            Transport::Udp,
+            datagrams.iter().map(|(side, bytes)| (*side, bytes.as_slice())),
+        );
         heard.unanswered
     };
     let whole = [connect, ack, client_ack, ack_ack, user(server)];
@@ -528,7 +613,8 @@ fn an_acknowledgement_that_is_lost_is_not_called_missing() {
 #[test]
 fn only_a_first_datagram_opens_a_link() {
     let tables = tables();
-    // A user command 1 of a link that was joined late; its last 8 bits are those of a CONNECT's two numbers.
+    // A user command 1 of a link that was joined late; its last 8 bits are those of a CONNECT's two
+    // numbers.
     let names = |sequence| -> Vec<String> {
         let datagram = linked(sequence, None, &[0x71, 0], 5);
         let heard = hear(&tables, Transport::Udp, [(Side::Client, &datagram[..])].into_iter());

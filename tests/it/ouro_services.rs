@@ -1,4 +1,5 @@
-//! The numbers of the user commands of City of Heroes' servers: each server may have its own, told by its port.
+//! The numbers of the user commands of City of Heroes' servers: each server may have its own, told
+//! by its port.
 
 use std::path::PathBuf;
 
@@ -20,18 +21,21 @@ message user client 2 UserTwo { c: bits(2) }
 /// A packet without a link header. `bits`: its bits in the order in which they go.
 pub fn packet(bits: &str) -> Vec<u8> {
     let bits: Vec<u8> = bits.bytes().filter(|b| *b != b' ').map(|b| b - b'0').collect();
-    let body: Vec<u8> = bits.chunks(8).map(|c| c.iter().rev().fold(0, |byte, bit| byte << 1 | bit)).collect();
+    let body: Vec<u8> =
+        bits.chunks(8).map(|c| c.iter().rev().fold(0, |byte, bit| byte << 1 | bit)).collect();
     let mut out = (64 + bits.len() as u32).to_le_bytes().to_vec();
     out.extend(adler2::adler32_slice(&body).to_be_bytes());
     out.extend(body);
     out
 }
 
-/// For each port a link of version 4: CONNECT, its answer, the user command 2 of the client and of the server.
+/// For each port a link of version 4: CONNECT, its answer, the user command 2 of the client and of
+/// the server.
 fn links(ports: &[u16]) -> Vec<u8> {
     let mut made = Made::new();
     for (host, port) in (1..).zip(ports) {
-        let (client, server) = (end(host, 50_000), end(99, *port));
+        let client = end(host, 50_000);
+        let server = end(99, *port);
         made.udp((client, server), &packet("100 0 1110000"));
         made.udp((server, client), &packet("0 1110000"));
         made.udp((client, server), &packet("110 100"));
@@ -56,7 +60,9 @@ pub fn table(name: &str, text: &str) -> String {
 fn user_commands(records: &[Value]) -> Vec<(String, String, u64)> {
     let text = |value: &Value| value.as_str().unwrap().to_string();
     let messages = records.iter().filter(|record| record["fields"].get("user_cmd").is_some());
-    let one = |r: &Value| (text(&r["service"]), text(&r["message"]), r["fields"]["user_cmd"].as_u64().unwrap());
+    let one = |r: &Value| {
+        (text(&r["service"]), text(&r["message"]), r["fields"]["user_cmd"].as_u64().unwrap())
+    };
     messages.map(one).collect()
 }
 
@@ -74,11 +80,16 @@ fn each_server_has_its_own_numbers() {
         ("game", "GameTwo"),
         ("game", "GameReply"),
     ];
-    let want: Vec<_> = want.into_iter().map(|(service, name)| (service.to_string(), name.to_string(), 2)).collect();
+    let want: Vec<_> = want
+        .into_iter()
+        .map(|(service, name)| (service.to_string(), name.to_string(), 2))
+        .collect();
     assert_eq!(user_commands(&records), want);
-    // Every record of a link has its service, those of the link's own commands and the events included.
+    // Every record of a link has its service, those of the link's own commands and the events
+    // included.
     for record in &records {
-        let port = record["dst"].as_str().unwrap().rsplit(':').next().unwrap().parse::<u16>().unwrap();
+        let port =
+            record["dst"].as_str().unwrap().rsplit(':').next().unwrap().parse::<u16>().unwrap();
         let port = if port < 50_000 {
             port
         } else {
@@ -99,8 +110,10 @@ fn each_server_has_its_own_numbers() {
 fn without_such_a_table_nothing_changes() {
     let table = table("ouro-user", "protocol ouro\nmessage user client 2 UserTwo { c: bits(2) }\n");
     let (records, _) = run(&links(&[7002, 7003]), &["-q", "--tables", &table]);
-    let names: Vec<String> =
-        user_commands(&records).into_iter().map(|(service, name, _)| service + " " + &name).collect();
+    let names: Vec<String> = user_commands(&records)
+        .into_iter()
+        .map(|(service, name, _)| service + " " + &name)
+        .collect();
     assert_eq!(names, ["link UserTwo", "link UserCommand", "link UserTwo", "link UserCommand"]);
 }
 
@@ -109,15 +122,21 @@ fn decode_and_exported_messages_know_the_service() {
     let table = table("ouro-decode", TABLE);
     let hex: String = packet("110 100").iter().map(|b| format!("{b:02x}")).collect();
     let decoded = |name: &str| {
-        let output = program().args(["--tables", &table, "decode", "--json", name, &hex]).output().unwrap();
+        let output =
+            program().args(["--tables", &table, "decode", "--json", name, &hex]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
     };
     for (name, message) in [("ouro.game", "GameTwo"), ("ouro.map", "MapTwo"), ("ouro", "UserTwo")] {
         let got = decoded(name);
-        assert_eq!((&got["message"], &got["fields"]["user_cmd"]), (&message.into(), &2.into()), "{name}: {got}");
+        assert_eq!(
+            (&got["message"], &got["fields"]["user_cmd"]),
+            (&message.into(), &2.into()),
+            "{name}: {got}"
+        );
     }
-    let (capture, exported) = (file("ouro-servers.pcap"), file("ouro-servers-exported.pcapng"));
+    let capture = file("ouro-servers.pcap");
+    let exported = file("ouro-servers-exported.pcapng");
     std::fs::write(&capture, links(&[7002, 7003, 7000])).unwrap();
     let written = program()
         .args(["export", "messages", "-q", "--tables", &table])
@@ -142,27 +161,44 @@ fn what_selects_nothing_is_a_mistake() {
     };
     let check = |name: &str, text: &str| refused(name, text, &["tables", "list"]);
     let said = check("ouro-no-port", "protocol ouro\nservice game\n");
-    assert!(said.contains(":2:1: nothing has the service `game`: `service game when port N`"), "{said}");
+    assert!(
+        said.contains(":2:1: nothing has the service `game`: `service game when port N`"),
+        "{said}"
+    );
     let said = check("ouro-own", "protocol ouro\nservice user when port 7002\n");
     assert!(said.contains("`user` is the protocol's own service"), "{said}");
-    let said = check("ouro-both", "protocol ouro\nservice a when port 7002\nservice b when port 7003, 7002\n");
+    let said = check(
+        "ouro-both",
+        "protocol ouro\nservice a when port 7002\nservice b when port 7003, 7002\n",
+    );
     assert!(said.contains(":3:9: port 7002 belongs to the service `a` already"), "{said}");
-    let said = check("tiny-port", "protocol tiny { transport tcp }\nservice a when port 7 { whole }\n");
+    let said =
+        check("tiny-port", "protocol tiny { transport tcp }\nservice a when port 7 { whole }\n");
     assert!(said.contains("`protocol NAME { service a when … }`"), "{said}");
-    let said = refused("ouro-filter", TABLE, &["captures/ouro/coh_segs_udp.pcapng", "-Y", "service == user"]);
+    let said = refused(
+        "ouro-filter",
+        TABLE,
+        &["captures/ouro/coh_segs_udp.pcapng", "-Y", "service == user"],
+    );
     assert!(said.contains("no record has the service `user`; such messages have `link`"), "{said}");
-    let output = program().args(["captures/ouro/coh_segs_udp.pcapng", "-q", "-Y", "service == \"user\""]).output();
+    let output = program()
+        .args(["captures/ouro/coh_segs_udp.pcapng", "-q", "-Y", "service == \"user\""])
+        .output();
     assert_eq!(output.unwrap().status.code(), Some(2));
 }
 
 #[test]
 fn a_later_table_gives_a_service_other_ports() {
-    let (one, other) = (table("ouro-one", TABLE), table("ouro-other", "protocol ouro\nservice game when port 7000\n"));
+    let one = table("ouro-one", TABLE);
+    let other = table("ouro-other", "protocol ouro\nservice game when port 7000\n");
     let (records, _) = run(&links(&[7002, 7000]), &["-q", "--tables", &one, "--tables", &other]);
-    let names: Vec<String> =
-        user_commands(&records).into_iter().map(|(service, name, _)| service + " " + &name).collect();
+    let names: Vec<String> = user_commands(&records)
+        .into_iter()
+        .map(|(service, name, _)| service + " " + &name)
+        .collect();
     assert_eq!(names, ["link UserTwo", "link UserCommand", "game GameTwo", "game GameReply"]);
-    let (records, _) = run(&links(&[7002, 7000]), &["-q", "--tables", &one, "-Y", "service == game"]);
+    let (records, _) =
+        run(&links(&[7002, 7000]), &["-q", "--tables", &one, "-Y", "service == game"]);
     assert!(records.iter().all(|record| record["service"] == "game"), "{records:?}");
     assert_eq!(user_commands(&records).len(), 2);
 }
@@ -183,9 +219,15 @@ fn the_table_of_segs_reads_what_a_program_of_segs_wrote() {
     assert_eq!((&fields["auth_id"], &fields["account_name"]), (&1.into(), &"account".into()));
     assert_eq!(fields["auth_cookie"], 0x1122_3344);
     let (made, _) = run(&links(&[7002, 7003, 7040, 7041]), &["-q", "--tables", path]);
-    let services: Vec<String> = user_commands(&made).into_iter().map(|(service, ..)| service).collect();
+    let services: Vec<String> =
+        user_commands(&made).into_iter().map(|(service, ..)| service).collect();
     assert_eq!(services, ["game", "game", "map", "map", "map", "map", "link", "link"]);
-    // At the ports of SEGS the table does not touch this link, and without the table nothing of it is known.
+    // At the ports of SEGS the table does not touch this link, and without the table nothing of it
+    // is known.
     let (records, _) = run(&capture, &["-q", "--tables", path]);
-    assert!(records.iter().all(|record| record["service"] == "link" && record["message"] != "UpdateServer"));
+    assert!(
+        records
+            .iter()
+            .all(|record| record["service"] == "link" && record["message"] != "UpdateServer")
+    );
 }

@@ -1,4 +1,5 @@
-//! What tests of [outlines and filters](crate::filters_outlines) share: messages, and what is asked about them.
+//! What tests of [outlines and filters](crate::filters_outlines) share: messages, and what is asked
+//! about them.
 
 use crate::material::{self, Sent};
 use moulsniff::capture::{Moment, Time};
@@ -28,12 +29,27 @@ pub struct OutlineFilters {
 }
 
 fn record<B>(message: &Message<'_>, body: B) -> Record<'static, B> {
-    let (src, dst) = (([127, 0, 0, 1], 50_000).into(), ([127, 0, 0, 1], 14_617).into());
+    let src = ([127, 0, 0, 1], 50_000).into();
+    let dst = ([127, 0, 0, 1], 14_617).into();
     let service = if message.service == "game" { "game" } else { "auth" };
     let at = Moment { frame: 1, time: Time { seconds: 0, nanos: 0, digits: 6 } };
-    let (transport, from, protocol) = (Transport::Tcp, message.from, "moul");
+    let transport = Transport::Tcp;
+    let from = message.from;
+    let protocol = "moul";
     let round_trips = RoundTrips::default();
-    Record { number: 1, at, transport, stream: 0, src, dst, from, protocol, service, round_trips, body }
+    Record {
+        number: 1,
+        at,
+        transport,
+        stream: 0,
+        src,
+        dst,
+        from,
+        protocol,
+        service,
+        round_trips,
+        body,
+    }
 }
 
 impl OutlineFilters {
@@ -49,7 +65,9 @@ impl OutlineFilters {
             }
             _ => Vec::new(),
         };
-        let tables = PROTOCOLS.iter().map(|protocol| LazyTables::new(*protocol, further(protocol.name())).unwrap());
+        let tables = PROTOCOLS
+            .iter()
+            .map(|protocol| LazyTables::new(*protocol, further(protocol.name())).unwrap());
         let tables = tables.collect();
         OutlineFilters {
             tables,
@@ -61,11 +79,18 @@ impl OutlineFilters {
     }
 
     pub fn filter(&self, expression: &str) -> Filter {
-        Filter::compile(expression, &self.tables, false).unwrap_or_else(|mistake| panic!("{mistake}"))
+        Filter::compile(expression, &self.tables, false)
+            .unwrap_or_else(|mistake| panic!("{mistake}"))
     }
 
     /// Asks each filter about a message both ways; `dropped` counts what each drops by the outline.
-    pub fn ask(&mut self, (service, from): (&str, Side), bytes: &[u8], filters: &[Filter], dropped: &mut [usize]) {
+    pub fn ask(
+        &mut self,
+        (service, from): (&str, Side),
+        bytes: &[u8],
+        filters: &[Filter],
+        dropped: &mut [usize],
+    ) {
         let moul = LazyTables::of(&self.tables, "moul").unwrap().get();
         let Some(id) = moul.service_named(service) else { return };
         self.evaluator.message(moul, id, from.index(), bytes, &mut self.outline);
@@ -75,7 +100,8 @@ impl OutlineFilters {
         let outcome = self.evaluator.message(moul, id, from.index(), bytes, &mut self.tree);
         let Outcome::Message(id, length) = outcome else { return };
         let def = moul.message(id).unwrap();
-        let (name, bytes) = (Captured::new(moul.name(def.name)), &bytes[..length]);
+        let name = Captured::new(moul.name(def.name));
+        let bytes = &bytes[..length];
         let message = &Message {
             name,
             number: def.number,
@@ -87,7 +113,8 @@ impl OutlineFilters {
             no_reply: false,
             once: None,
         };
-        let (tree, outline) = (&self.tree, &self.outline);
+        let tree = &self.tree;
+        let outline = &self.outline;
         let outlined = record(message, Outlined { message, id, tables: moul, outline });
         let whole = record(message, Body::Message { message, tables: moul, tree });
         for (filter, count) in filters.iter().zip(dropped) {
@@ -99,17 +126,21 @@ impl OutlineFilters {
         }
     }
 
-    /// One of the numbers that lie within objects alone, behind its path, in the message that was read last.
+    /// One of the numbers that lie within objects alone, behind its path, in the message that was
+    /// read last.
     pub fn a_placed_number(&self, random: usize) -> Option<(String, i128)> {
         let moul = LazyTables::of(&self.tables, "moul").unwrap().get();
-        let (mut numbers, mut objects) = (Vec::new(), vec![(0, "fields".to_string())]);
+        let mut numbers = Vec::new();
+        let mut objects = vec![(0, "fields".to_string())];
         while let Some((object, path)) = objects.pop() {
             for (index, node) in self.tree.members(object) {
                 let path = format!("{path}.{}", moul.name(node.name));
                 match node.kind {
                     Kind::Struct => objects.push((index, path)),
                     Kind::Unsigned | Kind::Unsigned64 => numbers.push((path, node.value.into())),
-                    Kind::Signed | Kind::Signed64 => numbers.push((path, i128::from(node.value as i64))),
+                    Kind::Signed | Kind::Signed64 => {
+                        numbers.push((path, i128::from(node.value as i64)))
+                    }
                     _ => {}
                 }
             }
@@ -120,7 +151,11 @@ impl OutlineFilters {
 
     /// One of the texts in the message that was read last, behind the name of its field.
     pub fn a_text(&self, bytes: &[u8], random: usize) -> Option<(String, String)> {
-        let fields = self.tree.nodes().iter().filter(|node| !node.has(mark::SPAN) && node.name != Sym::ELEMENT);
+        let fields = self
+            .tree
+            .nodes()
+            .iter()
+            .filter(|node| !node.has(mark::SPAN) && node.name != Sym::ELEMENT);
         let texts = fields.filter_map(|node| match node.kind {
             Kind::Text(TextKind::Owned) => None,
             Kind::Text(kind) => Some((kind, node)),
@@ -149,17 +184,22 @@ impl OutlineFilters {
     pub fn a_number(&self, random: usize) -> Option<(String, i128)> {
         let moul = LazyTables::of(&self.tables, "moul").unwrap().get();
         let mut numbers = Vec::new();
-        for (index, node) in self.tree.nodes().iter().enumerate().filter(|(_, node)| !node.has(mark::SPAN)) {
+        for (index, node) in
+            self.tree.nodes().iter().enumerate().filter(|(_, node)| !node.has(mark::SPAN))
+        {
             let number = match node.kind {
                 Kind::Unsigned | Kind::Unsigned64 => node.value.into(),
                 Kind::Signed | Kind::Signed64 => i128::from(node.value as i64),
                 _ => continue,
             };
             // An element has no name of its own, but the list that holds it.
-            let list =
-                self.tree.nodes()[..index].iter().rfind(|list| list.kind == Kind::List && list.end as usize > index);
+            let list = self.tree.nodes()[..index]
+                .iter()
+                .rfind(|list| list.kind == Kind::List && list.end as usize > index);
             match (node.name, list) {
-                (Sym::ELEMENT, Some(list)) => numbers.push((format!("{}[*]", moul.name(list.name)), number)),
+                (Sym::ELEMENT, Some(list)) => {
+                    numbers.push((format!("{}[*]", moul.name(list.name)), number))
+                }
                 (Sym::ELEMENT, None) => {}
                 (name, _) => numbers.push((moul.name(name).to_string(), number)),
             }
@@ -172,7 +212,9 @@ impl OutlineFilters {
     pub fn a_name(&self, random: usize) -> Option<(&str, &str)> {
         let moul = LazyTables::of(&self.tables, "moul").unwrap().get();
         let named = self.tree.nodes().iter().filter_map(|node| {
-            let symbols = moul.symbols(node.ty).filter(|symbols| !symbols.flags && node.name != Sym::ELEMENT)?;
+            let symbols = moul
+                .symbols(node.ty)
+                .filter(|symbols| !symbols.flags && node.name != Sym::ELEMENT)?;
             Some((moul.name(node.name), &*symbols.get(node.value)?.name))
         });
         let named: Vec<(&str, &str)> = named.collect();

@@ -1,4 +1,5 @@
-//! An outline says the same of a message as its tree: over messages that were really sent, as they are, cut and changed.
+//! An outline says the same of a message as its tree: over messages that were really sent, as they
+//! are, cut and changed.
 
 use crate::common;
 use crate::material;
@@ -25,8 +26,8 @@ struct Fixture {
     later: Evaluator,
     later_tree: Tree,
     rest: Outline,
-    /// Messages whose outlines had all there is to know: as they were sent, those of them with a compressed region, all with one whose bytes the outline kept, and
-    /// changed ones.
+    /// Messages whose outlines had all there is to know: as they were sent, those of them with a
+    /// compressed region, all with one whose bytes the outline kept, and changed ones.
     whole: usize,
     regions: usize,
     made: usize,
@@ -45,7 +46,13 @@ impl Fixture {
         let (tree, outline, later, later_tree) =
             (Tree::default(), Outline::default(), Evaluator::default(), Tree::default());
         let tables = load_tables(*moul, &[]).unwrap();
-        let (rest, whole, regions, made, changed, deferred, read_on) = (Outline::default(), 0, 0, 0, 0, 0, 0);
+        let rest = Outline::default();
+        let whole = 0;
+        let regions = 0;
+        let made = 0;
+        let changed = 0;
+        let deferred = 0;
+        let read_on = 0;
         Fixture {
             tables,
             evaluator,
@@ -63,7 +70,8 @@ impl Fixture {
         }
     }
 
-    /// Reads a message into a tree and into an outline; whether the outline has all there is to know.
+    /// Reads a message into a tree and into an outline; whether the outline has all there is to
+    /// know.
     fn read(&mut self, (service, sender): (ServiceId, usize), bytes: &[u8]) -> bool {
         let Fixture { tables, evaluator, tree, outline, made: kept, .. } = self;
         let said = evaluator.message(tables, service, sender, bytes, outline);
@@ -75,14 +83,24 @@ impl Fixture {
         if let Outcome::Message(id, _) = outcome {
             assert!(!tables.message(id).unwrap().tied);
             assert_eq!(outline.len(), tree.len(), "{bytes:02x?}");
-            assert_eq!(format!("{:?}", outline.problems()), format!("{:?}", tree.problems()), "{bytes:02x?}");
-            let explained =
-                |marks: u8, kind| kind != Kind::Undecoded && marks & (mark::OPAQUE | mark::UNEXPLAINED) == 0;
-            assert!(tree.nodes().iter().all(|node| explained(node.marks, node.kind)), "{bytes:02x?}");
-            let named = tree.nodes().iter().any(|node| node.marks & (mark::NAME | mark::PARTIAL) != 0);
+            assert_eq!(
+                format!("{:?}", outline.problems()),
+                format!("{:?}", tree.problems()),
+                "{bytes:02x?}"
+            );
+            let explained = |marks: u8, kind| {
+                kind != Kind::Undecoded && marks & (mark::OPAQUE | mark::UNEXPLAINED) == 0
+            };
+            assert!(
+                tree.nodes().iter().all(|node| explained(node.marks, node.kind)),
+                "{bytes:02x?}"
+            );
+            let named =
+                tree.nodes().iter().any(|node| node.marks & (mark::NAME | mark::PARTIAL) != 0);
             assert!(!(named && outline.is_nameless()), "{bytes:02x?}");
             if let Some(made) = outline.made_bytes() {
-                let mut buffers = tree.nodes().iter().filter(|node| node.buffer != Buffer::CAPTURED);
+                let mut buffers =
+                    tree.nodes().iter().filter(|node| node.buffer != Buffer::CAPTURED);
                 assert!(buffers.all(|node| made == tree.bytes(node.buffer, bytes)), "{bytes:02x?}");
                 *kept += usize::from(!made.is_empty());
             }
@@ -90,17 +108,23 @@ impl Fixture {
         true
     }
 
-    /// Reads a message as far as it has to be read at once. Whoever reads it later, and knows no earlier message, says the same of it.
+    /// Reads a message as far as it has to be read at once. Whoever reads it later, and knows no
+    /// earlier message, says the same of it.
     fn defer(&mut self, (service, sender): (ServiceId, usize), bytes: &[u8]) {
         let Fixture { tables, evaluator, tree, outline, later, later_tree, rest, .. } = self;
         outline.set_deferring(Deferring::Only);
         let said = evaluator.deferred(tables, service, sender, bytes, outline);
-        let (part, context) = (outline.deferred(), outline.context().cloned());
+        let part = outline.deferred();
+        let context = outline.context().cloned();
         outline.set_deferring(Deferring::Never);
         let Some(outcome) = said else { return };
         assert!(outline.is_whole());
         let part = part.unwrap();
-        assert_eq!(outcome, evaluator.message(tables, service, sender, bytes, tree), "{bytes:02x?}");
+        assert_eq!(
+            outcome,
+            evaluator.message(tables, service, sender, bytes, tree),
+            "{bytes:02x?}"
+        );
         let Outcome::Message(id, length) = outcome else { panic!("{outcome:?}") };
         later.context = context;
         let all = |tree: &Tree| format!("{:?} {:?}", tree.nodes(), tree.problems());
@@ -108,7 +132,11 @@ impl Fixture {
         for behind in [&[][..], &[0xff; 24], bytes] {
             let bytes = &[&bytes[..length], behind].concat();
             let padded = PaddedBytes { bytes, length };
-            assert_eq!(outcome, later.padded(tables, service, sender, padded, later_tree), "{bytes:02x?}");
+            assert_eq!(
+                outcome,
+                later.padded(tables, service, sender, padded, later_tree),
+                "{bytes:02x?}"
+            );
             assert_eq!(all(later_tree), all(tree), "{bytes:02x?}");
             let said = later.padded(tables, service, sender, padded, outline);
             if outline.is_whole() {
@@ -124,10 +152,16 @@ impl Fixture {
     }
 
     /// Reads a message as it is, then changed and cut at random.
-    fn read_changed(&mut self, asked: (ServiceId, usize), bytes: &[u8], random: &mut impl FnMut() -> usize) {
+    fn read_changed(
+        &mut self,
+        asked: (ServiceId, usize),
+        bytes: &[u8],
+        random: &mut impl FnMut() -> usize,
+    ) {
         if self.read(asked, bytes) {
             self.whole += 1;
-            self.regions += usize::from(self.tree.nodes().iter().any(|node| node.has(mark::OWN_BUFFER)));
+            self.regions +=
+                usize::from(self.tree.nodes().iter().any(|node| node.has(mark::OWN_BUFFER)));
         }
         self.defer(asked, bytes);
         for _ in 0..24 {
@@ -146,8 +180,14 @@ impl Fixture {
 /// Everything that an outline says.
 fn all_facts(outline: &Outline) -> String {
     let facts = [outline.is_whole(), outline.is_nameless(), outline.is_aligned()];
-    let (problems, classes, made) = (outline.problems(), outline.classes(), outline.made_bytes());
-    format!("{} {facts:?} {problems:?} {classes:?} {made:?} {:?}", outline.len(), outline.dialects())
+    let problems = outline.problems();
+    let classes = outline.classes();
+    let made = outline.made_bytes();
+    format!(
+        "{} {facts:?} {problems:?} {classes:?} {made:?} {:?}",
+        outline.len(),
+        outline.dialects()
+    )
 }
 
 #[test]
@@ -159,7 +199,10 @@ fn an_outline_and_a_tree_agree() {
         for sent in material::messages(session) {
             let Some(service) = fixture.tables.service_named(&sent.service) else { continue };
             let asked = (service, sent.from.index());
-            if !sent.bytes.is_empty() && sent.bytes.len() <= 4096 && seen.insert((asked.1, sent.bytes.clone())) {
+            if !sent.bytes.is_empty()
+                && sent.bytes.len() <= 4096
+                && seen.insert((asked.1, sent.bytes.clone()))
+            {
                 fixture.read_changed(asked, &sent.bytes, &mut random);
             }
         }
@@ -188,7 +231,12 @@ fn they_agree_about_every_class_of_message() {
             }
             let inner = parse_hex(instance["hex"].as_str().unwrap()).unwrap();
             let class = u32::from(u16::from_le_bytes([inner[0], inner[1]]));
-            let head = [&2_u16.to_le_bytes()[..], &class.to_le_bytes(), &(inner.len() as u32).to_le_bytes()].concat();
+            let head = [
+                &2_u16.to_le_bytes()[..],
+                &class.to_le_bytes(),
+                &(inner.len() as u32).to_le_bytes(),
+            ]
+            .concat();
             fixture.read_changed(asked, &[head, inner].concat(), &mut random);
         }
     }

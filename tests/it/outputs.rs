@@ -1,4 +1,5 @@
-//! Files that commands write: no input is written over, no half file is left, secrets are their owner's.
+//! Files that commands write: no input is written over, no half file is left, secrets are their
+//! owner's.
 #![cfg(unix)]
 
 use std::fs;
@@ -27,8 +28,9 @@ fn run(dir: &Path, words: &[&str]) -> Output {
 /// What is in a folder, links not followed.
 fn contents(dir: &Path) -> Vec<(String, u64)> {
     let entries = fs::read_dir(dir).unwrap().map(|e| e.unwrap());
-    let mut all: Vec<_> =
-        entries.map(|e| (e.file_name().into_string().unwrap(), e.path().symlink_metadata().unwrap().len())).collect();
+    let mut all: Vec<_> = entries
+        .map(|e| (e.file_name().into_string().unwrap(), e.path().symlink_metadata().unwrap().len()))
+        .collect();
     all.sort();
     all
 }
@@ -72,7 +74,10 @@ fn no_output_is_an_input() {
         let output = run(&dir, words);
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("it is not written over") && said.lines().count() == 1, "{words:?}: {said}");
+        assert!(
+            said.contains("it is not written over") && said.lines().count() == 1,
+            "{words:?}: {said}"
+        );
         assert_eq!(contents(&dir), before, "{words:?}");
     }
 }
@@ -83,7 +88,10 @@ fn a_stream_is_not_written_over_the_capture_it_comes_from() {
     fs::create_dir(dir.join("out")).unwrap();
     fs::rename(dir.join("a.pcapng"), dir.join("out/tcp-00000-client.txt")).unwrap();
     let size = fs::metadata(dir.join("out/tcp-00000-client.txt")).unwrap().len();
-    let output = run(&dir, &["follow", "--all", "-o", "out", "out/tcp-00000-client.txt", "--keys", "k.ini", "--text"]);
+    let output = run(
+        &dir,
+        &["follow", "--all", "-o", "out", "out/tcp-00000-client.txt", "--keys", "k.ini", "--text"],
+    );
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(fs::metadata(dir.join("out/tcp-00000-client.txt")).unwrap().len(), size);
 }
@@ -125,7 +133,8 @@ fn a_mistake_in_what_was_typed_makes_no_key_for_pseudonyms() {
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         assert_eq!(contents(&dir), before, "{words:?}");
     }
-    let words = ["follow", "--all", "a.pcapng", "-o", "out", "--pseudonyms", "out/tcp-00001-client.txt"];
+    let words =
+        ["follow", "--all", "a.pcapng", "-o", "out", "--pseudonyms", "out/tcp-00001-client.txt"];
     assert_eq!(run(&dir, &words).status.code(), Some(2));
     assert_eq!(contents(&dir.join("out")), []);
 }
@@ -136,7 +145,8 @@ fn links_in_an_output_folder_are_replaced_and_not_followed() {
     fs::create_dir(dir.join("out")).unwrap();
     fs::write(dir.join("victim"), "safe").unwrap();
     symlink("../victim", dir.join("out/tcp-00000-client.txt")).unwrap();
-    let output = run(&dir, &["follow", "--all", "-o", "out", "a.pcapng", "--keys", "k.ini", "--text"]);
+    let output =
+        run(&dir, &["follow", "--all", "-o", "out", "a.pcapng", "--keys", "k.ini", "--text"]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(fs::read(dir.join("victim")).unwrap(), b"safe");
     assert!(contents(&dir.join("out")).iter().all(|(name, _)| !name.ends_with(".part")));
@@ -173,7 +183,10 @@ fn a_failure_leaves_the_old_file_and_no_half_one() {
     }
     // A folder that was there stays.
     fs::create_dir(dir.join("empty")).unwrap();
-    assert_eq!(run(&dir, &["split", "missing.pcapng", "--into", "2", "-o", "empty/new"]).status.code(), Some(1));
+    assert_eq!(
+        run(&dir, &["split", "missing.pcapng", "--into", "2", "-o", "empty/new"]).status.code(),
+        Some(1)
+    );
     assert_eq!(contents(&dir.join("empty")), []);
 }
 
@@ -195,7 +208,10 @@ fn a_filter_that_was_a_mistake_replaces_no_file() {
         let output = run(&dir, &[words, &filter].concat());
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
-        assert!(said.contains("did you mean `player_id`") && said.lines().count() == 1, "{words:?}: {said}");
+        assert!(
+            said.contains("did you mean `player_id`") && said.lines().count() == 1,
+            "{words:?}: {said}"
+        );
         assert_eq!(contents(&dir), before, "{words:?}");
     }
 }
@@ -219,13 +235,20 @@ fn what_comes_before_a_cut_is_written() {
         let output = run(&dir, &[words, &["-o", out]].concat());
         let said = String::from_utf8(output.stderr).unwrap();
         let cut = words[2] == "cut.pcapng";
-        assert_eq!((output.status.code(), said.contains("the file is cut")), (Some(i32::from(cut)), cut), "{said}");
+        assert_eq!(
+            (output.status.code(), said.contains("the file is cut")),
+            (Some(i32::from(cut)), cut),
+            "{said}"
+        );
         assert_eq!(said.lines().count(), 1, "{said}");
     }
     // What is in the files is whole.
     let keys = |name: &str| String::from_utf8(expected.clone()).unwrap().replace("k.ini", name);
     let (status, with) = records("with.pcapng", &[]);
-    assert_eq!((status, String::from_utf8(with).unwrap().lines().count()), (Some(0), keys("").lines().count()));
+    assert_eq!(
+        (status, String::from_utf8(with).unwrap().lines().count()),
+        (Some(0), keys("").lines().count())
+    );
     for name in ["without.pcapng", "stripped.pcapng"] {
         assert!(records(name, &["--keys", "k.ini"]) == (Some(0), expected.clone()), "{name}");
     }
@@ -267,7 +290,8 @@ fn files_of_an_earlier_run_are_told_of() {
     fs::write(dir.join("out/tcp-77777-client.txt"), "old").unwrap();
     fs::write(dir.join("out/tcp-77777-client.bin"), "another form").unwrap();
     let follow = || {
-        let output = run(&dir, &["follow", "--all", "a.pcapng", "--keys", "k.ini", "-q", "-o", "out"]);
+        let output =
+            run(&dir, &["follow", "--all", "a.pcapng", "--keys", "k.ini", "-q", "-o", "out"]);
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let told = "moulsniff: out: tcp-77777-client.txt was there before; no stream of this run has such a name\n";
@@ -282,7 +306,11 @@ fn keys_and_plaintext_are_the_owners_alone() {
     let dir = folder("modes");
     fs::write(dir.join("with.pcapng"), "old, and readable by all").unwrap();
     let mode = |name: &str| fs::metadata(dir.join(name)).unwrap().mode() & 0o777;
-    assert!(run(&dir, &["keys", "inject", "a.pcapng", "-o", "with.pcapng", "--keys", "k.ini"]).status.success());
+    assert!(
+        run(&dir, &["keys", "inject", "a.pcapng", "-o", "with.pcapng", "--keys", "k.ini"])
+            .status
+            .success()
+    );
     assert_eq!(mode("with.pcapng"), 0o600);
     assert!(run(&dir, &["follow", "--all", "--raw", "-o", "out", "with.pcapng"]).status.success());
     assert_eq!(mode("out/tcp-00000-client.bin"), 0o600);
@@ -294,7 +322,8 @@ fn standard_output_is_no_input_either() {
     let size = fs::metadata(dir.join("a.pcapng")).unwrap().len();
     let to = fs::OpenOptions::new().append(true).open(dir.join("a.pcapng")).unwrap();
     let mut command = crate::common::program();
-    let status = command.current_dir(&dir).args(["a.pcapng", "--json", "-q"]).stdout(to).status().unwrap();
+    let status =
+        command.current_dir(&dir).args(["a.pcapng", "--json", "-q"]).stdout(to).status().unwrap();
     assert_eq!(status.code(), Some(2));
     assert_eq!(fs::metadata(dir.join("a.pcapng")).unwrap().len(), size);
 }
@@ -318,10 +347,14 @@ fn what_is_printed_goes_into_no_file_that_is_read() {
     ] {
         let before = fs::read(dir.join(file)).unwrap();
         let out = fs::OpenOptions::new().append(true).open(dir.join(file)).unwrap();
-        let output = crate::common::program().current_dir(&dir).args(words).stdout(out).output().unwrap();
+        let output =
+            crate::common::program().current_dir(&dir).args(words).stdout(out).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
-        assert!(said.contains("standard output is the input") && said.lines().count() == 1, "{words:?}: {said}");
+        assert!(
+            said.contains("standard output is the input") && said.lines().count() == 1,
+            "{words:?}: {said}"
+        );
         assert!(fs::read(dir.join(file)).unwrap() == before, "{words:?}");
     }
 }
@@ -333,11 +366,21 @@ fn a_signal_ends_the_wait_for_the_reader_of_a_pipe() {
     use std::process::{Command, Stdio};
     let dir = folder("no-reader");
     assert!(Command::new("mkfifo").arg(dir.join("pipe")).status().unwrap().success());
-    for words in [&["report", "a.pcapng", "-o", "pipe"][..], &["export", "messages", "a.pcapng", "-o", "pipe"]] {
+    for words in [
+        &["report", "a.pcapng", "-o", "pipe"][..],
+        &["export", "messages", "a.pcapng", "-o", "pipe"],
+    ] {
         let mut program = crate::common::program();
-        let mut child = program.current_dir(&dir).args(words).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            program.current_dir(&dir).args(words).stderr(Stdio::null()).spawn().unwrap();
         crate::common::wait_for_handler(&child);
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
         assert_eq!(child.wait().unwrap().code(), Some(130), "{words:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! Protocols that table files declare as a whole: each works in every command as if it were built in.
+//! Protocols that table files declare as a whole: each works in every command as if it were built
+//! in.
 
 use std::process::Output;
 use std::time::{Duration, Instant};
@@ -33,7 +34,8 @@ fn mistake(words: &[&str]) -> String {
 
 #[test]
 fn bytes_of_a_declared_protocol_are_decoded_by_its_own_name() {
-    let words = ["--json", "decode", "tinychat.chat.client", "5443010004", "02626f62", "544309000102"];
+    let words =
+        ["--json", "decode", "tinychat.chat.client", "5443010004", "02626f62", "544309000102"];
     let out = printed(&[&TINY[..], &words].concat());
     let said: Vec<(String, String)> = out
         .lines()
@@ -54,7 +56,8 @@ fn a_connection_is_recognised_framed_answered_and_remembers_what_was_agreed() {
     let all = records(CAPTURE, &[], &TINY);
     let said = |stream: u64| -> Vec<String> {
         let of = all.iter().filter(|r| r["stream"] == stream && r["message"].is_string());
-        of.map(|r| format!("{} {} {} {}", r["from"], r["message"], r["reply_to"], r["fields"])).collect()
+        of.map(|r| format!("{} {} {} {}", r["from"], r["message"], r["reply_to"], r["fields"]))
+            .collect()
     };
     let first = said(0);
     assert_eq!(
@@ -64,7 +67,11 @@ fn a_connection_is_recognised_framed_answered_and_remembers_what_was_agreed() {
             r#""server" "Welcome" 1 {"magic":"5443","kind":2,"motd":"hello bob"}"#,
         ]
     );
-    assert!(said(1)[1].ends_with(r#"{"magic":"5443","kind":2,"code":7}"#), "version 1 has a code: {:?}", said(1));
+    assert!(
+        said(1)[1].ends_with(r#"{"magic":"5443","kind":2,"code":7}"#),
+        "version 1 has a code: {:?}",
+        said(1)
+    );
     assert!(all.iter().all(|r| r["protocol"] == "tinychat" && r["service"] == "chat"));
     let unanswered = all.iter().filter(|r| r["event"] == "unanswered").count();
     assert_eq!(unanswered, 2, "each connection asks once more and gets no answer");
@@ -76,10 +83,20 @@ fn every_command_knows_the_protocol() {
     assert!(with(&["stats", CAPTURE]).contains("tinychat"));
     assert!(with(&["sessions", CAPTURE]).contains("session 2  tinychat  127.0.0.1"));
     assert!(with(&["follow", "tcp:0", CAPTURE]).contains("client ▸ server  Hello"));
-    assert_eq!(with(&[CAPTURE, "--oneline", "-Y", "protocol == tinychat and fields.version == 2"]).lines().count(), 2);
-    assert_eq!(with(&[CAPTURE, "--columns", "service,message,fields.motd", "--csv"]).lines().count(), 17);
+    assert_eq!(
+        with(&[CAPTURE, "--oneline", "-Y", "protocol == tinychat and fields.version == 2"])
+            .lines()
+            .count(),
+        2
+    );
+    assert_eq!(
+        with(&[CAPTURE, "--columns", "service,message,fields.motd", "--csv"]).lines().count(),
+        17
+    );
     assert!(with(&["schema"]).contains("\"Welcome\""));
-    assert!(with(&["tables", "list", "tinychat.chat"]).contains("tinychat.chat.server\t2\tWelcome"));
+    assert!(
+        with(&["tables", "list", "tinychat.chat"]).contains("tinychat.chat.server\t2\tWelcome")
+    );
     let shown = with(&["tables", "show", "tinychat"]);
     assert!(
         shown.starts_with("// tinychat protocol, tests/data/tinychat.table:1\nprotocol tinychat {\n    transport tcp"),
@@ -105,7 +122,10 @@ fn checked(name: &str, text: &str) -> String {
 fn a_new_table_is_one_that_works_and_its_name_is_a_name() {
     for transport in ["tcp", "udp"] {
         let text = printed(&["tables", "new", "weather", "--transport", transport]);
-        assert!(text.contains("protocol weather {") && text.contains(&format!("transport {transport}")), "{text}");
+        assert!(
+            text.contains("protocol weather {") && text.contains(&format!("transport {transport}")),
+            "{text}"
+        );
         assert_eq!(checked(&format!("weather_{transport}"), &text), "3 examples, 0 failed\n");
     }
     assert!(mistake(&["tables", "new", "Weather"]).contains("is no name for a protocol"));
@@ -122,11 +142,19 @@ fn mistakes_of_a_declaration_are_shown_with_their_place_and_what_was_meant() {
             "wrong:2:5: a protocol has transport, ports, recognise, service, state, but no `transprot`; did you mean `transport`?",
         ),
         ("transport tcp", "transport sctp", "wrong:2:15: expected `tcp` or `udp`, found `sctp`"),
-        ("transport tcp", "", "a protocol has a transport: `transport tcp`, `transport udp`, or both"),
+        (
+            "transport tcp",
+            "",
+            "a protocol has a transport: `transport tcp`, `transport udp`, or both",
+        ),
         ("ports 7777", "ports 77777", "wrong:3:11: a port is 65535 at most"),
         ("\"TC\" |", "\"TCP\" |", "the values that may stand here are equally long"),
         ("service chat\n", "service chut\n", "there is no service `chut`; did you mean `chat`?"),
-        ("begins Header", "begins Haeder", "there is no structure `Haeder`; did you mean `Header`?"),
+        (
+            "begins Header",
+            "begins Haeder",
+            "there is no structure `Haeder`; did you mean `Header`?",
+        ),
         (
             "selects kind",
             "selects knd",
@@ -160,22 +188,36 @@ fn what_no_bytes_can_give_is_pointed_out() {
         "{found}"
     );
     let found = checked("none", &table.replace("    selects kind\n", ""));
-    assert!(found.contains("no bytes can give `Hello`: nothing selects the messages of `chat`"), "{found}");
+    assert!(
+        found.contains("no bytes can give `Hello`: nothing selects the messages of `chat`"),
+        "{found}"
+    );
     let found = checked(
         "late",
         &table
             .replace("    service chat\n", "    service chat\n    service late\n")
             .replace("service chat {", "service late { whole }\nservice chat {"),
     );
-    assert!(found.contains("no connection offers the service `late`: one before it is always taken"), "{found}");
+    assert!(
+        found.contains("no connection offers the service `late`: one before it is always taken"),
+        "{found}"
+    );
 }
 
 #[test]
 fn an_example_that_fails_shows_all_that_differs() {
     let table = std::fs::read_to_string(file(TINY[1])).unwrap();
-    let found =
-        checked("differs", &table.replace("\"version\": 2, \"name\": \"bob\"", "\"version\": 3, \"nome\": \"bob\""));
-    for line in ["- .version: 3", "+ .version: 2", "- .nome: \"bob\"", "+ .name: \"bob\"", "1 example, 1 failed"] {
+    let found = checked(
+        "differs",
+        &table.replace("\"version\": 2, \"name\": \"bob\"", "\"version\": 3, \"nome\": \"bob\""),
+    );
+    for line in [
+        "- .version: 3",
+        "+ .version: 2",
+        "- .nome: \"bob\"",
+        "+ .name: \"bob\"",
+        "1 example, 1 failed",
+    ] {
         assert!(found.contains(line), "{line}: {found}");
     }
 }
@@ -230,8 +272,13 @@ struct Other { a: u8 }
 "#;
 
 fn load(text: &str) -> Result<Tables, moulsniff::table::TableError> {
-    let name = Tables::protocol_of(&TableSource { name: "t".into(), text: text.to_string().into() })?;
-    Tables::load(&name, vec![TableSource { name: "t".into(), text: text.to_string().into() }], &BITSTREAM)
+    let name =
+        Tables::protocol_of(&TableSource { name: "t".into(), text: text.to_string().into() })?;
+    Tables::load(
+        &name,
+        vec![TableSource { name: "t".into(), text: text.to_string().into() }],
+        &BITSTREAM,
+    )
 }
 
 #[test]
@@ -250,7 +297,8 @@ fn a_name_that_leads_to_itself_and_an_endless_integer_are_errors_and_no_loop() {
         ("Numbers", &[0xff; 40]),
         ("Names", &[0x3f; 20]),
     ] {
-        let (mut evaluator, mut tree) = (moulsniff::table::Evaluator::default(), moulsniff::tree::Tree::new());
+        let mut evaluator = moulsniff::table::Evaluator::default();
+        let mut tree = moulsniff::tree::Tree::new();
         let ty = tables.type_named(ty).unwrap();
         evaluator.value(&tables, ty, moulsniff::tree::Sym::ELEMENT, bytes, 0, &mut tree);
         assert!(!tree.problems().is_empty());
@@ -270,19 +318,23 @@ fn a_thousand_changed_tables_are_errors_or_work() {
     ];
     let tables = names.map(|name| std::fs::read_to_string(file(name)).unwrap());
     let capture = std::fs::read(file("examples/protocols/dns.pcap")).unwrap();
-    let (mut good, begun) = (0, Instant::now());
+    let mut good = 0;
+    let begun = Instant::now();
     for round in 0..1000 {
-        let mut words: Vec<&str> =
-            tables[round % tables.len()].split_inclusive([' ', '\n', '(', ')', ':', ',', '.']).collect();
+        let mut words: Vec<&str> = tables[round % tables.len()]
+            .split_inclusive([' ', '\n', '(', ')', ':', ',', '.'])
+            .collect();
         for _ in 0..1 + random() % 3 {
-            let (at, other) = (random() % words.len(), random() % words.len());
+            let at = random() % words.len();
+            let other = random() % words.len();
             match random() % 4 {
                 0 => drop(words.remove(at)),
                 1 => words.insert(at, words[other]),
                 2 => words[at] = words[other],
                 _ => {
                     words[at] =
-                        ["0 ", "18446744073709551615 ", "state.", "remaining ", "{ ", "any ", "-1 "][random() % 7]
+                        ["0 ", "18446744073709551615 ", "state.", "remaining ", "{ ", "any ", "-1 "]
+                            [random() % 7]
                 }
             }
         }
@@ -296,7 +348,13 @@ fn a_thousand_changed_tables_are_errors_or_work() {
                 let from = random() % capture.len();
                 let bytes = &capture[from..(from + 300).min(capture.len())];
                 read_alone(&protocol, &tables, Side::Client, bytes, &mut |_| {});
-                read_alone(&protocol, &tables, Side::Server, b"*2\r\n$2\r\nab\r\n:7\r\n", &mut |_| {});
+                read_alone(
+                    &protocol,
+                    &tables,
+                    Side::Server,
+                    b"*2\r\n$2\r\nab\r\n:7\r\n",
+                    &mut |_| {},
+                );
             }
         }
     }
@@ -317,7 +375,8 @@ fn a_message_that_one_side_usually_sends_tells_which_end_is_the_client() {
     let senders = |marks: [&str; 2], first: &[u8]| -> String {
         std::fs::write(&path, table(marks)).unwrap();
         let mut made = Made::new();
-        let (one, other) = (end(1, 40_001), end(2, 40_002));
+        let one = end(1, 40_001);
+        let other = end(2, 40_002);
         made.udp((one, other), first);
         made.udp((other, one), &[1, 9]);
         let (records, _) = run(&made.bytes, &["--tables", &path]);
@@ -333,8 +392,14 @@ fn a_message_that_one_side_usually_sends_tells_which_end_is_the_client() {
     assert_eq!(senders(["", "usually server"], &[2, 0, 7]), "Tell server, Ask client");
     let wrong = checked("usually", &table(["usually both", ""]));
     assert!(wrong.contains("expected `client` or `server`"), "{wrong}");
-    let wrong = checked("usually_one", &table(["", ""]).replace("both 1 Ask", "client 1 Ask usually client"));
-    assert!(wrong.contains("usually_one:5:27: `usually` is said of a message of `both` directions"), "{wrong}");
+    let wrong = checked(
+        "usually_one",
+        &table(["", ""]).replace("both 1 Ask", "client 1 Ask usually client"),
+    );
+    assert!(
+        wrong.contains("usually_one:5:27: `usually` is said of a message of `both` directions"),
+        "{wrong}"
+    );
 }
 
 #[test]
@@ -347,15 +412,27 @@ fn a_header_whose_form_depends_on_the_state_computes_its_length_and_number() {
         message s both 'x' Later { data: bytes[*]\n example with stage = 1 \"78 0001 aa\" { \"data\": \"aa\" } }\n";
     assert_eq!(checked("staged", text), "2 examples, 0 failed\n");
     let path = format!("{}/staged.table", env!("CARGO_TARGET_TMPDIR"));
-    let out = printed(&["--tables", &path, "--json", "decode", "staged.s.client", "0600011170ff780002aabb780000"]);
-    let said: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let said: Vec<String> = said.iter().map(|r| format!("{} {}", r["message"], r["fields"]["data"])).collect();
+    let out = printed(&[
+        "--tables",
+        &path,
+        "--json",
+        "decode",
+        "staged.s.client",
+        "0600011170ff780002aabb780000",
+    ]);
+    let said: Vec<serde_json::Value> =
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said: Vec<String> =
+        said.iter().map(|r| format!("{} {}", r["message"], r["fields"]["data"])).collect();
     assert_eq!(said, ["\"First\" \"ff\"", "\"Later\" \"aabb\"", "\"Later\" \"\""]);
     let absent = "protocol absent { transport tcp }\nservice s { whole }\nmessage s both any M { a: u8, b: computed(a - 5), c: u8 }\n";
     assert_eq!(checked("absent", absent).lines().last(), Some("0 examples, 0 failed"));
     let path = format!("{}/absent.table", env!("CARGO_TARGET_TMPDIR"));
     let out = printed(&["--tables", &path, "--json", "decode", "absent.s.client", "0107"]);
-    assert!(out.contains("absent, or gives no number") && out.contains("\"severity\":\"error\""), "{out}");
+    assert!(
+        out.contains("absent, or gives no number") && out.contains("\"severity\":\"error\""),
+        "{out}"
+    );
 }
 
 #[test]
@@ -364,16 +441,26 @@ fn texts_are_compared_with_texts_and_with_nothing_else() {
         let text = format!(
             "protocol words {{ transport tcp }}\nservice s {{ whole }}\nmessage s both any M {{ a: utf8[z], n: u8, w: utf16[2], if {condition} {{ b: u8 }} }}\n"
         );
-        checked("words", &text).lines().find(|line| line.contains("words:3:")).unwrap_or_default().to_string()
+        checked("words", &text)
+            .lines()
+            .find(|line| line.contains("words:3:"))
+            .unwrap_or_default()
+            .to_string()
     };
     assert!(said("a == \"x\"").ends_with("has no example: nothing tests it"));
     for (condition, message) in [
         ("a == 1", "expected a text in quotation marks, as the field is a text"),
         ("a == n", "expected a text in quotation marks"),
-        ("a < \"x\"", "`a` is a text: `==`, `!=`, `in` and `match` compare it with texts in quotation marks"),
+        (
+            "a < \"x\"",
+            "`a` is a text: `==`, `!=`, `in` and `match` compare it with texts in quotation marks",
+        ),
         ("a", "`a` is a text: "),
         ("n == \"x\"", "only a field that is a text is compared with a text"),
-        ("w == \"x\"", "`w` is used in an expression, so it has to be a number, or a text of bytes"),
+        (
+            "w == \"x\"",
+            "`w` is used in an expression, so it has to be a number, or a text of bytes",
+        ),
     ] {
         assert!(said(condition).contains(message), "{condition}: {}", said(condition));
     }
@@ -385,11 +472,16 @@ fn a_rule_that_never_decides_is_pointed_out() {
         let text = format!(
             "protocol rules {{ transport tcp\n ports 7777\n{rules}\n}}\nservice s {{ whole }}\nservice t {{ whole }}\n"
         );
-        checked("rules", &text).lines().filter(|line| line.contains("rule ")).collect::<Vec<_>>().join("\n")
+        checked("rules", &text)
+            .lines()
+            .filter(|line| line.contains("rule "))
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     let idle = "rules:4:1: this rule decides nothing: one before it holds wherever it does";
-    let both =
-        |first: &str, second: &str| said(&format!("recognise {first}\nrecognise {second}\nservice s\nservice t"));
+    let both = |first: &str, second: &str| {
+        said(&format!("recognise {first}\nrecognise {second}\nservice s\nservice t"))
+    };
     assert_eq!(both("client { at 0 \"GE\" }", "client { at 0 \"GET\", length >= 9 }"), idle);
     assert_eq!(both("at 1 \"ET\"", "client at 0 \"GET\" | \"SET\""), idle);
     assert_eq!(both("at 0 hex \"40\" mask hex \"c0\"", "client at 0 hex \"47\""), idle);
@@ -406,7 +498,10 @@ fn a_rule_that_never_decides_is_pointed_out() {
         assert_eq!(both(first, second), "", "{first}, {second}");
     }
     let services = "service s when client { at 0 \"GE\" }\nservice t when client { at 0 \"GET\" }";
-    assert_eq!(said(services), "rules:4:9: this service is never taken: the rule of `s` holds wherever this one does");
+    assert_eq!(
+        said(services),
+        "rules:4:9: this service is never taken: the rule of `s` holds wherever this one does"
+    );
 }
 
 #[test]
@@ -420,7 +515,8 @@ fn two_protocols_that_are_checked_together_must_not_take_each_others_connections
             std::fs::write(&path, text).unwrap();
             path
         };
-        let out = printed(&["tables", "check", &write("firstone", first), &write("secondone", second)]);
+        let out =
+            printed(&["tables", "check", &write("firstone", first), &write("secondone", second)]);
         out.lines()
             .find(|line| line.contains("asked first"))
             .map_or(String::new(), |line| line.rsplit('/').next().unwrap().to_string())
@@ -431,7 +527,10 @@ fn two_protocols_that_are_checked_together_must_not_take_each_others_connections
         format!("secondone.table:3:1: {taken}")
     );
     assert_eq!(said("", ""), format!("secondone.table:1:1: {taken}"));
-    assert_eq!(said("recognise { at 0 \"AB\", fits }", "recognise client { at 0 \"ABC\", fits }"), "");
+    assert_eq!(
+        said("recognise { at 0 \"AB\", fits }", "recognise client { at 0 \"ABC\", fits }"),
+        ""
+    );
     assert_eq!(said("recognise at 0 \"AB\"", "recognise at 0 \"AC\""), "");
 }
 

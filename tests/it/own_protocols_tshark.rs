@@ -1,7 +1,7 @@
 //! The protocols under `examples/protocols`, value by value against tshark's own dissectors.
 //!
-//! Beside each capture is what tshark said of it, so that the comparison needs no tshark. Where tshark is there, that file is compared with what
-//! it says now; `TSHARK=write` writes it again.
+//! Beside each capture is what tshark said of it, so that the comparison needs no tshark. Where
+//! tshark is there, that file is compared with what it says now; `TSHARK=write` writes it again.
 
 use std::process::Command;
 
@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::common::{file, hold, records};
 
-/// A field of tshark, the path of ours without the places in lists (`@type`: the number of the message), and the message it is read from (`*`: any).
+/// A field of tshark, the path of ours without the places in lists (`@type`: the number of the
+/// message), and the message it is read from (`*`: any).
 type Pair = (&'static str, &'static str, &'static str);
 
 struct Compared {
@@ -171,13 +172,21 @@ fn redis_says_what_tshark_says() {
     compare(&REDIS);
 }
 
-/// tshark's dissector of Quake III ends with an exception behind the marker, so this one is held against what the program that asked made of the answers.
+/// tshark's dissector of Quake III ends with an exception behind the marker, so this one is held
+/// against what the program that asked made of the answers.
 #[test]
 fn quake3_says_what_quakestat_says() {
     let said = std::fs::read_to_string(file("examples/protocols/quake3.qstat.txt")).unwrap();
     let lines: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
-    let all = records("examples/protocols/quake3.pcap", &[], &["--tables", "examples/protocols/quake3.table"]);
-    assert!(all.iter().all(|r| r["event"].is_null() && r["problems"].is_null()), "everything is understood");
+    let all = records(
+        "examples/protocols/quake3.pcap",
+        &[],
+        &["--tables", "examples/protocols/quake3.table"],
+    );
+    assert!(
+        all.iter().all(|r| r["event"].is_null() && r["problems"].is_null()),
+        "everything is understood"
+    );
     let status = &all.iter().find(|r| r["message"] == "Status").unwrap()["fields"];
     let info = &all.iter().find(|r| r["message"] == "Info").unwrap()["fields"];
     let settings = |of: &Value| of["settings"]["list"].as_array().unwrap().clone();
@@ -193,37 +202,55 @@ fn quake3_says_what_quakestat_says() {
         .map(|p| format!("{}|{}|{}", p["name"].as_str().unwrap(), p["score"], p["ping"]))
         .collect();
     assert_eq!(players, lines[2..]);
-    assert_eq!(all.iter().filter(|r| r["reply_to"].is_number()).count(), 6, "every question is answered");
+    assert_eq!(
+        all.iter().filter(|r| r["reply_to"].is_number()).count(),
+        6,
+        "every question is answered"
+    );
 }
 
 fn compare(of: &Compared) {
-    let (capture, table) =
-        (format!("examples/protocols/{}.pcap", of.name), format!("examples/protocols/{}.table", of.name));
+    let (capture, table) = (
+        format!("examples/protocols/{}.pcap", of.name),
+        format!("examples/protocols/{}.table", of.name),
+    );
     let kept = file(&format!("examples/protocols/{}.tshark.json", of.name));
     if let Some(said) = by_tshark(&capture, of) {
         hold(&kept, &lines(&said), "TSHARK");
     }
-    let want: Map<String, Value> = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
+    let want: Map<String, Value> =
+        serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
     let all = records(&capture, &[], &["--tables", &table]);
-    assert!(all.iter().all(|r| r["event"] != "undecoded" && r["problems"].is_null()), "everything is understood");
+    assert!(
+        all.iter().all(|r| r["event"] != "undecoded" && r["problems"].is_null()),
+        "everything is understood"
+    );
     let ours = by_us(&all, of);
     for (field, values) in &want {
         let own = ours.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let values = values.as_array().unwrap();
-        let first = values.iter().zip(own).position(|(a, b)| a != b).unwrap_or(own.len().min(values.len()));
-        let (theirs, mine) = (values.get(first), own.get(first));
-        assert!(values == own, "{field}, value {first} of {}: {theirs:?} there, {mine:?} here", values.len());
+        let first =
+            values.iter().zip(own).position(|(a, b)| a != b).unwrap_or(own.len().min(values.len()));
+        let theirs = values.get(first);
+        let mine = own.get(first);
+        assert!(
+            values == own,
+            "{field}, value {first} of {}: {theirs:?} there, {mine:?} here",
+            values.len()
+        );
     }
     assert!(!want.is_empty() && want.len() == ours.len(), "all of ours are compared");
 }
 
 /// One line a field.
 fn lines(said: &Map<String, Value>) -> String {
-    let all: Vec<String> = said.iter().map(|(field, values)| format!("{:?}: {values}", field)).collect();
+    let all: Vec<String> =
+        said.iter().map(|(field, values)| format!("{:?}: {values}", field)).collect();
     format!("{{\n{}\n}}\n", all.join(",\n"))
 }
 
-/// The values of each field in the order of the capture, as tshark has them; `None` where there is no tshark.
+/// The values of each field in the order of the capture, as tshark has them; `None` where there is
+/// no tshark.
 fn by_tshark(capture: &str, of: &Compared) -> Option<Map<String, Value>> {
     let mut fields: Vec<&str> = of.pairs.iter().map(|pair| pair.0).collect();
     fields.dedup();
@@ -249,10 +276,14 @@ fn by_tshark(capture: &str, of: &Compared) -> Option<Map<String, Value>> {
     let text = String::from_utf8(output.stdout).unwrap();
     let mut found = Map::new();
     for line in text.lines() {
-        for (field, cell) in fields.iter().zip(line.split('\t')).filter(|(_, cell)| !cell.is_empty()) {
+        for (field, cell) in
+            fields.iter().zip(line.split('\t')).filter(|(_, cell)| !cell.is_empty())
+        {
             let list = found.entry(field.to_string()).or_insert_with(|| Value::Array(Vec::new()));
             for value in cell.split('\u{1f}') {
-                list.as_array_mut().unwrap().push(Value::String(plain(value, of.hex.contains(field))));
+                list.as_array_mut()
+                    .unwrap()
+                    .push(Value::String(plain(value, of.hex.contains(field))));
             }
         }
     }
@@ -278,9 +309,11 @@ fn by_us(records: &[Value], of: &Compared) -> Map<String, Value> {
         let mut take = |path: &str, kind: &[String], value: &Value| {
             for (field, own, message) in of.pairs {
                 let is = |message: &str| kind.iter().any(|kind| kind == message);
-                let wanted = *message == "*" || message.strip_prefix('!').map_or_else(|| is(message), |not| !is(not));
+                let wanted = *message == "*"
+                    || message.strip_prefix('!').map_or_else(|| is(message), |not| !is(not));
                 if *own == path && wanted {
-                    let list = found.entry(field.to_string()).or_insert_with(|| Value::Array(Vec::new()));
+                    let list =
+                        found.entry(field.to_string()).or_insert_with(|| Value::Array(Vec::new()));
                     let value = match (of.hex.contains(field), of.text.contains(own)) {
                         (true, _) => in_hex(value),
                         (_, true) => from_hex(value),
@@ -303,15 +336,20 @@ fn kinds(record: &Value) -> Vec<String> {
     vec![message.to_string(), format!("{message}{version}")]
 }
 
-/// Every value with its path, in the order of the fields; of a list its length, too, before its elements. A structure with a type has that as a kind, too.
+/// Every value with its path, in the order of the fields; of a list its length, too, before its
+/// elements. A structure with a type has that as a kind, too.
 fn walk(value: &Value, path: &str, kind: &[String], take: &mut dyn FnMut(&str, &[String], &Value)) {
     match value {
-        Value::Object(fields) if fields.contains_key("value") && fields.len() <= 2 && fields["value"].is_number() => {
+        Value::Object(fields)
+            if fields.contains_key("value") && fields.len() <= 2 && fields["value"].is_number() =>
+        {
             take(path, kind, value);
         }
         Value::Object(fields) => {
-            let named = |key: &str| fields.get(key).and_then(|ty| ty["name"].as_str()).map(str::to_string);
-            let kind: Vec<String> = kind.iter().cloned().chain(named("type")).chain(named("id")).collect();
+            let named =
+                |key: &str| fields.get(key).and_then(|ty| ty["name"].as_str()).map(str::to_string);
+            let kind: Vec<String> =
+                kind.iter().cloned().chain(named("type")).chain(named("id")).collect();
             for (name, value) in fields {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 walk(value, &path, &kind, take);

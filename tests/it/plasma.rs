@@ -1,10 +1,12 @@
-//! Net messages and messages, held against what their writers say they hold: every value at its place, every byte used.
+//! Net messages and messages, held against what their writers say they hold: every value at its
+//! place, every byte used.
 //!
-//! `captures/moul/plasma_typical.jsonl.gz` has one typical instance of each, made from the client's own layouts by another program.
-//! `captures/moul/*.propagated.json.gz` are the buffers that clients built in real sessions with DIRTSAND, MOSS and NAGUS, with the
-//! values they put into them.
-//! `captures/moul/plasma_written.jsonl.gz` was written after the client's own Write functions with values at random: every class as the
-//! client writes it, and those that libHSPlasma (`hs`) and DIRTSAND (`ds`) write in another form.
+//! `captures/moul/plasma_typical.jsonl.gz` has one typical instance of each, made from the client's
+//! own layouts by another program. `captures/moul/*.propagated.json.gz` are the buffers that
+//! clients built in real sessions with DIRTSAND, MOSS and NAGUS, with the values they put into
+//! them. `captures/moul/plasma_written.jsonl.gz` was written after the client's own Write functions
+//! with values at random: every class as the client writes it, and those that libHSPlasma (`hs`)
+//! and DIRTSAND (`ds`) write in another form.
 
 use std::io::Read;
 
@@ -26,7 +28,8 @@ struct Reader {
 
 impl Reader {
     fn new() -> Self {
-        let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap_or_else(|e| panic!("{e}"));
+        let tables =
+            load_tables(protocol_named("moul").unwrap(), &[]).unwrap_or_else(|e| panic!("{e}"));
         Reader {
             tables,
             evaluator: Evaluator::default(),
@@ -41,7 +44,8 @@ impl Reader {
         let class = instance["class"].as_str().unwrap();
         self.bytes = parse_hex(instance["hex"].as_str().unwrap()).unwrap();
         let ty = self.tables.type_named("plCreatable").unwrap();
-        let end = self.evaluator.value(&self.tables, ty, Sym::ELEMENT, &self.bytes, 0, &mut self.tree);
+        let end =
+            self.evaluator.value(&self.tables, ty, Sym::ELEMENT, &self.bytes, 0, &mut self.tree);
         if end != self.bytes.len() * 8 {
             self.wrong.push(format!("{class}: {} of {} bytes used", end / 8, self.bytes.len()));
         }
@@ -58,7 +62,8 @@ impl Reader {
 
     /// A field of the truth; `base` is added to its offset.
     fn field(&mut self, class: &str, field: &Value, buffer: Buffer, base: u64) {
-        let (at, len) = (field["off"].as_u64().unwrap() + base, field["len"].as_u64().unwrap());
+        let at = field["off"].as_u64().unwrap() + base;
+        let len = field["len"].as_u64().unwrap();
         if let Some(fields) = field["fields"].as_array() {
             fields.iter().for_each(|f| self.field(class, f, buffer, base));
         } else if field.get("content_fields").is_some()
@@ -67,8 +72,12 @@ impl Reader {
         {
             self.region(class, field, (at, len), buffer);
         } else if len > 0 && !self.agrees(field, (at, len), buffer) {
-            let found: Vec<String> = self.at(buffer, at, len).map(|n| format!("{:?} {}", n.kind, n.value)).collect();
-            self.wrong.push(format!("{class} at {at}: {} is {}, not {found:?}", field["name"], field["value"]));
+            let found: Vec<String> =
+                self.at(buffer, at, len).map(|n| format!("{:?} {}", n.kind, n.value)).collect();
+            self.wrong.push(format!(
+                "{class} at {at}: {} is {}, not {found:?}",
+                field["name"], field["value"]
+            ));
         } else {
             self.compared += 1;
         }
@@ -79,8 +88,10 @@ impl Reader {
         if field["content"] == "sdl" {
             return;
         }
-        let inner =
-            ["content_fields", "inner_fields", "inflated_fields"].iter().find_map(|k| field[*k].as_array()).unwrap();
+        let inner = ["content_fields", "inner_fields", "inflated_fields"]
+            .iter()
+            .find_map(|k| field[*k].as_array())
+            .unwrap();
         let own = self
             .tree
             .nodes()
@@ -106,24 +117,33 @@ impl Reader {
         match field["type"].as_str().unwrap() {
             "hsBitVector" => {
                 field["words"].as_array().unwrap().iter().enumerate().all(|(i, word)| {
-                    self.at(buffer, at + 4 + 4 * i as u64, 4).any(|n| n.value == word.as_u64().unwrap())
+                    self.at(buffer, at + 4 + 4 * i as u64, 4)
+                        .any(|n| n.value == word.as_u64().unwrap())
                 })
             }
             "f32" | "f64" => {
                 let bits = u64::from_str_radix(field["bits"].as_str().unwrap(), 16).unwrap();
-                self.at(buffer, at, len).any(|n| n.value == bits && matches!(n.kind, Kind::F32 | Kind::F64))
+                self.at(buffer, at, len)
+                    .any(|n| n.value == bits && matches!(n.kind, Kind::F32 | Kind::F64))
             }
             "plKey" => self.at(buffer, at, len).any(|n| n.kind == Kind::Null),
             "creatable" => self.at(buffer, at, len).any(|n| n.kind == Kind::Null),
-            "pstring16" => len == 2 || self.at(buffer, at + 2, len - 2).any(|n| self.text(n) == value.as_str()),
+            "pstring16" => {
+                len == 2 || self.at(buffer, at + 2, len - 2).any(|n| self.text(n) == value.as_str())
+            }
             "bytes" => {
                 let raw = &self.tree.bytes(buffer, &self.bytes)[at as usize..(at + len) as usize];
                 let hex: String = raw.iter().map(|b| format!("{b:02x}")).collect();
-                let told = value.as_str() == Some(&hex) || value.as_str().map(str::as_bytes) == Some(raw);
-                told && self.at(buffer, at, len).any(|n| matches!(n.kind, Kind::Bytes | Kind::Text(_)))
+                let told =
+                    value.as_str() == Some(&hex) || value.as_str().map(str::as_bytes) == Some(raw);
+                told && self
+                    .at(buffer, at, len)
+                    .any(|n| matches!(n.kind, Kind::Bytes | Kind::Text(_)))
             }
             "uuid" => self.at(buffer, at, len).any(|n| n.kind == Kind::Uuid),
-            _ if value.is_string() => self.at(buffer, at, len).any(|n| self.text(n) == value.as_str()),
+            _ if value.is_string() => {
+                self.at(buffer, at, len).any(|n| self.text(n) == value.as_str())
+            }
             _ => {
                 let want = value.as_i64().or_else(|| value.as_bool().map(i64::from)).unwrap();
                 self.at(buffer, at, len).any(|n| n.value == want as u64)
@@ -150,7 +170,9 @@ fn place(node: &Node) -> (Buffer, u64, u64) {
 
 pub fn unpacked(path: &str) -> String {
     let mut text = String::new();
-    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap())
+        .read_to_string(&mut text)
+        .unwrap();
     text
 }
 
@@ -172,16 +194,26 @@ fn every_message_is_what_its_writer_says() {
 
 /// A leaf of a propagated buffer: offset, length, kind, value.
 fn leaf(reader: &mut Reader, what: &str, leaf: &Value, buffer: Buffer, base: u64) {
-    let (at, len) = (leaf[0].as_u64().unwrap() + base, leaf[1].as_u64().unwrap());
+    let at = leaf[0].as_u64().unwrap() + base;
+    let len = leaf[1].as_u64().unwrap();
     let value = &leaf[3];
     let found = match leaf[2].as_str().unwrap() {
         "stream" | "stream_zlib" => return stream(reader, what, value, (at, len), buffer),
-        // Places whose parts are other nodes: the bytes were compared as such when the truth was made.
+        // Places whose parts are other nodes: the bytes were compared as such when the truth was
+        // made.
         "raw" | "uoid_raw" => true,
-        "f32" => reader.at(buffer, at, len).any(|n| f32::from_bits(n.value as u32) == value.as_f64().unwrap() as f32),
-        "f64" => reader.at(buffer, at, len).any(|n| f64::from_bits(n.value) == value.as_f64().unwrap()),
-        "safestr" | "safewstr" => reader.at(buffer, at, len).any(|n| reader.text(n) == value.as_str()),
-        "pstr16" => len == 2 || reader.at(buffer, at + 2, len - 2).any(|n| reader.text(n) == value.as_str()),
+        "f32" => reader
+            .at(buffer, at, len)
+            .any(|n| f32::from_bits(n.value as u32) == value.as_f64().unwrap() as f32),
+        "f64" => {
+            reader.at(buffer, at, len).any(|n| f64::from_bits(n.value) == value.as_f64().unwrap())
+        }
+        "safestr" | "safewstr" => {
+            reader.at(buffer, at, len).any(|n| reader.text(n) == value.as_str())
+        }
+        "pstr16" => {
+            len == 2 || reader.at(buffer, at + 2, len - 2).any(|n| reader.text(n) == value.as_str())
+        }
         "char32" => reader.at(buffer, at, len).any(|n| reader.text(n) == value.as_str()),
         "uuid_le" => reader.at(buffer, at, len).any(|n| n.kind == Kind::Uuid),
         "bitvector" => reader.at(buffer, at, 4).any(|n| n.value == (len - 4) / 4),
@@ -210,8 +242,10 @@ fn stream(reader: &mut Reader, what: &str, value: &Value, (at, len): (u64, u64),
         return;
     }
     let nodes = reader.tree.nodes();
-    let region =
-        nodes.iter().position(|n| place(n) == (buffer, at, len)).unwrap_or_else(|| panic!("{what}: no stream at {at}"));
+    let region = nodes
+        .iter()
+        .position(|n| place(n) == (buffer, at, len))
+        .unwrap_or_else(|| panic!("{what}: no stream at {at}"));
     let own = nodes.get(region + 1).map(|n| n.buffer).filter(|b| *b != buffer);
     let state = what.starts_with("plNetMsgSDL");
     for inner in value["leaves"].as_array().into_iter().flatten().filter(|_| !state) {
@@ -228,17 +262,31 @@ fn what_clients_really_sent() {
     let ty = reader.tables.type_named("plCreatable").unwrap();
     for capture in ["full_dirtsand", "moss_full", "nagus"] {
         let buffers: Value =
-            serde_json::from_str(&unpacked(&format!("captures/moul/{capture}.propagated.json.gz"))).unwrap();
+            serde_json::from_str(&unpacked(&format!("captures/moul/{capture}.propagated.json.gz")))
+                .unwrap();
         for sent in buffers.as_array().unwrap() {
             reader.bytes = parse_hex(sent["hex"].as_str().unwrap()).unwrap();
-            let end = reader.evaluator.value(&reader.tables, ty, Sym::ELEMENT, &reader.bytes, 0, &mut reader.tree);
-            let class = reader.tree.nodes().iter().find(|n| n.start == 0 && n.bits == 16).and_then(|n| {
-                let name = reader.tables.symbols(n.ty)?.values.iter().find(|v| v.value == n.value)?;
-                Some(name.name.clone())
-            });
+            let end = reader.evaluator.value(
+                &reader.tables,
+                ty,
+                Sym::ELEMENT,
+                &reader.bytes,
+                0,
+                &mut reader.tree,
+            );
+            let class =
+                reader.tree.nodes().iter().find(|n| n.start == 0 && n.bits == 16).and_then(|n| {
+                    let name =
+                        reader.tables.symbols(n.ty)?.values.iter().find(|v| v.value == n.value)?;
+                    Some(name.name.clone())
+                });
             let what = format!("{} {capture} {}", class.unwrap(), sent["note"]);
             if end != reader.bytes.len() * 8 {
-                reader.wrong.push(format!("{what}: {} of {} bytes used", end / 8, reader.bytes.len()));
+                reader.wrong.push(format!(
+                    "{what}: {} of {} bytes used",
+                    end / 8,
+                    reader.bytes.len()
+                ));
             }
             for l in sent["leaves"].as_array().into_iter().flatten() {
                 leaf(&mut reader, &what, l, Buffer::CAPTURED, 0);
@@ -258,18 +306,32 @@ fn what_each_program_writes() {
     let mut forms = std::collections::BTreeMap::new();
     for written in &all {
         reader.bytes = parse_hex(written["hex"].as_str().unwrap()).unwrap();
-        let end = reader.evaluator.value(&reader.tables, ty, Sym::ELEMENT, &reader.bytes, 0, &mut reader.tree);
+        let end = reader.evaluator.value(
+            &reader.tables,
+            ty,
+            Sym::ELEMENT,
+            &reader.bytes,
+            0,
+            &mut reader.tree,
+        );
         let what = format!("{} of {}", written["class"], written["writer"]);
         let bad = reader.tree.problems().iter().filter(|p| p.severity > Severity::Note).count();
         let rest = reader.tree.nodes().iter().filter(|n| n.kind == Kind::Undecoded).count();
         if end != reader.bytes.len() * 8 || bad + rest > 0 {
             let length = reader.bytes.len();
-            reader.wrong.push(format!("{what}: {} of {length} bytes, {bad} problems, {rest} undecoded", end / 8));
+            reader.wrong.push(format!(
+                "{what}: {} of {length} bytes, {bad} problems, {rest} undecoded",
+                end / 8
+            ));
         }
         for problem in reader.tree.problems() {
             let said = problem_text(problem, &reader.tables, &reader.tree);
-            if let Some(form) = said.strip_prefix("in the form `").and_then(|rest| rest.split('`').next()) {
-                *forms.entry((written["writer"].as_str().unwrap(), form.to_string())).or_insert(0) += 1;
+            if let Some(form) =
+                said.strip_prefix("in the form `").and_then(|rest| rest.split('`').next())
+            {
+                *forms
+                    .entry((written["writer"].as_str().unwrap(), form.to_string()))
+                    .or_insert(0) += 1;
             }
         }
         for l in written["leaves"].as_array().into_iter().flatten() {
@@ -278,7 +340,8 @@ fn what_each_program_writes() {
     }
     assert_eq!(reader.wrong, Vec::<String>::new());
     assert!(reader.compared > 8000, "{} values compared", reader.compared);
-    let met: Vec<(&str, &str)> = forms.keys().map(|(writer, form)| (*writer, form.as_str())).collect();
+    let met: Vec<(&str, &str)> =
+        forms.keys().map(|(writer, form)| (*writer, form.as_str())).collect();
     let expected = [
         ("ds", "bare_brain_messages"),
         ("hs", "terminated_empty"),
@@ -295,7 +358,14 @@ fn cut_anywhere_nothing_is_read_beyond_the_end() {
     for instance in instances() {
         let bytes = parse_hex(instance["hex"].as_str().unwrap()).unwrap();
         for cut in (0..bytes.len()).step_by(3) {
-            let end = reader.evaluator.value(&reader.tables, ty, Sym::ELEMENT, &bytes[..cut], 0, &mut reader.tree);
+            let end = reader.evaluator.value(
+                &reader.tables,
+                ty,
+                Sym::ELEMENT,
+                &bytes[..cut],
+                0,
+                &mut reader.tree,
+            );
             assert!(end <= cut * 8, "{} cut at {cut}", instance["class"]);
         }
     }
@@ -303,7 +373,10 @@ fn cut_anywhere_nothing_is_read_beyond_the_end() {
 
 /// A buffer read as `plCreatable`: its message, and the notes.
 fn message(hex: &str) -> (Value, Vec<Value>) {
-    let output = crate::common::program().args(["decode", "--type", "plCreatable", "--json", hex]).output().unwrap();
+    let output = crate::common::program()
+        .args(["decode", "--type", "plCreatable", "--json", hex])
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut read: Value = serde_json::from_slice(&output.stdout).unwrap();
     let notes = read["problems"].as_array().cloned().unwrap_or_default();
@@ -331,7 +404,11 @@ fn a_seek_says_where_beside_its_point_in_libhsplasma_and_instead_of_it_in_the_cl
         assert_eq!(message["duration"], 1.5, "{content}");
         assert_eq!(message.get("target_pos").is_some(), place, "{content}");
         let texts: Vec<&str> = notes.iter().filter_map(|note| note["text"].as_str()).collect();
-        assert_eq!(texts.iter().any(|text| text.starts_with("in the form `seek_beside_point`")), noted, "{texts:?}");
+        assert_eq!(
+            texts.iter().any(|text| text.starts_with("in the form `seek_beside_point`")),
+            noted,
+            "{texts:?}"
+        );
     }
 }
 
@@ -342,7 +419,9 @@ fn the_clients_own_ride_is_not_noted_and_a_plain_one_is() {
         // plAvPushBrainMsg: no task, then the brain.
         let content = format!("6703 00 00000000 0000000000000000 41000000 00 9e04 {brain} {more}");
         let (_, notes) = message(&format!("{GAME} {length} {content} 00"));
-        let plain = notes.iter().any(|note| note["text"].as_str().unwrap().starts_with("in the form `riding_plain`"));
+        let plain = notes
+            .iter()
+            .any(|note| note["text"].as_str().unwrap().starts_with("in the form `riding_plain`"));
         assert_eq!(plain, noted, "{notes:?}");
     }
 }
@@ -350,7 +429,10 @@ fn the_clients_own_ride_is_not_noted_and_a_plain_one_is() {
 #[test]
 fn what_no_program_knows_is_noted() {
     for (ty, hex) in [("plGenericType", "2a"), ("proEventData", "63000000")] {
-        let output = crate::common::program().args(["decode", "--type", ty, "--json", hex]).output().unwrap();
+        let output = crate::common::program()
+            .args(["decode", "--type", ty, "--json", hex])
+            .output()
+            .unwrap();
         let read: Value = serde_json::from_slice(&output.stdout).unwrap();
         let text = read["problems"][0]["text"].as_str().unwrap_or("nothing");
         assert!(text.contains("that no program knows"), "{ty}: {text}");

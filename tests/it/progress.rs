@@ -14,9 +14,11 @@ fn large(name: &str) -> PathBuf {
 
 #[test]
 fn a_terminal_is_told_how_far_reading_has_come() {
-    let (capture, program) = (large("progress.pcapng"), env!("CARGO_BIN_EXE_moulsniff"));
+    let capture = large("progress.pcapng");
+    let program = env!("CARGO_BIN_EXE_moulsniff");
     let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("progress.json");
-    let command = |more: &str| format!("{program} {} --json {more} > {}", capture.display(), out.display());
+    let command =
+        |more: &str| format!("{program} {} --json {more} > {}", capture.display(), out.display());
     let Some(shown) = on_a_terminal(&command("")) else { return };
     let beside = std::fs::read(&out).unwrap();
     assert!(shown.contains('%') && shown.contains("messages") && shown.contains("left"), "{shown}");
@@ -30,10 +32,15 @@ fn a_terminal_is_told_how_far_reading_has_come() {
 
 #[test]
 fn results_on_the_same_terminal_come_in_whole_lines() {
-    let (capture, program) = (large("progress-same.pcapng"), env!("CARGO_BIN_EXE_moulsniff"));
-    let command = format!("{program} {} --json -Y 'event == stream_end and from == server'", capture.display());
+    let capture = large("progress-same.pcapng");
+    let program = env!("CARGO_BIN_EXE_moulsniff");
+    let command = format!(
+        "{program} {} --json -Y 'event == stream_end and from == server'",
+        capture.display()
+    );
     let Some(shown) = on_a_terminal(&command) else { return };
-    let plain = crate::common::shell().args(["-c", &format!("{command} 2>/dev/null")]).output().unwrap();
+    let plain =
+        crate::common::shell().args(["-c", &format!("{command} 2>/dev/null")]).output().unwrap();
     let expected = String::from_utf8(plain.stdout).unwrap();
     assert!(expected.lines().count() > 10);
     for line in expected.lines() {

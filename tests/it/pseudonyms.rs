@@ -1,4 +1,5 @@
-//! After `--pseudonyms` nothing of a person is left, in any encoding and in any output; and one person keeps one pseudonym.
+//! After `--pseudonyms` nothing of a person is left, in any encoding and in any output; and one
+//! person keeps one pseudonym.
 
 use std::fs;
 use std::path::Path;
@@ -76,14 +77,19 @@ fn forms_of_name(name: &str) -> Vec<Vec<u8>> {
     let wide = |order: fn(u16) -> [u8; 2]| name.encode_utf16().flat_map(order).collect::<Vec<u8>>();
     let latin: Vec<u8> = name.chars().filter_map(|c| u8::try_from(u32::from(c)).ok()).collect();
     let hex: String = name.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let plain = vec![name.as_bytes().to_vec(), wide(u16::to_le_bytes), wide(u16::to_be_bytes), latin];
+    let plain =
+        vec![name.as_bytes().to_vec(), wide(u16::to_le_bytes), wide(u16::to_be_bytes), latin];
     let inverted = plain.iter().map(|bytes| bytes.iter().map(|byte| !byte).collect());
-    inverted.chain(plain.clone()).chain([hex.clone().into_bytes(), hex.to_uppercase().into_bytes()]).collect()
+    inverted
+        .chain(plain.clone())
+        .chain([hex.clone().into_bytes(), hex.to_uppercase().into_bytes()])
+        .collect()
 }
 
 fn forms_of_uuid(uuid: &str) -> Vec<Vec<u8>> {
     let hex = uuid.replace('-', "");
-    let written: Vec<u8> = (0..16).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect();
+    let written: Vec<u8> =
+        (0..16).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect();
     let mut mixed = written.clone();
     [0..4, 4..6, 6..8].into_iter().for_each(|part| mixed[part].reverse());
     let texts = [uuid.to_string(), uuid.to_uppercase(), hex.clone(), hex.to_uppercase()];
@@ -105,12 +111,24 @@ fn an_exported_capture_with_pseudonyms_names_no_person() {
         let exported = export(capture, &to, &["--pseudonyms", &key]);
         let bytes = fs::read(&exported).unwrap();
         for name in persons.names {
-            assert!(forms_of_name(name).iter().any(|form| holds(&plain, form)), "{capture} never held {name}");
-            assert!(!forms_of_name(name).iter().any(|form| holds(&bytes, form)), "{capture} holds {name}");
+            assert!(
+                forms_of_name(name).iter().any(|form| holds(&plain, form)),
+                "{capture} never held {name}"
+            );
+            assert!(
+                !forms_of_name(name).iter().any(|form| holds(&bytes, form)),
+                "{capture} holds {name}"
+            );
         }
         for uuid in persons.uuids {
-            assert!(forms_of_uuid(uuid).iter().any(|form| holds(&plain, form)), "{capture} never held {uuid}");
-            assert!(!forms_of_uuid(uuid).iter().any(|form| holds(&bytes, form)), "{capture} holds {uuid}");
+            assert!(
+                forms_of_uuid(uuid).iter().any(|form| holds(&plain, form)),
+                "{capture} never held {uuid}"
+            );
+            assert!(
+                !forms_of_uuid(uuid).iter().any(|form| holds(&bytes, form)),
+                "{capture} holds {uuid}"
+            );
         }
         for number in persons.numbers {
             for form in [number.to_le_bytes(), number.to_be_bytes()] {
@@ -156,10 +174,15 @@ fn messages_keep_number_order_name_and_length() {
 fn bytes_and_fields_agree() {
     let to = folder("pseudonyms-agree");
     let key = key(&to);
-    // Other tables of the protocol have packets decoded anew from their bytes: the fields have to be those that the tree had.
+    // Other tables of the protocol have packets decoded anew from their bytes: the fields have to
+    // be those that the tree had.
     let table = to.join("further.table");
     fs::write(&table, "protocol moul\nstruct Unused { x: u8 }\n").unwrap();
-    for capture in ["captures/moul/kind_game.pcap", "captures/moul/kind_gate.pcap", "captures/moul/nagus.pcapng"] {
+    for capture in [
+        "captures/moul/kind_game.pcap",
+        "captures/moul/kind_gate.pcap",
+        "captures/moul/nagus.pcapng",
+    ] {
         let exported = export(capture, &to, &["--pseudonyms", &key]);
         let carried = messages(exported.to_str().unwrap(), &[]);
         let anew = messages(exported.to_str().unwrap(), &["--tables", table.to_str().unwrap()]);
@@ -188,7 +211,9 @@ fn values(capture: &str, field: &str, more: &[&str]) -> Vec<String> {
         }
     }
     let mut all = Vec::new();
-    messages(capture, &[&keys, more].concat()).iter().for_each(|message| collect(message, field, &mut all));
+    messages(capture, &[&keys, more].concat())
+        .iter()
+        .for_each(|message| collect(message, field, &mut all));
     all
 }
 
@@ -203,17 +228,26 @@ fn one_person_stays_one_person_in_every_capture() {
             "captures/moul/full_dirtsand.pcapng",
             &["acct_name", "player_name", "player_int", "account_id", "account_uuid", "offeree"][..],
         ),
-        ("captures/moul/nagus.pcapng", &["acct_name", "player_name", "player_int", "account_id", "account_uuid"]),
+        (
+            "captures/moul/nagus.pcapng",
+            &["acct_name", "player_name", "player_int", "account_id", "account_uuid"],
+        ),
     ] {
         for field in fields {
-            let (before, after) = (values(capture, field, &[]), values(capture, field, &with));
+            let before = values(capture, field, &[]);
+            let after = values(capture, field, &with);
             assert_eq!(before.len(), after.len());
             for (before, after) in before.into_iter().zip(after) {
-                let nobody = ["0", "\"\"", "\"00000000-0000-0000-0000-000000000000\""].contains(&before.as_str());
+                let nobody = ["0", "\"\"", "\"00000000-0000-0000-0000-000000000000\""]
+                    .contains(&before.as_str());
                 assert_eq!(before == after, nobody, "{field}: {before} became {after}");
                 let texts = before.starts_with('"') && before.len() != after.len();
                 assert!(!texts, "{field}: {before} became {after}");
-                assert_eq!(known.entry(before.clone()).or_insert_with(|| after.clone()), &after, "{field}: {before}");
+                assert_eq!(
+                    known.entry(before.clone()).or_insert_with(|| after.clone()),
+                    &after,
+                    "{field}: {before}"
+                );
             }
         }
     }
@@ -245,7 +279,8 @@ fn no_output_tells_who_somebody_is() {
     let capture = "captures/moul/full_dirtsand.pcapng";
     let keys: Vec<&str> = KEYS.iter().flat_map(|key| ["--keys", key]).collect();
     let with = [&[capture, "--pseudonyms", &key][..], &keys].concat();
-    let [report, vault, dot, files] = ["report.html", "vault.json", "vault.dot", "files"].map(|name| to.join(name));
+    let [report, vault, dot, files] =
+        ["report.html", "vault.json", "vault.dot", "files"].map(|name| to.join(name));
     for command in [
         &["-x"][..],
         &["--oneline"],
@@ -275,7 +310,10 @@ fn no_output_tells_who_somebody_is() {
         let written = written(&to);
         for bytes in [&done.stdout, &done.stderr].into_iter().chain(&written) {
             for name in PERSONS[0].names.iter().chain(PERSONS[0].uuids).chain(&["127.0.0.1"]) {
-                assert!(!forms_of_name(name).iter().any(|form| holds(bytes, form)), "{command:?} tells {name}");
+                assert!(
+                    !forms_of_name(name).iter().any(|form| holds(bytes, form)),
+                    "{command:?} tells {name}"
+                );
             }
         }
     }
@@ -288,11 +326,14 @@ fn programs_that_make_the_file_at_the_same_time_have_one_key() {
         let path = to.join(round.to_string());
         let begin = || {
             let mut program = crate::common::program();
-            program.args(["captures/moul/kind_gate.pcap", "-q", "--json"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+            program
+                .args(["captures/moul/kind_gate.pcap", "-q", "--json"])
+                .current_dir(env!("CARGO_MANIFEST_DIR"));
             program.arg("--pseudonyms").arg(&path).stdout(Stdio::piped()).spawn().unwrap()
         };
         let begun: Vec<_> = (0..4).map(|_| begin()).collect();
-        let printed: Vec<_> = begun.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+        let printed: Vec<_> =
+            begun.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
         assert!(printed.iter().all(|one| one.status.success() && one.stdout == printed[0].stdout));
     }
     assert_eq!(fs::read_dir(&to).unwrap().count(), 4, "nothing else is left");
@@ -313,7 +354,8 @@ fn the_file_is_made_for_its_owner_alone_and_is_never_a_key_of_another_kind() {
     }
     let second = run(&[capture, "--quiet", "--json", "--pseudonyms", path.to_str().unwrap()]);
     assert_eq!(first.stdout, second.stdout);
-    let other = run(&[capture, "--quiet", "--json", "--pseudonyms", to.join("other").to_str().unwrap()]);
+    let other =
+        run(&[capture, "--quiet", "--json", "--pseudonyms", to.join("other").to_str().unwrap()]);
     assert_ne!(first.stdout, other.stdout);
     let wrong = run(&[capture, "--pseudonyms", "keys/dirtsand.ini"]);
     let said = String::from_utf8_lossy(&wrong.stderr);
@@ -330,10 +372,17 @@ fn times_move_only_where_that_is_asked_for() {
         let all = messages(capture, more);
         all.iter().map(|message| message["time"].as_str().unwrap().to_string()).collect::<Vec<_>>()
     };
-    let (plain, kept) = (times(&[]), times(&["--pseudonyms", &key]));
+    let plain = times(&[]);
+    let kept = times(&["--pseudonyms", &key]);
     assert_eq!(plain, kept);
     let moved = times(&["--pseudonyms", &key, "--shift-time"]);
-    assert!(plain.iter().zip(&moved).all(|(before, after)| before > after && before[19..] == after[19..]), "{moved:?}");
+    assert!(
+        plain
+            .iter()
+            .zip(&moved)
+            .all(|(before, after)| before > after && before[19..] == after[19..]),
+        "{moved:?}"
+    );
     assert_eq!(run(&[capture, "--shift-time"]).status.code(), Some(2));
 }
 
@@ -341,7 +390,8 @@ fn times_move_only_where_that_is_asked_for() {
 fn no_output_tells_a_time_that_was_moved() {
     let to = folder("pseudonyms-moved");
     let key = key(&to);
-    // Frames, a number in decimal digits (`send_time`), a text (`loginout_time`), and microseconds (`UsecSinceStart`) of November 20, 2026.
+    // Frames, a number in decimal digits (`send_time`), a text (`loginout_time`), and microseconds
+    // (`UsecSinceStart`) of November 20, 2026.
     for (capture, time) in [
         ("captures/intermud3/i3_coffeemud.pcapng", "1795167000"),
         ("captures/intermud3/i3_coffeemud.pcapng", "Fri Nov 20"),
@@ -353,10 +403,17 @@ fn no_output_tells_a_time_that_was_moved() {
                 String::from_utf8(told.stdout).unwrap()
             };
             assert!(told(&[]).contains("2026-11-20T09:"), "{command} {capture}");
-            assert!(!told(&["--pseudonyms", &key, "--shift-time"]).contains("2026-11-20T"), "{command} {capture}");
+            assert!(
+                !told(&["--pseudonyms", &key, "--shift-time"]).contains("2026-11-20T"),
+                "{command} {capture}"
+            );
         }
-        let shown =
-            |more: &[&str]| messages(capture, more).iter().filter(|m| m["fields"].to_string().contains(time)).count();
+        let shown = |more: &[&str]| {
+            messages(capture, more)
+                .iter()
+                .filter(|m| m["fields"].to_string().contains(time))
+                .count()
+        };
         assert!(shown(&[]) > 0 && shown(&["--pseudonyms", &key, "--shift-time"]) == 0, "{capture}");
     }
 }
@@ -373,7 +430,8 @@ fn redacted_packets_hold_no_secret() {
         found.map(|message| message["fields"][field].clone()).collect::<Vec<_>>()
     };
     assert_eq!(of(&plain, "acct_name"), of(&redacted, "acct_name"));
-    let (before, after) = (of(&plain, "challenge_hash"), of(&redacted, "challenge_hash"));
+    let before = of(&plain, "challenge_hash");
+    let after = of(&redacted, "challenge_hash");
     assert!(!before.is_empty() && before.iter().zip(&after).all(|(before, after)| before != after));
 }
 
@@ -395,17 +453,26 @@ fn marks_hold_for_values_of_another_kind_and_nothing_of_a_password_stays() {
     let capture = capture.to_str().unwrap();
     let parts = ["wizard", "plan-of", "told-in", "list-of", "271828", "P@$$", "-w0rd", "rd!"];
     let plain = fs::read(export(capture, &to, &[])).unwrap();
-    assert!(parts.iter().all(|part| holds(&plain, part.as_bytes())), "it is in clear without the option");
+    assert!(
+        parts.iter().all(|part| holds(&plain, part.as_bytes())),
+        "it is in clear without the option"
+    );
     let hidden = export(capture, &to, &["--pseudonyms", &key(&to)]);
     let shown = messages(hidden.to_str().unwrap(), &[]);
     let number = shown[2]["fields"]["message"].as_u64();
     assert!(shown.len() == 4 && number.is_some_and(|number| number > 0), "{shown:#?}");
-    let hidden = [fs::read(&hidden).unwrap(), shown.iter().map(Value::to_string).collect::<String>().into_bytes()];
+    let hidden = [
+        fs::read(&hidden).unwrap(),
+        shown.iter().map(Value::to_string).collect::<String>().into_bytes(),
+    ];
     for part in parts {
         assert!(hidden.iter().all(|bytes| !holds(bytes, part.as_bytes())), "{part} in {shown:#?}");
     }
     let redacted = fs::read(export(capture, &to, &["--redact"])).unwrap();
-    assert!(["P@$$", "-w0rd", "rd!"].iter().all(|part| !holds(&redacted, part.as_bytes())), "it is a secret");
+    assert!(
+        ["P@$$", "-w0rd", "rd!"].iter().all(|part| !holds(&redacted, part.as_bytes())),
+        "it is a secret"
+    );
 }
 
 #[test]
@@ -421,7 +488,10 @@ fn bytes_that_may_be_anything_are_filler() {
     };
     assert_eq!(shown.len(), 3);
     for hex in shown.iter().filter_map(bytes) {
-        assert!(hex.len() > 6 && hex.as_bytes().chunks(2).all(|byte| byte == b"78" || byte == b"00"), "{hex}");
+        assert!(
+            hex.len() > 6 && hex.as_bytes().chunks(2).all(|byte| byte == b"78" || byte == b"00"),
+            "{hex}"
+        );
     }
 }
 
@@ -429,14 +499,17 @@ fn bytes_that_may_be_anything_are_filler() {
 fn the_payload_of_a_ping_and_the_player_who_asks_to_link_are_hidden() {
     let to = folder("pseudonyms-pings");
     let mut talk = Talk::to(14_617);
-    let mut put = |side: usize, hex: &str, rest: &[u8]| talk.says(side, &[&parse_hex(hex).unwrap(), rest].concat());
+    let mut put = |side: usize, hex: &str, rest: &[u8]| {
+        talk.says(side, &[&parse_hex(hex).unwrap(), rest].concat())
+    };
     let product = "219848ea356cd04b9daebb17c585e680";
     put(0, &format!("0a 1f00 96030000 32000000 01000000 {product} 14000000"), &[0; 16]);
     put(0, "0002", &[]);
     put(1, "0102", &[]);
     put(0, "0000 33221100 77665544 11000000", b"written in a ping");
     put(1, "0000 33221100 77665544 11000000", b"written in a ping");
-    // A plNetMsgGameMessage with a plLinkingMgrMsg: kLinkPlayerHere, with the KI number of the player who asks.
+    // A plNetMsgGameMessage with a plLinkingMgrMsg: kLinkPlayerHere, with the KI number of the
+    // player who asks.
     let asks = "4b03 00 00000000 0000000000000000 41080000 01000000 03000000 01 01 0b000000 0100 0000 8c03 00 e0250400";
     put(0, &format!("2800 6b020000 3c000000 6b02 00000000 00000000 00 2c000000 {asks} 00"), &[]);
     let capture = to.join("pings.pcap");
@@ -447,10 +520,14 @@ fn the_payload_of_a_ping_and_the_player_who_asks_to_link_are_hidden() {
     let hidden = export(capture, &to, &["--pseudonyms", &key(&to)]);
     let shown = messages(hidden.to_str().unwrap(), &["-Y", "*.payload or *.i"]);
     let hidden = fs::read(&hidden).unwrap();
-    assert!(!holds(&hidden, b"written") && !holds(&hidden, &271_840_u32.to_le_bytes()), "{shown:#?}");
+    assert!(
+        !holds(&hidden, b"written") && !holds(&hidden, &271_840_u32.to_le_bytes()),
+        "{shown:#?}"
+    );
     assert_eq!(shown[0]["fields"]["payload"], "78".repeat(17));
     assert_eq!(shown[1]["fields"]["payload"], "78".repeat(17));
-    let argument = &shown[2]["fields"]["buffer"]["stream"]["message"]["args"]["buf"]["items"][0]["item"];
+    let argument =
+        &shown[2]["fields"]["buffer"]["stream"]["message"]["args"]["buf"]["items"][0]["item"];
     assert_eq!(argument["value"]["type"]["name"], "kInt");
     assert!(argument["value"]["i"].as_u64().is_some_and(|number| number != 271_840), "{argument}");
 }
@@ -460,9 +537,14 @@ fn the_port_of_a_client_is_the_same_wherever_it_is_told() {
     let key = folder("pseudonyms-ports").join("persons.key");
     let key = key.to_str().unwrap();
     let capture = "captures/secondlife/opensim.pcapng.gz";
-    let stats: Value =
-        serde_json::from_slice(&run(&["stats", "--json", "-q", "--pseudonyms", key, capture]).stdout).unwrap();
+    let stats: Value = serde_json::from_slice(
+        &run(&["stats", "--json", "-q", "--pseudonyms", key, capture]).stdout,
+    )
+    .unwrap();
     let client = stats["bytes"]["by_stream"]["udp:0"]["client"].as_str().unwrap();
     let circuits: Vec<&String> = stats["learned"]["circuits"].as_object().unwrap().keys().collect();
-    assert!(circuits.iter().any(|name| name.starts_with(&format!("{client} and "))), "{client}: {circuits:?}");
+    assert!(
+        circuits.iter().any(|name| name.starts_with(&format!("{client} and "))),
+        "{client}: {circuits:?}"
+    );
 }

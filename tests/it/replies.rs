@@ -1,11 +1,13 @@
-//! Which reply belongs to which request where frames were not captured, and what is said of requests then.
+//! Which reply belongs to which request where frames were not captured, and what is said of
+//! requests then.
 
 use serde_json::Value;
 
 use crate::made::{Made, Talk, end, run};
 
 /// The connect packet of a launcher at a file server, whose messages are never encrypted.
-const CONNECT: [&[u8]; 3] = [b"\x10\x1f\0\0\0\0\0\x32\0\0\0\x01\0\0\0", &[7; 16], b"\x0c\0\0\0\0\0\0\0\0\0\0\0"];
+const CONNECT: [&[u8]; 3] =
+    [b"\x10\x1f\0\0\0\0\0\x32\0\0\0\x01\0\0\0", &[7; 16], b"\x0c\0\0\0\0\0\0\0\0\0\0\0"];
 
 /// A launcher connects to a file server.
 fn launcher() -> Talk {
@@ -45,8 +47,11 @@ fn build(transaction: u32) -> Vec<u8> {
 
 /// The record numbers of the replies that a message gave, each with its request.
 fn replies(records: &[Value], name: &str) -> Vec<(u64, Option<u64>)> {
-    let of_name = records.iter().filter(|record| record["message"] == name && record.get("event").is_none());
-    of_name.map(|record| (record["record"].as_u64().unwrap(), record["reply_to"].as_u64())).collect()
+    let of_name =
+        records.iter().filter(|record| record["message"] == name && record.get("event").is_none());
+    of_name
+        .map(|record| (record["record"].as_u64().unwrap(), record["reply_to"].as_u64()))
+        .collect()
 }
 
 /// The requests that are called unanswered.
@@ -69,9 +74,16 @@ fn a_ping_belongs_to_the_reply_that_repeats_its_time_also_behind_a_lost_frame() 
     let time = |record: u64| records[record as usize - 1]["fields"]["ping_time_ms"].clone();
     let all = replies(&records, "File2Cli_PingReply");
     assert_eq!(all.len(), 6);
-    assert_eq!(replies(&records, "Cli2File_PingRequest").len(), 5, "all that were captured are read");
+    assert_eq!(
+        replies(&records, "Cli2File_PingRequest").len(),
+        5,
+        "all that were captured are read"
+    );
     for (reply, request) in all {
-        assert!(request.is_none_or(|request| time(request) == time(reply)), "{reply} answers {request:?}");
+        assert!(
+            request.is_none_or(|request| time(request) == time(reply)),
+            "{reply} answers {request:?}"
+        );
     }
     assert_eq!(unanswered(&records), [""; 0]);
 }
@@ -90,7 +102,10 @@ fn a_reply_is_given_to_no_request_that_was_answered_or_sent_later() {
     assert_eq!(replies(&records, "Cli2File_BuildIdRequest").len(), 2);
     for (reply, request) in replies(&records, "File2Cli_BuildIdReply") {
         let elapsed = records[reply as usize - 1]["elapsed_ms"].as_f64();
-        assert!(request.is_none() || elapsed == Some(1.0), "{reply} answers {request:?} after {elapsed:?} ms");
+        assert!(
+            request.is_none() || elapsed == Some(1.0),
+            "{reply} answers {request:?} after {elapsed:?} ms"
+        );
     }
     assert_eq!(unanswered(&records), [""; 0]);
 }
@@ -132,9 +147,14 @@ fn a_download_is_answered_when_all_of_it_has_come() {
         let (records, _) = run(&bytes, &[]);
         let all = replies(&records, "File2Cli_FileDownloadReply");
         assert!(all.iter().all(|(_, request)| request.is_some()), "{all:?}");
-        assert_eq!(unanswered(&records).len(), usize::from(parts < 3), "{parts} parts; the refusal is a reply");
+        assert_eq!(
+            unanswered(&records).len(),
+            usize::from(parts < 3),
+            "{parts} parts; the refusal is a reply"
+        );
         let mut program = crate::common::program();
-        let path = std::env::temp_dir().join(format!("moulsniff-parts-{}-{parts}.pcap", std::process::id()));
+        let path = std::env::temp_dir()
+            .join(format!("moulsniff-parts-{}-{parts}.pcap", std::process::id()));
         std::fs::write(&path, &bytes).unwrap();
         let output = program.arg("stats").arg(&path).args(["--json", "--quiet"]).output().unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -154,7 +174,8 @@ fn circuit(flags: u8, sequence: u32, message: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_message_whose_acknowledgement_may_be_lost_is_not_called_unacknowledged() {
-    let (viewer, simulator) = (end(1, 13_000), end(2, 9000));
+    let viewer = end(1, 13_000);
+    let simulator = end(2, 9000);
     let open = [&[0xff, 0xff, 0, 3, 1, 0, 0, 0][..], &[7; 32]].concat();
     let ping = |number: u8| [1, number, 0, 0, 0, 0];
     // RegionHandshakeReply, which nothing answers but an acknowledgement.
@@ -177,7 +198,8 @@ fn a_message_whose_acknowledgement_may_be_lost_is_not_called_unacknowledged() {
         made.wait(10_000);
         server(&mut made, false);
         let (records, _) = run(&made.bytes, &[]);
-        let names: Vec<String> = unanswered(&records).into_iter().filter(|name| name != "StartPingCheck").collect();
+        let names: Vec<String> =
+            unanswered(&records).into_iter().filter(|name| name != "StartPingCheck").collect();
         let want = if lost == Some(1) { vec![] } else { vec!["RegionHandshakeReply"] };
         assert_eq!(names, want, "missing: {lost:?}");
     }
@@ -190,10 +212,15 @@ fn packet(text: &str) -> Vec<u8> {
 
 #[test]
 fn a_packet_that_is_read_behind_its_reply_or_its_error_is_not_unanswered() {
-    let asks = |who: &str, mud: &str| format!("({{\"who-req\",5,\"MudAlpha\",\"{who}\",\"{mud}\",0,}})");
-    let reply = |who: &str| packet(&format!("({{\"who-reply\",5,\"MudBeta\",0,\"MudAlpha\",\"{who}\",({{}}),}})"));
+    let asks =
+        |who: &str, mud: &str| format!("({{\"who-req\",5,\"MudAlpha\",\"{who}\",\"{mud}\",0,}})");
+    let reply = |who: &str| {
+        packet(&format!("({{\"who-reply\",5,\"MudBeta\",0,\"MudAlpha\",\"{who}\",({{}}),}})"))
+    };
     let error = |who: &str, quoted: &str| {
-        let head = format!("({{\"error\",5,\"*lab\",0,\"MudAlpha\",\"{who}\",\"unk-dst\",\"Unknown mud\",");
+        let head = format!(
+            "({{\"error\",5,\"*lab\",0,\"MudAlpha\",\"{who}\",\"unk-dst\",\"Unknown mud\","
+        );
         packet(&format!("{head}{quoted},}})"))
     };
     let mut talk = Talk::to(8080);
@@ -206,7 +233,8 @@ fn a_packet_that_is_read_behind_its_reply_or_its_error_is_not_unanswered() {
     talk.says(1, &error("carol", &asks("carol", "NoMud")));
     talk.says(0, &packet(&asks("dave", "MudBeta")));
     let records = talk.records();
-    let asked: Vec<u64> = replies(&records, "who-req").into_iter().map(|(record, _)| record).collect();
+    let asked: Vec<u64> =
+        replies(&records, "who-req").into_iter().map(|(record, _)| record).collect();
     assert_eq!(asked.len(), 4);
     let events = records.iter().filter(|record| record["event"] == "unanswered");
     let never: Vec<u64> = events.map(|event| event["request"].as_u64().unwrap()).collect();
@@ -236,17 +264,26 @@ fn a_refusal_whose_request_was_not_captured_is_not_called_unasked() {
         talk
     };
     let told = sessions("replies-refused", talk(), &[]);
-    assert!(told.contains("  of no request captured before it: REFUSED, kNetErrAuthenticationFailed\n"), "{told}");
-    let told: serde_json::Value = serde_json::from_str(&sessions("replies-refused-json", talk(), &["--json"])).unwrap();
+    assert!(
+        told.contains("  of no request captured before it: REFUSED, kNetErrAuthenticationFailed\n"),
+        "{told}"
+    );
+    let told: serde_json::Value =
+        serde_json::from_str(&sessions("replies-refused-json", talk(), &["--json"])).unwrap();
     let refused = &told["refusals"][0];
-    assert_eq!((&refused["refused"], refused.get("answered_ms")), (&"kNetErrAuthenticationFailed".into(), None));
+    assert_eq!(
+        (&refused["refused"], refused.get("answered_ms")),
+        (&"kNetErrAuthenticationFailed".into(), None)
+    );
 }
 
 /// What `sessions` prints.
 fn sessions(name: &str, talk: Talk, options: &[&str]) -> String {
     let capture = crate::exported_messages::folder(name).join("talk.pcap");
     std::fs::write(&capture, talk.bytes()).unwrap();
-    let told = crate::exported_messages::run(&[&["sessions", "--quiet", capture.to_str().unwrap()], options].concat());
+    let told = crate::exported_messages::run(
+        &[&["sessions", "--quiet", capture.to_str().unwrap()], options].concat(),
+    );
     String::from_utf8(told.stdout).unwrap()
 }
 
@@ -263,7 +300,11 @@ fn a_download_that_stops_is_answered_in_part() {
     assert_eq!(event["text"], "Cli2File_FileDownloadRequest, record 2, never got all of its reply");
     assert_eq!(event["in_part"], true);
     let told = sessions("replies-part", stops(), &[]);
-    assert!(told.contains("download a: ANSWERED IN PART, closed by the client after 3 ms\n"), "{told}");
-    let told: serde_json::Value = serde_json::from_str(&sessions("replies-part-json", stops(), &["--json"])).unwrap();
+    assert!(
+        told.contains("download a: ANSWERED IN PART, closed by the client after 3 ms\n"),
+        "{told}"
+    );
+    let told: serde_json::Value =
+        serde_json::from_str(&sessions("replies-part-json", stops(), &["--json"])).unwrap();
     assert_eq!(told["unanswered"][0]["in_part"], true);
 }

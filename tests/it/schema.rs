@@ -1,6 +1,8 @@
-//! The kept schema still describes what the program prints, and what the program prints is valid by its own schema.
+//! The kept schema still describes what the program prints, and what the program prints is valid by
+//! its own schema.
 //!
-//! `SCHEMA=write cargo test --test it schema` rewrites `docs/json.schema.json`; read the difference before committing it.
+//! `SCHEMA=write cargo test --test it schema` rewrites `docs/json.schema.json`; read the difference
+//! before committing it.
 
 use std::collections::HashSet;
 
@@ -56,7 +58,8 @@ impl Schema {
     /// The schema, or what a place in it defines.
     fn of(place: &str) -> Schema {
         let schema: Value = serde_json::from_str(&run(&["schema"])).unwrap();
-        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        let mut schemas = Schemas::new();
+        let mut compiler = Compiler::new();
         compiler.add_resource("json.schema.json", schema).unwrap();
         let index = compiler.compile(place, &mut schemas).unwrap_or_else(|e| panic!("{e:#}"));
         Schema { schemas, index }
@@ -67,12 +70,15 @@ impl Schema {
     }
 }
 
-/// Lines of the kept schema may not change or go: programs read what they describe. New lines (a message added to a table) need no new kept file.
+/// Lines of the kept schema may not change or go: programs read what they describe. New lines (a
+/// message added to a table) need no new kept file.
 #[test]
 fn every_line_of_the_kept_schema_is_still_the_programs() {
     let kept = std::fs::read_to_string(file(KEPT)).unwrap();
     let made = run(&["schema"]);
-    let lines = |text: &str| text.lines().map(|l| l.trim_end_matches(',').to_string()).collect::<HashSet<_>>();
+    let lines = |text: &str| {
+        text.lines().map(|l| l.trim_end_matches(',').to_string()).collect::<HashSet<_>>()
+    };
     if !lines(&kept).is_subset(&lines(&made)) || std::env::var_os("SCHEMA").is_some() {
         hold(&file(KEPT), &made, "SCHEMA");
     }
@@ -87,9 +93,11 @@ fn every_record_of_every_capture_is_as_the_schema_says() {
             let words = [&[*capture, "--quiet"], *keys, style].concat();
             // One of the edge cases is nested deeper than this parser goes.
             let records = run(&words);
-            let records = records.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-            let found =
-                records.filter_map(|r| schema.fault(&r).map(|f| format!("{capture} {style:?} {}: {f}", r["record"])));
+            let records =
+                records.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let found = records.filter_map(|r| {
+                schema.fault(&r).map(|f| format!("{capture} {style:?} {}: {f}", r["record"]))
+            });
             faults.extend(found.take(3));
         }
     }
@@ -100,7 +108,9 @@ fn every_record_of_every_capture_is_as_the_schema_says() {
 fn statistics_are_as_the_schema_says() {
     let schema = Schema::of("json.schema.json#/$defs/stats");
     for (capture, keys) in CAPTURES {
-        let stats: Value = serde_json::from_str(&run(&[&["stats", *capture, "--json", "-q"], *keys].concat())).unwrap();
+        let stats: Value =
+            serde_json::from_str(&run(&[&["stats", *capture, "--json", "-q"], *keys].concat()))
+                .unwrap();
         assert_eq!(schema.fault(&stats), None, "{capture}");
         let mut spoilt = stats;
         spoilt["bytes"]["payload"] = "1".into();
@@ -139,13 +149,21 @@ fn pieces_of_streams_and_key_files_are_as_the_schema_says() {
             form,
             "-q",
         ];
-        let pieces: Vec<Value> = run(&gaps).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert!(pieces.iter().any(|p| p["event"] == "gap") && pieces.iter().any(|p| p["message"].is_string()));
+        let pieces: Vec<Value> =
+            run(&gaps).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(
+            pieces.iter().any(|p| p["event"] == "gap")
+                && pieces.iter().any(|p| p["message"].is_string())
+        );
         let faults: Vec<String> = pieces.iter().filter_map(|piece| schema.fault(piece)).collect();
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
     assert!(
-        schema.fault(&serde_json::json!({ "from": "client", "time": "1970-01-01T00:00:00Z", "frame": 1 })).is_some()
+        schema
+            .fault(
+                &serde_json::json!({ "from": "client", "time": "1970-01-01T00:00:00Z", "frame": 1 })
+            )
+            .is_some()
     );
     let schema = Schema::of("json.schema.json#/$defs/keys_check");
     let reports = run(&["keys", "check", "keys/dirtsand.ini", "keys/moss_auth_key.der", "--json"]);
@@ -185,7 +203,9 @@ fn exports_are_as_the_schema_says() {
     std::fs::create_dir_all(&to).unwrap();
     for (number, (capture, keys)) in CAPTURES.iter().enumerate() {
         let out = to.join(format!("files-{number}"));
-        let words = [&["export", "files", capture, "--json", "-q", "-o", out.to_str().unwrap()], *keys].concat();
+        let words =
+            [&["export", "files", capture, "--json", "-q", "-o", out.to_str().unwrap()], *keys]
+                .concat();
         let found = json_lines(&run(&words));
         let words = [&["export", "chat", capture, "--json", "-q", "--copies"], *keys].concat();
         let said = json_lines(&run(&words));
@@ -203,12 +223,17 @@ fn exports_are_as_the_schema_says() {
 
 #[test]
 fn differences_are_as_the_schema_says() {
-    let (one, sum) = (Schema::of("json.schema.json#/$defs/diff"), Schema::of("json.schema.json#/$defs/diff_sum"));
+    let one = Schema::of("json.schema.json#/$defs/diff");
+    let sum = Schema::of("json.schema.json#/$defs/diff_sum");
     for [a, b] in [["golden.pcap", "changed.pcap"], ["clear.pcapng.gz", "nagus.pcapng"]] {
-        let (a, b) = (format!("captures/moul/{a}"), format!("captures/moul/{b}"));
+        let a = format!("captures/moul/{a}");
+        let b = format!("captures/moul/{b}");
         let mut command = crate::common::program();
         command.current_dir(env!("CARGO_MANIFEST_DIR"));
-        let output = command.args(["diff", &a, &b, "--json", "-q", "--keys", "keys/nagus.ini"]).output().unwrap();
+        let output = command
+            .args(["diff", &a, &b, "--json", "-q", "--keys", "keys/nagus.ini"])
+            .output()
+            .unwrap();
         assert_eq!(output.status.code(), Some(4));
         let mut lines = json_lines(std::str::from_utf8(&output.stdout).unwrap());
         let last = lines.pop().unwrap();
@@ -220,7 +245,8 @@ fn differences_are_as_the_schema_says() {
 #[test]
 fn what_the_program_does_not_print_is_refused() {
     let schema = Schema::new();
-    let line = run(&["captures/moul/kind_gate.pcap", "--json", "-q", "--keys", "keys/dirtsand.ini"]);
+    let line =
+        run(&["captures/moul/kind_gate.pcap", "--json", "-q", "--keys", "keys/dirtsand.ini"]);
     let asks = |r: &Value| r["message"] == "Cli2GateKeeper_PingRequest";
     let good = line.lines().map(|l| serde_json::from_str(l).unwrap()).find(asks).unwrap();
     assert_eq!(schema.fault(&good), None);

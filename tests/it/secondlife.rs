@@ -1,4 +1,5 @@
-//! Circuits of Second Life: whole captures held against what two other decoders made of them, and spans that tile every datagram.
+//! Circuits of Second Life: whole captures held against what two other decoders made of them, and
+//! spans that tile every datagram.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -46,8 +47,10 @@ fn equal(want: &Value, got: &Value) -> bool {
             let Value::String(text) = got else {
                 return got.is_object() || got.is_array();
             };
-            let raw: Vec<u8> =
-                (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect();
+            let raw: Vec<u8> = (0..hex.len())
+                .step_by(2)
+                .map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap())
+                .collect();
             let end = raw.iter().rposition(|b| *b != 0).map_or(0, |i| i + 1);
             text == hex || *text == String::from_utf8_lossy(&raw[..end])
         }
@@ -72,26 +75,42 @@ fn equal(want: &Value, got: &Value) -> bool {
 
 fn hold_against_truth(name: &str) {
     let records = moulsniff(&[&capture(name), "--json", "--quiet"]);
-    let by_frame: HashMap<u64, &Value> =
-        records.iter().filter(|r| r.get("event").is_none()).map(|r| (r["frame"].as_u64().unwrap(), r)).collect();
+    let by_frame: HashMap<u64, &Value> = records
+        .iter()
+        .filter(|r| r.get("event").is_none())
+        .map(|r| (r["frame"].as_u64().unwrap(), r))
+        .collect();
     let truth = truth(name);
     assert!(truth.len() > 500);
     for want in truth {
-        let got = by_frame.get(&want["frame"].as_u64().unwrap()).unwrap_or_else(|| panic!("no message for {want}"));
+        let got = by_frame
+            .get(&want["frame"].as_u64().unwrap())
+            .unwrap_or_else(|| panic!("no message for {want}"));
         let fields = &got["fields"];
         assert_eq!(got["message"], want["name"]);
         assert_eq!(fields["sequence"], want["sequence"], "{want}");
         assert_eq!(fields["flags"]["value"], want["flags"], "{want}");
-        assert_eq!(fields.get("acks").cloned().unwrap_or(Value::Array(vec![])), want["acks"], "{want}");
+        assert_eq!(
+            fields.get("acks").cloned().unwrap_or(Value::Array(vec![])),
+            want["acks"],
+            "{want}"
+        );
         assert_eq!(fields.get("extra"), want.get("extra"), "{want}");
-        assert_eq!(fields.get("undecoded").is_some(), want.get("trailing").is_some() || cut_in_message(&want, fields));
+        assert_eq!(
+            fields.get("undecoded").is_some(),
+            want.get("trailing").is_some() || cut_in_message(&want, fields)
+        );
         for (block, repeats) in want["blocks"].as_object().unwrap() {
             let one = [fields[block].clone()];
             let mine = fields[block].as_array().map_or(&one[..], |list| list);
             for (i, fields) in repeats.as_array().unwrap().iter().enumerate() {
                 for (field, value) in fields.as_object().unwrap() {
                     let found = &mine[i][field];
-                    assert!(equal(value, found), "{} {block}[{i}].{field}: {value} but {found}", want["name"]);
+                    assert!(
+                        equal(value, found),
+                        "{} {block}[{i}].{field}: {value} but {found}",
+                        want["name"]
+                    );
                 }
             }
         }
@@ -117,17 +136,26 @@ fn every_message_is_read_as_others_read_it() {
 fn tiles(fields: &[Value], start: u64, end: u64, path: &str) {
     let mut at = start * 8;
     for span in fields {
-        let (offset, length) = (span["offset"].as_u64().unwrap(), span["length"].as_u64().unwrap());
+        let offset = span["offset"].as_u64().unwrap();
+        let length = span["length"].as_u64().unwrap();
         let first = offset * 8 + span.get("bit_offset").map_or(0, |b| b.as_u64().unwrap());
         let bits = span.get("bit_length").map_or(length * 8, |b| b.as_u64().unwrap());
         assert_eq!(first, at, "{path}.{}", span["name"]);
         at = first + bits;
         let path = format!("{path}.{}", span["name"]);
-        let Some(children) = span.get("fields").and_then(Value::as_array).filter(|c| !c.is_empty()) else { continue };
+        let Some(children) = span.get("fields").and_then(Value::as_array).filter(|c| !c.is_empty())
+        else {
+            continue;
+        };
         if span.get("buffer").is_some() {
             assert_eq!(span["buffer"], "expanded");
             let last = children.last().unwrap();
-            tiles(children, 0, last["offset"].as_u64().unwrap() + last["length"].as_u64().unwrap(), &path);
+            tiles(
+                children,
+                0,
+                last["offset"].as_u64().unwrap() + last["length"].as_u64().unwrap(),
+                &path,
+            );
         } else if span.get("value").is_none() && bits % 8 == 0 {
             tiles(children, offset, offset + length, &path);
         }
@@ -141,7 +169,12 @@ fn spans_tile_every_datagram() {
         let records = moulsniff(&[&capture(name), "--json", "--spans", "--quiet"]);
         for record in records.iter().filter(|r| r.get("event").is_none()) {
             let name = record["message"].as_str().unwrap();
-            tiles(record["fields"].as_array().unwrap(), 0, record["length"].as_u64().unwrap(), name);
+            tiles(
+                record["fields"].as_array().unwrap(),
+                0,
+                record["length"].as_u64().unwrap(),
+                name,
+            );
         }
     }
 }
@@ -155,16 +188,21 @@ fn resends_and_acknowledgements_are_tied_to_what_was_sent() {
     let marked = |r: &&Value| r["fields"]["flags"]["value"].as_u64().is_some_and(|f| f & 0x20 != 0);
     assert!(records.iter().filter(marked).all(|r| r.get("sent_again").is_some()));
     assert_eq!(records.iter().filter(marked).count(), 765);
-    let opened: Vec<&str> =
-        records.iter().filter(|r| r["event"] == "open").filter_map(|r| r["text"].as_str()).collect();
+    let opened: Vec<&str> = records
+        .iter()
+        .filter(|r| r["event"] == "open")
+        .filter_map(|r| r["text"].as_str())
+        .collect();
     assert_eq!(opened.len(), 3);
     // One client's two circuits are of the same session.
     assert_eq!(opened[0], opened[2]);
     assert!(records.iter().any(|r| r["event"] == "close"));
     let by_name = |name: &str| records.iter().find(|r| r["message"] == name).unwrap();
-    let (asked, answer) = (by_name("CompleteAgentMovement"), by_name("AgentMovementComplete"));
+    let asked = by_name("CompleteAgentMovement");
+    let answer = by_name("AgentMovementComplete");
     assert_eq!(answer["reply_to"], asked["record"]);
-    let (asked, answer) = (by_name("StartPingCheck"), by_name("CompletePingCheck"));
+    let asked = by_name("StartPingCheck");
+    let answer = by_name("CompletePingCheck");
     assert_eq!(answer["reply_to"], asked["record"]);
 }
 
@@ -173,10 +211,10 @@ fn a_grids_own_template_is_told_by_its_content() {
     let dir = std::env::temp_dir().join(format!("moulsniff-template-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let file = dir.join("any-name");
-    let text =
-        "// ours\nversion 2.0\n{ UseCircuitCode Low 3 NotTrusted Unencoded\n{ Ours Single { Whole Fixed 36 } } }\n";
+    let text = "// ours\nversion 2.0\n{ UseCircuitCode Low 3 NotTrusted Unencoded\n{ Ours Single { Whole Fixed 36 } } }\n";
     std::fs::write(&file, text).unwrap();
-    let records = moulsniff(&[&capture("opensim"), "--json", "--quiet", "--tables", file.to_str().unwrap()]);
+    let records =
+        moulsniff(&[&capture("opensim"), "--json", "--quiet", "--tables", file.to_str().unwrap()]);
     std::fs::remove_dir_all(&dir).unwrap();
     let first = records.iter().find(|r| r["message"] == "UseCircuitCode").unwrap();
     assert_eq!(first["fields"]["Ours"]["Whole"].as_str().map(str::len), Some(72));

@@ -1,4 +1,5 @@
-//! When sessions are over, which does not depend on how much else is captured; visits of a place; and who closed a connection first.
+//! When sessions are over, which does not depend on how much else is captured; visits of a place;
+//! and who closed a connection first.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -83,7 +84,11 @@ fn printed(name: &str, captures: &[&Made], more: &[&str]) -> String {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("club.table"), TABLE).unwrap();
     let mut program = program();
-    program.stdin(Stdio::null()).args(more).args(["--quiet", "--tables"]).arg(folder.join("club.table"));
+    program
+        .stdin(Stdio::null())
+        .args(more)
+        .args(["--quiet", "--tables"])
+        .arg(folder.join("club.table"));
     for (number, made) in captures.iter().enumerate() {
         let path = folder.join(format!("{number}.pcap"));
         std::fs::write(&path, &made.bytes).unwrap();
@@ -99,16 +104,23 @@ fn printed(name: &str, captures: &[&Made], more: &[&str]) -> String {
 fn streams_of(sessions: &[Value], name: &str) -> Vec<Vec<u64>> {
     let own = sessions.iter().filter(|session| session["who"]["member_name"] == name);
     let numbers = |session: &Value| {
-        session["streams"].as_array().unwrap().iter().map(|s| s["stream"].as_u64().unwrap()).collect()
+        session["streams"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s["stream"].as_u64().unwrap())
+            .collect()
     };
     own.map(numbers).collect()
 }
 
 #[test]
 fn ten_silent_minutes_end_a_session_however_many_records_there_are() {
-    for (pause, talk, sessions) in
-        [(9, 0, vec![vec![0, 1]]), (11, 0, vec![vec![0], vec![1]]), (11, 5000, vec![vec![0], vec![2]])]
-    {
+    for (pause, talk, sessions) in [
+        (9, 0, vec![vec![0, 1]]),
+        (11, 0, vec![vec![0], vec![1]]),
+        (11, 5000, vec![vec![0], vec![2]]),
+    ] {
         let mut made = Made::new();
         visit(&mut made, end(1, 5001), "ann");
         let mut other = (talk > 0).then(|| Visit::of(&mut made, end(2, 5002), "bob"));
@@ -119,10 +131,17 @@ fn ten_silent_minutes_end_a_session_however_many_records_there_are() {
         made.wait(if talk > 0 { 0 } else { pause * MINUTE });
         visit(&mut made, end(1, 5003), "ann");
         let all = json("silence", &[&made], &["sessions"]);
-        assert_eq!(streams_of(&all, "ann"), sessions, "{pause} minutes, {talk} records of another client");
-        let number = all.iter().find(|session| session["who"]["member_name"] == "ann").unwrap()["session"].to_string();
+        assert_eq!(
+            streams_of(&all, "ann"),
+            sessions,
+            "{pause} minutes, {talk} records of another client"
+        );
+        let number =
+            all.iter().find(|session| session["who"]["member_name"] == "ann").unwrap()["session"]
+                .to_string();
         let streams = |record: &Value| record["stream"].as_u64().unwrap();
-        let mut of_one: Vec<u64> = json("of-one", &[&made], &["--session", &number]).iter().map(streams).collect();
+        let mut of_one: Vec<u64> =
+            json("of-one", &[&made], &["--session", &number]).iter().map(streams).collect();
         of_one.dedup();
         of_one.sort_unstable();
         of_one.dedup();
@@ -132,7 +151,8 @@ fn ten_silent_minutes_end_a_session_however_many_records_there_are() {
 
 #[test]
 fn a_clock_that_goes_back_by_more_than_ten_minutes_is_silence_too() {
-    let (mut first, mut second) = (Made::new(), Made::new());
+    let mut first = Made::new();
+    let mut second = Made::new();
     visit(&mut first, end(1, 5001), "ann");
     second.wait(60 * MINUTE);
     visit(&mut second, end(1, 5003), "ann");
@@ -143,7 +163,8 @@ fn a_clock_that_goes_back_by_more_than_ten_minutes_is_silence_too() {
 
 #[test]
 fn a_session_says_that_the_clock_went_back() {
-    let (mut late, mut early) = (Made::new(), Made::new());
+    let mut late = Made::new();
+    let mut early = Made::new();
     late.wait(60 * MINUTE);
     Visit::of(&mut late, end(1, 5001), "ann").close(&mut early);
     let told = printed("clock-back", &[&late, &early], &["sessions"]);
@@ -161,10 +182,15 @@ fn a_stream_that_goes_on_after_silence_is_in_two_sessions_of_the_same_client() {
     visit.close(&mut made);
     let all = json("goes-on", &[&made], &["sessions"]);
     assert_eq!(streams_of(&all, "ann"), [[0], [0]]);
-    let told: Vec<_> =
-        all.iter().map(|s| (&s["duration_ms"], &s["streams"][0]["how"], &s["streams"][0]["messages"])).collect();
+    let told: Vec<_> = all
+        .iter()
+        .map(|s| (&s["duration_ms"], &s["streams"][0]["how"], &s["streams"][0]["messages"]))
+        .collect();
     let messages = |client: u64| serde_json::json!({"client": client, "server": 0});
-    assert_eq!(told, [(&1.into(), &"timeout".into(), &messages(2)), (&2.into(), &"fin".into(), &messages(1))]);
+    assert_eq!(
+        told,
+        [(&1.into(), &"timeout".into(), &messages(2)), (&2.into(), &"fin".into(), &messages(1))]
+    );
     assert_eq!(all[0]["places"][0]["to"], all[0]["end"]);
 }
 
@@ -208,5 +234,9 @@ fn who_closed_first_is_told_by_the_packets_also_behind_a_loss() {
     visit.close(&mut made);
     let all = json("closed", &[&made], &["sessions"]);
     let stream = &all[0]["streams"][0];
-    assert_eq!((&stream["closed_by"], &stream["bytes"]["lost"]), (&"client".into(), &5.into()), "{stream}");
+    assert_eq!(
+        (&stream["closed_by"], &stream["bytes"]["lost"]),
+        (&"client".into(), &5.into()),
+        "{stream}"
+    );
 }

@@ -1,4 +1,5 @@
-//! What `--session` and the key `session` keep: the records of the streams that `sessions` lists for a session, in every command.
+//! What `--session` and the key `session` keep: the records of the streams that `sessions` lists
+//! for a session, in every command.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +13,11 @@ const FULL: [&str; 3] = ["captures/moul/full_dirtsand.pcapng", "--keys", "keys/d
 
 fn run(arguments: &[&str]) -> Output {
     let mut program = crate::common::program();
-    program.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null()).args(arguments).arg("--quiet");
+    program
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::null())
+        .args(arguments)
+        .arg("--quiet");
     program.output().unwrap()
 }
 
@@ -38,7 +43,8 @@ fn stream_of(record: &Value) -> (String, u64) {
 
 /// The streams of each session, in the order of their numbers.
 fn streams(sessions: &[Value]) -> Vec<BTreeSet<(String, u64)>> {
-    let own = |session: &Value| session["streams"].as_array().unwrap().iter().map(stream_of).collect();
+    let own =
+        |session: &Value| session["streams"].as_array().unwrap().iter().map(stream_of).collect();
     sessions.iter().map(own).collect()
 }
 
@@ -50,16 +56,21 @@ fn a_session_has_the_records_of_its_streams_and_each_record_has_one_session() {
     let mut sum = 0;
     for (number, own) in (1..).zip(&sessions) {
         let number = number.to_string();
-        let wanted: Vec<&Value> = whole.iter().filter(|record| own.contains(&stream_of(record))).collect();
+        let wanted: Vec<&Value> =
+            whole.iter().filter(|record| own.contains(&stream_of(record))).collect();
         sum += wanted.len();
         assert_eq!(json(&full(&[], &["--session", &number])).iter().collect::<Vec<_>>(), wanted);
         let filter = format!("session == {number}");
-        assert_eq!(json(&full(&[], &["-Y", &filter, "--threads", "3"])).iter().collect::<Vec<_>>(), wanted);
+        assert_eq!(
+            json(&full(&[], &["-Y", &filter, "--threads", "3"])).iter().collect::<Vec<_>>(),
+            wanted
+        );
     }
     assert_eq!(sum, whole.len(), "every record belongs to one session");
 }
 
-/// `sessions` looks into all messages. For the column, only those that may tell something are looked into.
+/// `sessions` looks into all messages. For the column, only those that may tell something are
+/// looked into.
 #[test]
 fn the_column_is_the_session_of_each_stream() {
     let others = [
@@ -112,9 +123,11 @@ fn other_commands_know_the_same_session() {
     assert_eq!(stats, json(&full(&["stats"], &["-Y", "session == 3"])).remove(0));
     assert_eq!(stats["streams"], streams(&sessions)[2].len());
     let chat = json(&full(&["export", "chat"], &["--session", "3"]));
-    let numbers: BTreeSet<u64> = own.iter().map(|record| record["record"].as_u64().unwrap()).collect();
+    let numbers: BTreeSet<u64> =
+        own.iter().map(|record| record["record"].as_u64().unwrap()).collect();
     let all = json(&full(&["export", "chat"], &[]));
-    let kept: Vec<&Value> = all.iter().filter(|line| numbers.contains(&line["record"].as_u64().unwrap())).collect();
+    let kept: Vec<&Value> =
+        all.iter().filter(|line| numbers.contains(&line["record"].as_u64().unwrap())).collect();
     assert_eq!(chat.iter().collect::<Vec<_>>(), kept);
 }
 
@@ -128,7 +141,11 @@ fn files_that_commands_write_hold_the_session_alone() {
     let messages = path("messages.pcapng");
     printed(&full(&["export", "messages"], &["--session", "3", "-o", &messages]));
     let names = |records: &[Value]| -> Vec<Value> {
-        records.iter().map(|record| record["message"].clone()).filter(|name| !name.is_null()).collect()
+        records
+            .iter()
+            .map(|record| record["message"].clone())
+            .filter(|name| !name.is_null())
+            .collect()
     };
     assert_eq!(names(&json(&[&messages])), names(&own));
 
@@ -138,12 +155,16 @@ fn files_that_commands_write_hold_the_session_alone() {
     printed(&full(&["export", "vault"], &["-Y", "session == 3", "-o", &filtered]));
     assert_eq!(std::fs::read(&vault).unwrap(), std::fs::read(&filtered).unwrap());
 
-    let streams: BTreeSet<String> = own.iter().map(|record| format!("tcp-{:05}", stream_of(record).1)).collect();
+    let streams: BTreeSet<String> =
+        own.iter().map(|record| format!("tcp-{:05}", stream_of(record).1)).collect();
     let followed = path("followed");
     printed(&full(&["follow", "--all"], &["--session", "3", "-o", &followed]));
     let files = listed(Path::new(&followed));
     assert!(!files.is_empty());
-    assert!(files.iter().all(|file| streams.iter().any(|stream| file.starts_with(stream))), "{files:?}");
+    assert!(
+        files.iter().all(|file| streams.iter().any(|stream| file.starts_with(stream))),
+        "{files:?}"
+    );
 
     printed(&full(&["export", "files"], &["--session", "3", "-o", &path("files")]));
     printed(&full(&["report"], &["--session", "3", "-o", &path("report.html")]));
@@ -184,36 +205,45 @@ fn what_has_no_such_session_or_cannot_be_read_twice_is_a_mistake_of_one_line() {
 #[cfg(unix)]
 fn the_commands_of_the_page_print_something() {
     let page = std::fs::read_to_string(crate::common::file("docs/sessions.md")).unwrap();
-    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    moulsniff ")).collect();
+    let commands: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("    moulsniff ")).collect();
     assert!(commands.len() >= 7, "{commands:?}");
     for command in commands {
         let line = format!("{} --quiet {command}", env!("CARGO_BIN_EXE_moulsniff"));
         let mut shell = crate::common::shell();
-        let output = shell.current_dir(env!("CARGO_MANIFEST_DIR")).args(["-c", &line]).output().unwrap();
+        let output =
+            shell.current_dir(env!("CARGO_MANIFEST_DIR")).args(["-c", &line]).output().unwrap();
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         // Every request of this session got its reply.
         assert_eq!(output.stdout.is_empty(), command.contains("event == unanswered"), "{command}");
     }
 }
 
-/// More clients than streams are kept: the program gives up the oldest ones long after they said anything.
+/// More clients than streams are kept: the program gives up the oldest ones long after they said
+/// anything.
 #[test]
 fn giving_up_a_stream_makes_no_session_and_lengthens_none() {
     const CLIENTS: u16 = 17_000;
     let question = b"\0\x01\0\0\0\0\0\0\x01a\0\0\x01\0\x01";
     let mut made = Made::new();
     for client in 0..CLIENTS {
-        let (client, server) = (end(client, 4000), end(60_000, 53));
+        let client = end(client, 4000);
+        let server = end(60_000, 53);
         made.udp((client, server), &[b"\0\x01\x01\0", &question[..]].concat());
         made.udp((server, client), &[b"\0\x01\x81\x80", &question[..]].concat());
         made.wait(200);
     }
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("many-clients.pcap");
     std::fs::write(&path, &made.bytes).unwrap();
-    let sessions = json(&["sessions", path.to_str().unwrap(), "--tables", "examples/protocols/dns.table"]);
+    let sessions =
+        json(&["sessions", path.to_str().unwrap(), "--tables", "examples/protocols/dns.table"]);
     std::fs::remove_file(&path).unwrap();
     assert_eq!(sessions.len(), usize::from(CLIENTS));
     for session in &sessions {
-        assert_eq!((&session["requests"]["answered"], &session["duration_ms"]), (&1.into(), &1.into()), "{session}");
+        assert_eq!(
+            (&session["requests"]["answered"], &session["duration_ms"]),
+            (&1.into(), &1.into()),
+            "{session}"
+        );
     }
 }

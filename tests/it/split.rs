@@ -19,7 +19,8 @@ fn split(captures: &[&str], more: &[&str], to: &PathBuf) -> Vec<PathBuf> {
     program.current_dir(common::file("")).arg("split").args(captures).args(more).arg("-o").arg(to);
     let output = program.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut parts: Vec<PathBuf> = fs::read_dir(to).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut parts: Vec<PathBuf> =
+        fs::read_dir(to).unwrap().map(|entry| entry.unwrap().path()).collect();
     parts.sort();
     parts
 }
@@ -41,7 +42,11 @@ fn the_records_of_all_parts_are_those_of_the_whole() {
     assert_eq!(parts.len(), 8);
     let mut apart = Vec::new();
     for part in &parts {
-        apart.extend(common::records(part.to_str().unwrap(), &["keys/dirtsand.ini"], &[]).into_iter().map(content));
+        apart.extend(
+            common::records(part.to_str().unwrap(), &["keys/dirtsand.ini"], &[])
+                .into_iter()
+                .map(content),
+        );
     }
     let mut whole = common::records(captures[0], &["keys/dirtsand.ini"], &[captures[1]]);
     whole.retain(|record| record.is_object());
@@ -49,7 +54,8 @@ fn the_records_of_all_parts_are_those_of_the_whole() {
     apart.sort();
     whole.sort();
     assert_eq!(apart.len(), whole.len());
-    let (apart, whole) = (BTreeSet::from_iter(apart), BTreeSet::from_iter(whole));
+    let apart = BTreeSet::from_iter(apart);
+    let whole = BTreeSet::from_iter(whole);
     let missing: Vec<&String> = whole.difference(&apart).take(3).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
@@ -62,7 +68,8 @@ fn a_capture_is_no_part_of_itself() {
     fs::copy(common::file("captures/moul/kind_gate.pcap"), &input).unwrap();
     let before = fs::read(&input).unwrap();
     let mut program = crate::common::program();
-    let output = program.arg("split").arg(&input).args(["--into", "2", "-o"]).arg(&to).output().unwrap();
+    let output =
+        program.arg("split").arg(&input).args(["--into", "2", "-o"]).arg(&to).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(fs::read(&input).unwrap(), before);
 }

@@ -12,7 +12,8 @@ const KEYS: &[&str] = &["keys/dirtsand.ini"];
 
 fn printed(words: &[&str]) -> String {
     let mut program = crate::common::program();
-    let output = program.current_dir(file("")).arg("stats").args(words).arg("--quiet").output().unwrap();
+    let output =
+        program.current_dir(file("")).arg("stats").args(words).arg("--quiet").output().unwrap();
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -29,13 +30,19 @@ fn percentile(sorted: &[f64], percent: usize) -> f64 {
 #[test]
 fn replies_are_those_of_the_records() {
     let all = records(DIRTSAND, KEYS, &[]);
-    let by_record: BTreeMap<u64, &Value> = all.iter().map(|r| (r["record"].as_u64().unwrap(), r)).collect();
+    let by_record: BTreeMap<u64, &Value> =
+        all.iter().map(|r| (r["record"].as_u64().unwrap(), r)).collect();
     // A request with several replies is answered by the last one.
-    let last: BTreeMap<u64, f64> =
-        all.iter().filter_map(|r| Some((r["reply_to"].as_u64()?, r["elapsed_ms"].as_f64()?))).collect();
+    let last: BTreeMap<u64, f64> = all
+        .iter()
+        .filter_map(|r| Some((r["reply_to"].as_u64()?, r["elapsed_ms"].as_f64()?)))
+        .collect();
     let mut elapsed: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (request, milliseconds) in last {
-        elapsed.entry(by_record[&request]["message"].as_str().unwrap()).or_default().push(milliseconds);
+        elapsed
+            .entry(by_record[&request]["message"].as_str().unwrap())
+            .or_default()
+            .push(milliseconds);
     }
     let found = stats(&[DIRTSAND, "--keys", KEYS[0]]);
     let mut compared = 0;
@@ -61,8 +68,12 @@ fn replies_are_those_of_the_records() {
         compared += 1;
     }
     assert!(compared > 25, "{compared}");
-    let refused: u64 =
-        found["refused"]["Auth2Cli_AcctLoginReply"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    let refused: u64 = found["refused"]["Auth2Cli_AcctLoginReply"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|n| n.as_u64().unwrap())
+        .sum();
     assert_eq!(refused, 1);
     assert_eq!(found["replies"]["Cli2Auth_AcctLoginRequest"]["refused"], 1);
 }
@@ -89,17 +100,26 @@ fn problems_are_counted_by_severity_and_text() {
 fn span_and_rates_are_those_of_the_frames() {
     let all = records(DIRTSAND, KEYS, &[]);
     let found = stats(&[DIRTSAND, "--keys", KEYS[0]]);
-    let (first, last) = (found["span"]["first"].as_str().unwrap(), found["span"]["last"].as_str().unwrap());
-    assert!(first <= all[0]["time"].as_str().unwrap() && last >= all.last().unwrap()["time"].as_str().unwrap());
+    let first = found["span"]["first"].as_str().unwrap();
+    let last = found["span"]["last"].as_str().unwrap();
+    assert!(
+        first <= all[0]["time"].as_str().unwrap()
+            && last >= all.last().unwrap()["time"].as_str().unwrap()
+    );
     let seconds = found["span"]["duration_ms"].as_f64().unwrap() / 1000.0;
     assert!((found["rates"]["frames_per_s"].as_f64().unwrap() * seconds - 732.0).abs() < 0.1);
     let mut by_second: BTreeMap<&str, u64> = BTreeMap::new();
     for record in all.iter().filter(|r| r["message"].is_string()) {
-        *by_second.entry(record["time"].as_str().unwrap().split_once('.').unwrap().0).or_default() += 1;
+        *by_second
+            .entry(record["time"].as_str().unwrap().split_once('.').unwrap().0)
+            .or_default() += 1;
     }
     let busiest = &found["rates"]["busiest_second"];
     assert_eq!(busiest["messages"], *by_second.values().max().unwrap());
-    assert_eq!(by_second[busiest["time"].as_str().unwrap().trim_end_matches('Z')], busiest["messages"]);
+    assert_eq!(
+        by_second[busiest["time"].as_str().unwrap().trim_end_matches('Z')],
+        busiest["messages"]
+    );
 }
 
 #[test]
@@ -107,7 +127,10 @@ fn a_filtered_request_keeps_its_reply() {
     let whole = stats(&[DIRTSAND, "--keys", KEYS[0]]);
     let some = stats(&[DIRTSAND, "--keys", KEYS[0], "-Y", "message == Cli2Auth_AcctLoginRequest"]);
     assert_eq!(some["replies"].as_object().unwrap().len(), 1);
-    assert_eq!(some["replies"]["Cli2Auth_AcctLoginRequest"], whole["replies"]["Cli2Auth_AcctLoginRequest"]);
+    assert_eq!(
+        some["replies"]["Cli2Auth_AcctLoginRequest"],
+        whole["replies"]["Cli2Auth_AcctLoginRequest"]
+    );
     assert_eq!(some["refused"], serde_json::json!({}), "the replies are not counted themselves");
 }
 
@@ -118,7 +141,13 @@ fn an_acknowledgement_is_no_reply() {
     // OpenSim replies over HTTP, so the acknowledgement is all that the circuit has of it.
     assert_eq!((&parcels["answered"], &parcels["unanswered"]), (&0.into(), &0.into()), "{parcels}");
     let told = printed(&[OPENSIM, "-Y", "message == ParcelPropertiesRequest"]);
-    assert!(told.contains(&format!("\n{} have no reply; to be acknowledged is enough", parcels["count"])), "{told}");
+    assert!(
+        told.contains(&format!(
+            "\n{} have no reply; to be acknowledged is enough",
+            parcels["count"]
+        )),
+        "{told}"
+    );
     assert!(!told.contains("not captured"), "{told}");
 }
 
@@ -140,13 +169,21 @@ fn every_row_fits_80_columns_and_no_column_is_all_zeros() {
             assert!(line.chars().count() <= 80, "{capture}: {line}");
         }
         let bytes = text.split("\n\n").find(|part| part.starts_with("bytes")).unwrap();
-        let rows: Vec<Vec<&str>> = bytes.lines().map(|line| line.split_whitespace().collect()).collect();
+        let rows: Vec<Vec<&str>> =
+            bytes.lines().map(|line| line.split_whitespace().collect()).collect();
         for column in 1..rows[0].len() {
-            assert!(rows.iter().skip(1).any(|row| row[column] != "0"), "{capture}: {}", rows[0][column]);
+            assert!(
+                rows.iter().skip(1).any(|row| row[column] != "0"),
+                "{capture}: {}",
+                rows[0][column]
+            );
         }
     }
     let closed = printed(&[DIRTSAND, "--keys", "keys/nagus.ini"]);
-    assert!(closed.lines().take(4).any(|line| line.contains("166965 not opened by any key")), "{closed}");
+    assert!(
+        closed.lines().take(4).any(|line| line.contains("166965 not opened by any key")),
+        "{closed}"
+    );
     let circuits = printed(&[OPENSIM]);
     assert!(circuits.contains("mean ack ms") && !circuits.contains("microseconds"), "{circuits}");
 }
@@ -164,7 +201,10 @@ fn a_request_that_hangs_stands_first() {
     assert_eq!((first.as_str(), &figures["unanswered"]), ("Cli2Game_JoinAgeRequest", &1.into()));
     let text = printed(&[name, "--keys", KEYS[0]]);
     let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("requests ")).collect();
-    assert!(rows[0].ends_with("unanswered") && rows[2].starts_with("Cli2Game_JoinAgeRequest"), "{text}");
+    assert!(
+        rows[0].ends_with("unanswered") && rows[2].starts_with("Cli2Game_JoinAgeRequest"),
+        "{text}"
+    );
 }
 
 /// Writes the first frames of the capture with a shard as a pcap.
@@ -174,12 +214,18 @@ fn first_frames(count: u64, to: &std::path::Path) {
     let mut link = None;
     while let Some(frame) = capture.next_frame().unwrap().filter(|frame| frame.number <= count) {
         if link.replace(frame.link).is_none() {
-            out.extend([0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 1 << 18, frame.link.into()].map(u32::to_le_bytes).concat());
+            out.extend(
+                [0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 1 << 18, frame.link.into()]
+                    .map(u32::to_le_bytes)
+                    .concat(),
+            );
             out.splice(4..8, [2, 0, 4, 0]);
         }
         let length = frame.data.len() as u32;
         out.extend(
-            [frame.time.seconds as u32, frame.time.nanos, length, frame.wire_len].map(u32::to_le_bytes).concat(),
+            [frame.time.seconds as u32, frame.time.nanos, length, frame.wire_len]
+                .map(u32::to_le_bytes)
+                .concat(),
         );
         out.extend_from_slice(frame.data);
     }

@@ -4,7 +4,12 @@ use serde_json::Value;
 
 fn printed(arguments: &[&str]) -> String {
     let mut program = crate::common::program();
-    let output = program.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).arg("--quiet").output().unwrap();
+    let output = program
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(arguments)
+        .arg("--quiet")
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -20,18 +25,27 @@ const OPENSIM: &str = "captures/secondlife/opensim.pcapng.gz";
 #[test]
 fn a_request_that_is_read_behind_its_reply_is_not_unanswered() {
     let records = lines(&[&["--json"][..], &DAMAGED].concat());
-    let age = records.iter().filter(|record| record["message"] == "Cli2Auth_AgeRequest" && record["stream"] == 3);
-    let reply = records.iter().find(|record| record["message"] == "Auth2Cli_AgeReply" && record["stream"] == 3);
+    let age = records
+        .iter()
+        .filter(|record| record["message"] == "Cli2Auth_AgeRequest" && record["stream"] == 3);
+    let reply = records
+        .iter()
+        .find(|record| record["message"] == "Auth2Cli_AgeReply" && record["stream"] == 3);
     let late = age.max_by_key(|record| record["record"].as_u64()).unwrap();
     assert!(late["record"].as_u64() > reply.unwrap()["record"].as_u64(), "it was read late");
-    assert!(records.iter().all(|record| record["event"] != "unanswered"), "all requests before gaps, or answered");
+    assert!(
+        records.iter().all(|record| record["event"] != "unanswered"),
+        "all requests before gaps, or answered"
+    );
 }
 
 #[test]
 fn a_login_whose_reply_was_lost_belongs_to_the_account_that_it_names() {
     let sessions = lines(&[&["sessions", "--json"][..], &DAMAGED].concat());
-    let plain = sessions.iter().find(|session| session["who"]["account_name"] == "plainuser").unwrap();
-    let streams: Vec<_> = plain["streams"].as_array().unwrap().iter().map(|stream| &stream["stream"]).collect();
+    let plain =
+        sessions.iter().find(|session| session["who"]["account_name"] == "plainuser").unwrap();
+    let streams: Vec<_> =
+        plain["streams"].as_array().unwrap().iter().map(|stream| &stream["stream"]).collect();
     assert_eq!(streams, [6, 7]);
     assert!(plain["streams"][1].get("by").is_none(), "no guess: it names the account");
     assert!(sessions.iter().all(|session| session["earlier"].as_array().is_none_or(Vec::is_empty)));
@@ -41,8 +55,12 @@ fn a_login_whose_reply_was_lost_belongs_to_the_account_that_it_names() {
 fn stories_go_by_time() {
     for capture in [&DAMAGED[..], &NAGUS, &[OPENSIM], &["captures/intermud3/i3_coffeemud.pcapng"]] {
         for session in lines(&[&["sessions", "--story", "--json"][..], capture].concat()) {
-            let times: Vec<&str> =
-                session["story"].as_array().unwrap().iter().map(|line| line["time"].as_str().unwrap()).collect();
+            let times: Vec<&str> = session["story"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|line| line["time"].as_str().unwrap())
+                .collect();
             assert!(times.is_sorted(), "{capture:?}: {times:?}");
         }
     }
@@ -65,7 +83,9 @@ fn who_closed_a_connection_is_told_and_what_waited_for_it() {
 
 /// The frames of a pcapng file from one number to another.
 fn frames(whole: &[u8], range: std::ops::RangeInclusive<u64>) -> Vec<u8> {
-    let (mut at, mut seen, mut kept) = (0, 0, Vec::new());
+    let mut at = 0;
+    let mut seen = 0;
+    let mut kept = Vec::new();
     while at + 8 <= whole.len() {
         let word = |at: usize| u32::from_le_bytes(whole[at..at + 4].try_into().unwrap());
         let end = at + word(at + 4) as usize;
@@ -82,15 +102,18 @@ fn frames(whole: &[u8], range: std::ops::RangeInclusive<u64>) -> Vec<u8> {
 #[test]
 fn circuits_that_were_joined_late_have_their_agents_and_their_clients() {
     let whole = crate::cut::read(&format!("{}/{OPENSIM}", env!("CARGO_MANIFEST_DIR")));
-    let file = std::env::temp_dir().join(format!("moulsniff-late-circuits-{}.pcapng", std::process::id()));
+    let file =
+        std::env::temp_dir().join(format!("moulsniff-late-circuits-{}.pcapng", std::process::id()));
     for (range, streams) in [(2500..=3400, 2), (3800..=4393, 3)] {
         std::fs::write(&file, frames(&whole, range)).unwrap();
         let sessions = lines(&["sessions", "--json", file.to_str().unwrap()]);
-        let agents: Vec<&Value> = sessions.iter().map(|session| &session["who"]["agent_id"]).collect();
+        let agents: Vec<&Value> =
+            sessions.iter().map(|session| &session["who"]["agent_id"]).collect();
         let ends = ["00000000-0000-0000-0000-0000000000aa", "00000000-0000-0000-0000-0000000000bb"];
         assert_eq!(agents.len(), 2, "{agents:?}");
         assert!(ends.iter().all(|end| agents.iter().any(|agent| *agent == end)), "{agents:?}");
-        let all: Vec<&Value> = sessions.iter().flat_map(|session| session["streams"].as_array().unwrap()).collect();
+        let all: Vec<&Value> =
+            sessions.iter().flat_map(|session| session["streams"].as_array().unwrap()).collect();
         assert_eq!(all.len(), streams);
         for stream in all {
             let server = stream["server"].as_str().unwrap();
@@ -103,7 +126,9 @@ fn circuits_that_were_joined_late_have_their_agents_and_their_clients() {
 #[test]
 fn regions_have_the_names_of_their_circuits_and_of_the_map() {
     let text = printed(&["sessions", OPENSIM, "--story"]);
-    for told in ["teleport to region LabOne: answered after", "teleport to region LabTwo", "say \"hello\""] {
+    for told in
+        ["teleport to region LabOne: answered after", "teleport to region LabTwo", "say \"hello\""]
+    {
         assert!(text.contains(told), "{told}\n{text}");
     }
     // A message that was sent again is no further step.

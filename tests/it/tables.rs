@@ -1,6 +1,7 @@
-//! The embedded tables of every protocol: they compile, their examples hold, nothing with a layout is without an example,
-//! nothing that is known by name is missing, and bytes that end early are said to end early. Then the mistakes a table file
-//! can have: each file of `tests/tables` holds one.
+//! The embedded tables of every protocol: they compile, their examples hold, nothing with a layout
+//! is without an example, nothing that is known by name is missing, and bytes that end early are
+//! said to end early. Then the mistakes a table file can have: each file of `tests/tables` holds
+//! one.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,7 +9,9 @@ use std::path::Path;
 use crate::common::file;
 use moulsniff::examples::run_examples;
 use moulsniff::proto::{PROTOCOLS, load_tables, protocol_named};
-use moulsniff::table::{BITSTREAM, Evaluator, Example, ExampleOf, Outcome, Sender, TableSource, Tables, parse_hex};
+use moulsniff::table::{
+    BITSTREAM, Evaluator, Example, ExampleOf, Outcome, Sender, TableSource, Tables, parse_hex,
+};
 use moulsniff::tree::{Sym, Tree};
 
 #[test]
@@ -34,7 +37,8 @@ fn types_that_code_names_are_in_the_tables() {
                     folders.push(path);
                     continue;
                 }
-                let text = crate::layers::program(&std::fs::read_to_string(&path).unwrap_or_default());
+                let text =
+                    crate::layers::program(&std::fs::read_to_string(&path).unwrap_or_default());
                 for call in ["type_named(\"", "ty(\"", "layout(\""] {
                     for name in text.split(call).skip(1).filter_map(|rest| rest.split('"').next()) {
                         found += 1;
@@ -62,8 +66,10 @@ fn every_message_with_a_layout_has_an_example() {
             };
         }
         let defs = tables.messages().iter().enumerate().filter(|(_, m)| m.layout.is_some());
-        let without: Vec<&str> =
-            defs.filter(|(i, _)| !messages.contains(&(*i as u32))).map(|(_, m)| tables.name(m.name)).collect();
+        let without: Vec<&str> = defs
+            .filter(|(i, _)| !messages.contains(&(*i as u32)))
+            .map(|(_, m)| tables.name(m.name))
+            .collect();
         println!(
             "{}: {} messages, {} without an example; {} other structures with one",
             tables.protocol(),
@@ -80,13 +86,23 @@ fn every_moul_message_known_by_name_is_there() {
     let tables = tables("moul");
     let mut count = 0;
     for line in include_str!("../data/moul-messages.txt").lines().filter(|l| !l.starts_with('#')) {
-        let [service, sender, number, name, layout] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let [service, sender, number, name, layout] = line.split(' ').collect::<Vec<_>>()[..]
+        else {
+            panic!("{line}")
+        };
         let id = tables.message_named(name).unwrap_or_else(|| panic!("no message {name}"));
         let def = tables.message(id).unwrap();
         assert_eq!(tables.service(def.service).unwrap().name, service, "{name}");
-        assert_eq!(def.direction, if sender == "client" { Sender::Client } else { Sender::Server }, "{name}");
+        assert_eq!(
+            def.direction,
+            if sender == "client" { Sender::Client } else { Sender::Server },
+            "{name}"
+        );
         assert_eq!(def.number, Some(number.parse().unwrap()), "{name}");
-        assert!(layout == "unknown" || def.layout.is_some(), "{name} has a layout somewhere, but none here");
+        assert!(
+            layout == "unknown" || def.layout.is_some(),
+            "{name} has a layout somewhere, but none here"
+        );
         count += 1;
     }
     assert_eq!(count, 141);
@@ -98,8 +114,11 @@ fn every_plasma_message_class_known_by_name_is_there() {
     let classes = tables.enums().find(|e| e.name == "CreatableClass").unwrap();
     let mut missing = Vec::new();
     for line in include_str!("../data/moul-classes.txt").lines().filter(|l| !l.starts_with('#')) {
-        let [_, number, name, kind] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
-        let value = classes.get(number.parse().unwrap()).unwrap_or_else(|| panic!("no class {number}"));
+        let [_, number, name, kind] = line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let value =
+            classes.get(number.parse().unwrap()).unwrap_or_else(|| panic!("no class {number}"));
         assert_eq!(value.name, name);
         if kind == "layout" && tables.type_named(name).is_none() {
             missing.push(name);
@@ -133,7 +152,8 @@ fn every_class_with_a_layout_has_an_example() {
     }
 }
 
-/// A message that is not all there yet is never taken for one: how many bytes are wanted is said, and is never too many.
+/// A message that is not all there yet is never taken for one: how many bytes are wanted is said,
+/// and is never too many.
 #[test]
 fn messages_cut_at_every_byte() {
     let mut cuts = 0;
@@ -148,7 +168,11 @@ fn messages_cut_at_every_byte() {
             let name = tables.name(def.name);
             match got {
                 Outcome::Need(n) => {
-                    assert!(cut < n && n <= bytes.len(), "{name} cut at {cut}: needs {n} of {}", bytes.len())
+                    assert!(
+                        cut < n && n <= bytes.len(),
+                        "{name} cut at {cut}: needs {n} of {}",
+                        bytes.len()
+                    )
                 }
                 Outcome::Message(_, n) => {
                     assert!(!numbered && n <= cut, "{name} cut at {cut} is a message of {n} bytes")
@@ -174,7 +198,11 @@ fn structures_cut_at_every_byte() {
             let ty = tables.layout(id).unwrap().ty;
             for cut in 0..bytes.len() {
                 let end = evaluator.value(&tables, ty, Sym::ELEMENT, &bytes[..cut], 0, &mut tree);
-                assert!(end <= cut * 8, "{} cut at {cut}: read {end} bits", tables.example_bytes(example));
+                assert!(
+                    end <= cut * 8,
+                    "{} cut at {cut}: read {end} bits",
+                    tables.example_bytes(example)
+                );
             }
         }
     }
@@ -192,7 +220,9 @@ fn messages_with_any_one_byte_changed() {
         for at in 0..bytes.len().min(400) {
             for value in [0x00, 0x7f, 0x80, 0xff] {
                 changed[at] = value;
-                if let Outcome::Message(_, n) = evaluator.message(tables, def.service, sender, &changed, &mut tree) {
+                if let Outcome::Message(_, n) =
+                    evaluator.message(tables, def.service, sender, &changed, &mut tree)
+                {
                     assert!(n <= changed.len());
                 }
             }
@@ -215,8 +245,12 @@ fn every_message_that_people_meet_says_what_it_is_about() {
         let silent: Vec<&str> = tables
             .messages()
             .iter()
-            .filter(|message| tables.service(message.service).is_some_and(|s| services.contains(&&*s.name)))
-            .filter(|message| message.layout.and_then(|l| tables.layout(l)).is_some_and(|l| l.info.is_none()))
+            .filter(|message| {
+                tables.service(message.service).is_some_and(|s| services.contains(&&*s.name))
+            })
+            .filter(|message| {
+                message.layout.and_then(|l| tables.layout(l)).is_some_and(|l| l.info.is_none())
+            })
             .map(|message| tables.name(message.name))
             .collect();
         assert!(silent.is_empty(), "{protocol}: {silent:?}");
@@ -226,16 +260,29 @@ fn every_message_that_people_meet_says_what_it_is_about() {
 #[test]
 fn every_type_with_code_is_explained_where_tables_use_it() {
     for (protocol, tables) in PROTOCOLS.iter().zip(all()) {
-        let explained: HashSet<&str> =
-            tables.declarations().iter().filter(|d| d.kind == "code" && !d.doc.is_empty()).map(|d| &*d.name).collect();
+        let explained: HashSet<&str> = tables
+            .declarations()
+            .iter()
+            .filter(|d| d.kind == "code" && !d.doc.is_empty())
+            .map(|d| &*d.name)
+            .collect();
         let language: HashSet<&str> = BITSTREAM.iter().map(|native| native.name).collect();
-        let own = protocol.natives().iter().map(|native| native.name).filter(|name| !language.contains(name));
+        let own = protocol
+            .natives()
+            .iter()
+            .map(|native| native.name)
+            .filter(|name| !language.contains(name));
         let silent: Vec<&str> = own.filter(|name| !explained.contains(name)).collect();
-        assert!(silent.is_empty(), "{}: types with code that no table explains: {silent:?}", protocol.name());
+        assert!(
+            silent.is_empty(),
+            "{}: types with code that no table explains: {silent:?}",
+            protocol.name()
+        );
     }
 }
 
-/// Every file of `tests/tables` has one mistake; its first line says where it is and what is said about it.
+/// Every file of `tests/tables` has one mistake; its first line says where it is and what is said
+/// about it.
 #[test]
 fn every_mistake_is_named_with_its_place() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tables");
@@ -244,7 +291,12 @@ fn every_mistake_is_named_with_its_place() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
-        let expected = text.lines().next().unwrap().strip_prefix("// ").expect("a first line that says what is wrong");
+        let expected = text
+            .lines()
+            .next()
+            .unwrap()
+            .strip_prefix("// ")
+            .expect("a first line that says what is wrong");
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let source = TableSource { name: name.clone(), text: text.clone().into() };
         let said = match load_tables(protocol_named("moul").unwrap(), &[source]) {
@@ -273,7 +325,8 @@ fn for_each_message(mut f: impl FnMut(&Tables, moulsniff::table::MessageId, &[u8
     for tables in all() {
         for example in tables.examples() {
             let ExampleOf::Message(id) = example.of else { continue };
-            // Messages that are positions of one text are read by their protocol; its own tests cut them.
+            // Messages that are positions of one text are read by their protocol; its own tests cut
+            // them.
             let service = tables.service(tables.message(id).unwrap().service).unwrap();
             if !service.positional {
                 f(&tables, id, &bytes_of(&tables, example));
@@ -290,10 +343,18 @@ fn bytes_of(tables: &Tables, example: &Example) -> Vec<u8> {
 #[test]
 fn names_of_moul_messages_say_who_sends_and_who_receives() {
     let tables = load_tables(protocol_named("moul").unwrap(), &[]).unwrap();
-    let services = [("auth", "Auth"), ("game", "Game"), ("file", "File"), ("gatekeeper", "GateKeeper"), ("csr", "Csr")];
+    let services = [
+        ("auth", "Auth"),
+        ("game", "Game"),
+        ("file", "File"),
+        ("gatekeeper", "GateKeeper"),
+        ("csr", "Csr"),
+    ];
     for (service, word) in services {
         let service = tables.services().iter().find(|s| s.name == service).unwrap();
-        for (messages, start) in service.messages.iter().zip([format!("Cli2{word}_"), format!("{word}2Cli_")]) {
+        for (messages, start) in
+            service.messages.iter().zip([format!("Cli2{word}_"), format!("{word}2Cli_")])
+        {
             for (_, id) in messages {
                 let name = tables.name(tables.message(*id).unwrap().name);
                 assert!(name.starts_with(&start), "{name}");
@@ -311,9 +372,15 @@ fn what_ends_too_early_names_the_field_that_is_missing() {
         ("01", "the region ends 1 byte too early for first; 1 byte before its end"),
         ("0100", "the region ends 1 byte too early for text; 0 bytes before its end"),
         ("0100 05 6162", "the region ends 3 bytes too early for text; 2 bytes before its end"),
-        ("0100 01 61 02 0100", "the region ends 2 bytes too early for numbers; 0 bytes before its end"),
+        (
+            "0100 01 61 02 0100",
+            "the region ends 2 bytes too early for numbers; 0 bytes before its end",
+        ),
         ("0100 01 61 00", "inner: the region ends 1 byte too early for a; 0 bytes before its end"),
-        ("0100 01 61 00 01 0203", "inner: the region ends 2 bytes too early for b; 2 bytes before its end"),
+        (
+            "0100 01 61 00 01 0203",
+            "inner: the region ends 2 bytes too early for b; 2 bytes before its end",
+        ),
     ] {
         let words = ["decode", "--tables", table.to_str().unwrap(), "--type", "Short", bytes];
         let told = String::from_utf8(crate::exported_messages::run(&words).stdout).unwrap();

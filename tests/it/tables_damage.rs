@@ -1,4 +1,5 @@
-//! The tables' own examples, cut and changed: whatever the bytes, every one of them keeps its place in the tree, and the fields are JSON.
+//! The tables' own examples, cut and changed: whatever the bytes, every one of them keeps its place
+//! in the tree, and the fields are JSON.
 
 use crate::common;
 use moulsniff::out::json::{JsonOptions, JsonWriter};
@@ -24,13 +25,20 @@ fn structures(tables: &Tables) -> Vec<(String, TypeRef, Vec<u8>)> {
 }
 
 /// Reads bytes as a structure and holds the result against what is always true.
-fn read(tables: &Tables, evaluator: &mut Evaluator, ty: TypeRef, bytes: &[u8]) -> Result<(), String> {
+fn read(
+    tables: &Tables,
+    evaluator: &mut Evaluator,
+    ty: TypeRef,
+    bytes: &[u8],
+) -> Result<(), String> {
     let mut tree = Tree::new();
     evaluator.value(tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
     tiled(&tree, 0)?;
     let mut out = Vec::new();
     JsonWriter::new(JsonOptions::default()).fields(tables, &tree, bytes, &mut out);
-    serde_json::from_slice::<serde_json::Value>(&out).map(|_| ()).map_err(|error| format!("no JSON: {error}"))
+    serde_json::from_slice::<serde_json::Value>(&out)
+        .map(|_| ())
+        .map_err(|error| format!("no JSON: {error}"))
 }
 
 /// The children of a node lie one behind the other, from its first bit to its last.
@@ -78,7 +86,9 @@ fn examples_with_a_few_bytes_changed() {
     for protocol in PROTOCOLS {
         let tables = load_tables(*protocol, &[]).unwrap();
         let mut evaluator = Evaluator::default();
-        for (name, ty, bytes) in structures(&tables).into_iter().filter(|structure| !structure.2.is_empty()) {
+        for (name, ty, bytes) in
+            structures(&tables).into_iter().filter(|structure| !structure.2.is_empty())
+        {
             for _ in 0..100 {
                 let mut changed = bytes.clone();
                 for _ in 0..1 + random() % 3 {

@@ -26,7 +26,11 @@ struct Following {
 impl Following {
     fn of(path: &Path) -> Following {
         let mut command = crate::common::program();
-        command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--tail").arg(path).args(["--keys", KEYS, "--json"]);
+        command
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .arg("--tail")
+            .arg(path)
+            .args(["--keys", KEYS, "--json"]);
         let mut program = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = lines(program.stdout.take().unwrap());
         Following { program, lines }
@@ -34,7 +38,8 @@ impl Following {
 
     /// The first line on standard error.
     fn first_word(&mut self) -> String {
-        let (mut line, mut byte) = (Vec::new(), [0]);
+        let mut line = Vec::new();
+        let mut byte = [0];
         let stderr = self.program.stderr.as_mut().unwrap();
         while !line.ends_with(b"\n") && stderr.read(&mut byte).unwrap() > 0 {
             line.push(byte[0]);
@@ -44,7 +49,8 @@ impl Following {
 
     /// The records that come until one is not there in time, or as many as are wanted.
     fn records(&self, wanted: usize) -> Vec<Value> {
-        let records: Vec<Value> = (0..wanted).map_while(|_| self.lines.recv_timeout(PATIENCE).ok()).collect();
+        let records: Vec<Value> =
+            (0..wanted).map_while(|_| self.lines.recv_timeout(PATIENCE).ok()).collect();
         assert_eq!(records.len(), wanted, "no more records came");
         records
     }
@@ -171,11 +177,16 @@ fn a_capture_and_a_growing_one_exclude_each_other() {
 #[test]
 fn what_never_grows_is_refused() {
     for (path, what) in [("captures", "a folder"), ("/dev/null", "a named pipe or a device")] {
-        let output = common::program().current_dir(env!("CARGO_MANIFEST_DIR")).args(["--tail", path]).output().unwrap();
+        let output = common::program()
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .args(["--tail", path])
+            .output()
+            .unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{said}");
-        let expected =
-            format!("moulsniff: {path}: expected a capture file that another program writes, found {what}\n");
+        let expected = format!(
+            "moulsniff: {path}: expected a capture file that another program writes, found {what}\n"
+        );
         assert_eq!(said, expected);
     }
 }

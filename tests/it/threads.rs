@@ -1,4 +1,5 @@
-//! Several threads print what one prints, no more of it waits than is good, and what comes in by a pipe is out at once.
+//! Several threads print what one prints, no more of it waits than is good, and what comes in by a
+//! pipe is out at once.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -29,7 +30,8 @@ fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// The program on all captures of the repository as one, several times over: more than a batch of records.
+/// The program on all captures of the repository as one, several times over: more than a batch of
+/// records.
 fn program(times: usize) -> Command {
     command(&[], times)
 }
@@ -50,7 +52,9 @@ fn command(words: &[&str], times: usize) -> Command {
     for _ in 0..times {
         command.args(&captures);
     }
-    for key in ["keys/dirtsand.ini", "keys/nagus.ini", "keys/moss_auth_key.der", "keys/moss_game_key.der"] {
+    for key in
+        ["keys/dirtsand.ini", "keys/nagus.ini", "keys/moss_auth_key.der", "keys/moss_game_key.der"]
+    {
         command.args(["--keys", key]);
     }
     command
@@ -59,14 +63,18 @@ fn command(words: &[&str], times: usize) -> Command {
 #[test]
 fn what_is_printed_is_the_same_for_any_number_of_threads() {
     for form in FORMS {
-        let printed = |threads: &str| program(1).args(form).args(["--threads", threads]).output().unwrap();
+        let printed =
+            |threads: &str| program(1).args(form).args(["--threads", threads]).output().unwrap();
         let one = printed("1");
         assert!(one.stdout.len() > 200_000, "{form:?}: {}", String::from_utf8_lossy(&one.stderr));
         for threads in ["2", "5"] {
             let several = printed(threads);
             assert_eq!(several.status.code(), one.status.code());
             assert_eq!(several.stderr, one.stderr, "{form:?}");
-            assert!(several.stdout == one.stdout, "{form:?}: {threads} threads print something else");
+            assert!(
+                several.stdout == one.stdout,
+                "{form:?}: {threads} threads print something else"
+            );
         }
     }
 }
@@ -83,7 +91,8 @@ fn what_filters_keep_is_the_same_for_any_number_of_threads() {
     ] {
         for form in ["--json", "--columns=record,message,problems"] {
             let printed = |threads: &str| {
-                let ran = program(1).args([form, "-Y", filter, "--threads", threads]).output().unwrap();
+                let ran =
+                    program(1).args([form, "-Y", filter, "--threads", threads]).output().unwrap();
                 (ran.status.code(), ran.stderr, ran.stdout)
             };
             let one = printed("1");
@@ -95,11 +104,21 @@ fn what_filters_keep_is_the_same_for_any_number_of_threads() {
 
 #[test]
 fn what_is_counted_is_the_same_for_any_number_of_threads() {
-    for filter in ["", "service == game", "*.object_name == \"Nobody\"", "refused", "*.flags has kHasTimeSent", "event"]
-    {
+    for filter in [
+        "",
+        "service == game",
+        "*.object_name == \"Nobody\"",
+        "refused",
+        "*.flags has kHasTimeSent",
+        "event",
+    ] {
         let counted = |threads: &str| {
             let filter: &[&str] = if filter.is_empty() { &[] } else { &["-Y", filter] };
-            let ran = command(&["stats", "--json"], 2).args(filter).args(["--threads", threads]).output().unwrap();
+            let ran = command(&["stats", "--json"], 2)
+                .args(filter)
+                .args(["--threads", threads])
+                .output()
+                .unwrap();
             (ran.status.code(), ran.stderr, String::from_utf8(ran.stdout).unwrap())
         };
         let one = counted("1");
@@ -110,10 +129,12 @@ fn what_is_counted_is_the_same_for_any_number_of_threads() {
     }
 }
 
-/// A connection is closed on both sides, then segments come far behind it under the same ports: another connection with the same number, whose beginning was not captured.
+/// A connection is closed on both sides, then segments come far behind it under the same ports:
+/// another connection with the same number, whose beginning was not captured.
 #[test]
 fn what_is_counted_of_two_connections_with_one_number_is_the_same_for_any_number_of_threads() {
-    let (client, server) = (end(1, 40_000), end(2, 8_080));
+    let client = end(1, 40_000);
+    let server = end(2, 8_080);
     let text = b"({\"error\",5,\"a\",0,\"b\",0,\"not-imp\",\"x\",0,})";
     let packet = [&(text.len() as u32).to_be_bytes()[..], text].concat();
     let mut capture = Made::new();
@@ -131,11 +152,17 @@ fn what_is_counted_of_two_connections_with_one_number_is_the_same_for_any_number
     }
     let counted = |threads: &str| {
         let counts = |record: &Value| (record["stream"].clone(), record["bytes"].clone());
-        let (records, _) = run(&capture.bytes, &["--decode-as", "tcp:8080=intermud3", "--threads", threads]);
-        records.iter().filter(|record| record["event"] == "stream_end").map(counts).collect::<Vec<_>>()
+        let (records, _) =
+            run(&capture.bytes, &["--decode-as", "tcp:8080=intermud3", "--threads", threads]);
+        records
+            .iter()
+            .filter(|record| record["event"] == "stream_end")
+            .map(counts)
+            .collect::<Vec<_>>()
     };
     let one = counted("1");
-    let explained: Vec<u64> = one.iter().filter_map(|(_, bytes)| bytes["explained"].as_u64()).collect();
+    let explained: Vec<u64> =
+        one.iter().filter_map(|(_, bytes)| bytes["explained"].as_u64()).collect();
     assert!(explained.iter().filter(|bytes| **bytes == packet.len() as u64).count() > 1, "{one:?}");
     assert!(["2", "5"].iter().all(|threads| counted(threads) == one));
 }
@@ -171,7 +198,8 @@ fn what_nobody_reads_does_not_gather_in_memory() {
             let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
             line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
         };
-        let (began, mut last) = (Instant::now(), (0, Instant::now()));
+        let began = Instant::now();
+        let mut last = (0, Instant::now());
         // Until it has grown no more for a while.
         while began.elapsed() < PATIENCE && last.1.elapsed() < Duration::from_millis(1500) {
             thread::sleep(Duration::from_millis(50));
@@ -184,13 +212,17 @@ fn what_nobody_reads_does_not_gather_in_memory() {
     }
 }
 
-/// The frames of a capture as they stand in the file, the first together with the file's header; records of pcap, blocks of pcapng.
+/// The frames of a capture as they stand in the file, the first together with the file's header;
+/// records of pcap, blocks of pcapng.
 fn frames(capture: &[u8]) -> Vec<&[u8]> {
     let ng = capture.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]);
     let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap()) as usize;
-    let (mut from, mut at, mut found) = (0, if ng { 0 } else { 24 }, Vec::new());
+    let mut from = 0;
+    let mut at = if ng { 0 } else { 24 };
+    let mut found = Vec::new();
     while at < capture.len() {
-        let (frame, end) = if ng { (word(at) == 6, at + word(at + 4)) } else { (true, at + 16 + word(at + 8)) };
+        let (frame, end) =
+            if ng { (word(at) == 6, at + word(at + 4)) } else { (true, at + 16 + word(at + 8)) };
         if frame {
             found.push(&capture[from..end]);
             from = end;
@@ -212,10 +244,13 @@ fn spawn(command: &mut Command) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// A frame of zstd as its writer flushed it: the header with the first two blocks, each further block, and what ends it.
+/// A frame of zstd as its writer flushed it: the header with the first two blocks, each further
+/// block, and what ends it.
 fn flushed(packed: &[u8]) -> (Vec<&[u8]>, &[u8]) {
     // Magic number, descriptor, window.
-    let (mut from, mut at, mut found) = (0, 6, Vec::new());
+    let mut from = 0;
+    let mut at = 6;
+    let mut found = Vec::new();
     loop {
         let block = u32::from_le_bytes([packed[at], packed[at + 1], packed[at + 2], 0]) as usize;
         if block & 1 == 1 {
@@ -235,38 +270,54 @@ fn each_message_is_out_before_the_next_frame(capture: &str, threads: &str) {
     each_message_is_out(capture, (frames(&bytes), b""), threads);
 }
 
-/// Writes a capture into a pipe, a piece with each frame, and the next one only once every message that the last one completed has come
-/// out; at the end what no frame stands in.
+/// Writes a capture into a pipe, a piece with each frame, and the next one only once every message
+/// that the last one completed has come out; at the end what no frame stands in.
 fn each_message_is_out(capture: &str, (frames, end): (Vec<&[u8]>, &[u8]), threads: &str) {
     let program = |from: &str| {
         let mut command = crate::common::program();
         let keys = ["--keys", "keys/dirtsand.ini", "--keys", "keys/nagus.ini"];
-        command.current_dir(file("")).args([from, "--json", "--quiet", "--threads", threads]).args(keys);
+        command
+            .current_dir(file(""))
+            .args([from, "--json", "--quiet", "--threads", threads])
+            .args(keys);
         command
     };
     let whole = String::from_utf8(program(capture).output().unwrap().stdout).unwrap();
-    // What is said at the capture's end belongs to the last frames, and comes when there are no more.
-    let at_end =
-        |line: &str| line.contains("still open at the capture's end") || line.contains("\"event\":\"undecoded\"");
-    let frame_of = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["frame"].as_u64().unwrap();
+    // What is said at the capture's end belongs to the last frames, and comes when there are no
+    // more.
+    let at_end = |line: &str| {
+        line.contains("still open at the capture's end") || line.contains("\"event\":\"undecoded\"")
+    };
+    let frame_of = |line: &str| {
+        serde_json::from_str::<serde_json::Value>(line).unwrap()["frame"].as_u64().unwrap()
+    };
     let mut expected: Vec<(u64, &str)> = whole.lines().map(|line| (frame_of(line), line)).collect();
-    // A key may be proved only by the message behind the first one: until then the first one cannot be read.
-    for key in (0..expected.len()).filter(|at| whole.lines().nth(*at).unwrap().contains("\"event\":\"key\"")) {
+    // A key may be proved only by the message behind the first one: until then the first one cannot
+    // be read.
+    for key in (0..expected.len())
+        .filter(|at| whole.lines().nth(*at).unwrap().contains("\"event\":\"key\""))
+    {
         let frame = expected[key].0;
         let waits = expected[key..].iter().take_while(|line| line.0 == frame).count();
         let proof = expected.get(key + waits).map_or(frame, |line| line.0);
         expected[key..key + waits].iter_mut().for_each(|line| line.0 = proof);
     }
     let mut child = spawn(&mut program("-"));
-    let (out, mut pipe) = (lines(&mut child), child.stdin.take().unwrap());
-    let (mut next, mut waits) = (0, Vec::new());
+    let out = lines(&mut child);
+    let mut pipe = child.stdin.take().unwrap();
+    let mut next = 0;
+    let mut waits = Vec::new();
     for (number, frame) in (1..).zip(&frames) {
         pipe.write_all(frame).unwrap();
         pipe.flush().unwrap();
         let written = Instant::now();
         while expected.get(next).is_some_and(|(at, line)| *at <= number && !at_end(line)) {
             let line = out.recv_timeout(PATIENCE);
-            assert_eq!(line.as_deref(), Ok(expected[next].1), "{capture}, {threads} threads, frame {number}");
+            assert_eq!(
+                line.as_deref(),
+                Ok(expected[next].1),
+                "{capture}, {threads} threads, frame {number}"
+            );
             waits.push(written.elapsed());
             next += 1;
         }
@@ -330,8 +381,13 @@ fn without_threads_everything_is_done_on_the_first_one() {
             stack.map(|stack| program.env("RUST_MIN_STACK", stack));
             program.output().unwrap()
         };
-        let (usual, without) = (run(None), run(Some("70368744177664")));
-        assert_eq!(String::from_utf8_lossy(&without.stderr), String::from_utf8_lossy(&usual.stderr), "{words:?}");
+        let usual = run(None);
+        let without = run(Some("70368744177664"));
+        assert_eq!(
+            String::from_utf8_lossy(&without.stderr),
+            String::from_utf8_lossy(&usual.stderr),
+            "{words:?}"
+        );
         assert!(without.status == usual.status && without.stdout == usual.stdout, "{words:?}");
     }
 }

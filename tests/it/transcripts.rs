@@ -1,8 +1,10 @@
-//! What the program prints, byte for byte: every `console` block of `tests/transcripts/*.md`, of the README and of `docs/your-protocol.md` is run.
+//! What the program prints, byte for byte: every `console` block of `tests/transcripts/*.md`, of
+//! the README and of `docs/your-protocol.md` is run.
 //!
-//! A block reads like a terminal: `$ ` and a command for the shell, then its standard output, then its standard error, then
-//! `[exit N]` where the status is not 0. `TRANSCRIPTS=write cargo test --test it transcripts` rewrites the
-//! blocks with what is printed now; read the difference before committing it.
+//! A block reads like a terminal: `$ ` and a command for the shell, then its standard output, then
+//! its standard error, then `[exit N]` where the status is not 0. `TRANSCRIPTS=write cargo test
+//! --test it transcripts` rewrites the blocks with what is printed now; read the difference before
+//! committing it.
 
 #![cfg(unix)]
 
@@ -50,8 +52,9 @@ fn commands_of_the_page_of_sharing() {
     every_command("docs/sharing.md", 8);
 }
 
-/// Runs each command of a page that stands in a block of its own or in a table, in a folder where captures and keys are, and where
-/// the files go that it writes. What a page says of its words is left: `CAPTURE` is a capture, `KEYS` are its keys.
+/// Runs each command of a page that stands in a block of its own or in a table, in a folder where
+/// captures and keys are, and where the files go that it writes. What a page says of its words is
+/// left: `CAPTURE` is a capture, `KEYS` are its keys.
 fn every_command(page: &str, least: usize) {
     let text = std::fs::read_to_string(file(page)).unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(page.replace('/', "-"));
@@ -82,8 +85,12 @@ fn every_command(page: &str, least: usize) {
         // Names of files that are written are the run's own: nothing is written over.
         let command = format!("moulsniff {}", words.collect::<Vec<_>>().join(" "))
             .replace("OUT.pcapng", &format!("OUT-{run}.pcapng"));
-        let done =
-            crate::common::shell().args(["-c", &command]).env("PATH", &path).current_dir(&folder).output().unwrap();
+        let done = crate::common::shell()
+            .args(["-c", &command])
+            .env("PATH", &path)
+            .current_dir(&folder)
+            .output()
+            .unwrap();
         assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
         run += 1;
     }
@@ -94,7 +101,8 @@ fn every_command(page: &str, least: usize) {
 fn every_transcript_has_its_test() {
     let paths = std::fs::read_dir(file("tests/transcripts")).unwrap().map(|e| e.unwrap().path());
     let transcripts = paths.filter(|f| f.extension().is_some_and(|e| e == "md"));
-    let mut names: Vec<String> = transcripts.map(|f| f.file_stem().unwrap().to_str().unwrap().to_string()).collect();
+    let mut names: Vec<String> =
+        transcripts.map(|f| f.file_stem().unwrap().to_str().unwrap().to_string()).collect();
     names.sort();
     assert_eq!(names, NAMES, "`transcripts!` in this file lists the files of tests/transcripts");
 }
@@ -105,7 +113,8 @@ fn check(name: &str) {
     hold(&path, &played(&kept, &run), "TRANSCRIPTS");
 }
 
-/// The text with every console block played again; `run` is what a command prints, or nothing where it cannot be run.
+/// The text with every console block played again; `run` is what a command prints, or nothing where
+/// it cannot be run.
 pub fn played(text: &str, run: &dyn Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();
     let mut lines = text.lines().peekable();
@@ -116,9 +125,12 @@ pub fn played(text: &str, run: &dyn Fn(&str) -> Option<String>) -> String {
             continue;
         }
         while let Some(line) = lines.next_if(|l| *l != "```") {
-            let before = std::iter::from_fn(|| lines.next_if(|l| *l != "```" && !l.starts_with("$ ")));
+            let before =
+                std::iter::from_fn(|| lines.next_if(|l| *l != "```" && !l.starts_with("$ ")));
             let before: String = before.map(|l| format!("{l}\n")).collect();
-            let command = line.strip_prefix("$ ").unwrap_or_else(|| panic!("a block begins with `$ `, not {line}"));
+            let command = line
+                .strip_prefix("$ ")
+                .unwrap_or_else(|| panic!("a block begins with `$ `, not {line}"));
             out.push_str(&format!("{line}\n{}", run(command).unwrap_or(before)));
         }
     }
@@ -139,7 +151,8 @@ fn run(command: &str) -> Option<String> {
     Some(printed_by(shell, &command.replace("cargo run --release -- ", "moulsniff ")))
 }
 
-/// What a command prints in a shell in which `moulsniff` is the program: standard output, standard error, and the status where it is not 0.
+/// What a command prints in a shell in which `moulsniff` is the program: standard output, standard
+/// error, and the status where it is not 0.
 pub fn printed_by(mut shell: Command, command: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_moulsniff")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());

@@ -1,5 +1,6 @@
-//! Every message of the captures, in order, against what client and server themselves recorded: name, number, offset,
-//! length, every declared field at its place with its value; and the spans of every message tile it.
+//! Every message of the captures, in order, against what client and server themselves recorded:
+//! name, number, offset, length, every declared field at its place with its value; and the spans of
+//! every message tile it.
 //!
 //! The files beside the captures, `NAME.truth.json.gz`, are described in `captures/README.md`.
 
@@ -8,7 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use crate::common::{json, records};
 use serde_json::Value;
 
-const MOSS: [&str; 3] = ["keys/moss_gatekeeper_key.der", "keys/moss_auth_key.der", "keys/moss_game_key.der"];
+const MOSS: [&str; 3] =
+    ["keys/moss_gatekeeper_key.der", "keys/moss_auth_key.der", "keys/moss_game_key.der"];
 
 #[test]
 fn a_small_gatekeeper_connection() {
@@ -53,7 +55,11 @@ fn every_message_of_the_client_tables_both_ways() {
 /// Keys of other shards in front do not matter, nor does their number.
 #[test]
 fn the_right_key_among_wrong_ones() {
-    agrees("nagus.pcapng", &["keys/moulars.toml", "keys/dirtsand.ini", MOSS[1], "keys/nagus.ini"], 352);
+    agrees(
+        "nagus.pcapng",
+        &["keys/moulars.toml", "keys/dirtsand.ini", MOSS[1], "keys/nagus.ini"],
+        352,
+    );
 }
 
 /// What the two peers recorded of one direction of one connection.
@@ -75,14 +81,27 @@ fn agrees(capture: &str, keys: &[&str], at_least: usize) {
         for (want, have) in t.messages.iter().zip(mine) {
             same_message(capture, t, want, have);
         }
-        assert_eq!(t.messages.len(), mine.len(), "{capture}: messages of port {} {}", t.port, t.way);
+        assert_eq!(
+            t.messages.len(),
+            mine.len(),
+            "{capture}: messages of port {} {}",
+            t.port,
+            t.way
+        );
         count += mine.len();
     }
-    assert_eq!(got.values().map(Vec::len).sum::<usize>(), count, "{capture}: messages that were never sent");
+    assert_eq!(
+        got.values().map(Vec::len).sum::<usize>(),
+        count,
+        "{capture}: messages that were never sent"
+    );
     assert!(count >= at_least, "{capture}: only {count} messages were compared");
     for r in &records {
         let event = r["event"].as_str().unwrap_or("key");
-        assert!(!["undecoded", "gap", "resync", "limit", "wrong_key", "no_key"].contains(&event), "{capture}: {r}");
+        assert!(
+            !["undecoded", "gap", "resync", "limit", "wrong_key", "no_key"].contains(&event),
+            "{capture}: {r}"
+        );
     }
 }
 
@@ -110,7 +129,8 @@ fn by_direction(records: &[Value]) -> HashMap<(u64, &'static str), Vec<&Value>> 
 }
 
 fn same_message(capture: &str, told: &Told<'_>, want: &Value, have: &Value) {
-    let place = format!("{capture}: port {} {} at {}: {}", told.port, told.way, want["off"], want["name"]);
+    let place =
+        format!("{capture}: port {} {} at {}: {}", told.port, told.way, want["off"], want["name"]);
     let name = match want["name"].as_str().unwrap() {
         "Connect" => "ConnectPacket".to_string(),
         "EncryptConnect" => "Cli2Srv_Connect".to_string(),
@@ -118,7 +138,11 @@ fn same_message(capture: &str, told: &Told<'_>, want: &Value, have: &Value) {
         "EncryptError" => "Srv2Cli_Error".to_string(),
         other => other.replace("AcctExists", "AccountExists"),
     };
-    assert_eq!(have["message"].as_str().unwrap().replace("AcctExists", "AccountExists"), name, "{place}");
+    assert_eq!(
+        have["message"].as_str().unwrap().replace("AcctExists", "AccountExists"),
+        name,
+        "{place}"
+    );
     assert_eq!((&have["offset"], &have["length"]), (&want["off"], &want["len"]), "{place}");
     if let Some(number) = want.get("id") {
         assert_eq!(&have["type"], number, "{place}");
@@ -175,7 +199,10 @@ impl<'a> Spans<'a> {
         assert!(top.iter().all(|s| s["type"] != "undecoded"), "{place}: {top:?}");
         let mut places: BTreeMap<_, Vec<&Value>> = BTreeMap::new();
         for span in &flat {
-            places.entry((span["offset"].as_u64().unwrap(), span["length"].as_u64().unwrap())).or_default().push(span);
+            places
+                .entry((span["offset"].as_u64().unwrap(), span["length"].as_u64().unwrap()))
+                .or_default()
+                .push(span);
         }
         Spans { top, flat, places }
     }
@@ -184,7 +211,9 @@ impl<'a> Spans<'a> {
     fn tile(&self, place: &str, length: u64) {
         tile(place, self.top, 0, Some(length));
         for span in &self.flat {
-            let Some(children) = span["fields"].as_array().filter(|c| !c.is_empty()) else { continue };
+            let Some(children) = span["fields"].as_array().filter(|c| !c.is_empty()) else {
+                continue;
+            };
             let own = span.get("buffer").is_some();
             let start = if own { 0 } else { span["offset"].as_u64().unwrap() };
             let length = span["length"].as_u64().filter(|_| !own);
@@ -206,19 +235,28 @@ impl<'a> Spans<'a> {
             _ => {}
         }
         let within = |s: &&&Value| {
-            let (o, l) = (s["offset"].as_u64().unwrap(), s["length"].as_u64().unwrap());
+            let o = s["offset"].as_u64().unwrap();
+            let l = s["length"].as_u64().unwrap();
             at.saturating_sub(4) <= o && o + l <= at + length
         };
         let opened = field["k"] == "var" && self.flat.iter().filter(within).count() > 1;
         let found: Vec<_> = spans.iter().map(|s| &s["value"]).collect();
-        assert!(opened || spans.iter().any(|s| equal(field, s)), "{place}: {field} at {at}, got {found:?}");
+        assert!(
+            opened || spans.iter().any(|s| equal(field, s)),
+            "{place}: {field} at {at}, got {found:?}"
+        );
     }
 }
 
 fn tile(place: &str, spans: &[Value], start: u64, length: Option<u64>) {
     let mut at = start;
     for span in spans {
-        assert_eq!(span["offset"].as_u64(), Some(at), "{place}: the span {} begins elsewhere", span["name"]);
+        assert_eq!(
+            span["offset"].as_u64(),
+            Some(at),
+            "{place}: the span {} begins elsewhere",
+            span["name"]
+        );
         at += span["length"].as_u64().unwrap();
     }
     if let Some(length) = length {
@@ -243,7 +281,9 @@ fn scalar(value: &Value) -> &Value {
 fn equal_number(want: u64, value: &Value) -> bool {
     match value {
         Value::Bool(b) => u64::from(*b) == want,
-        Value::Number(n) => n.as_i64().is_some_and(|n| n == want as i64 || n as u32 == want as u32) || n.is_f64(),
+        Value::Number(n) => {
+            n.as_i64().is_some_and(|n| n == want as i64 || n as u32 == want as u32) || n.is_f64()
+        }
         // An address written in text.
         Value::String(s) => s.parse::<std::net::Ipv4Addr>().is_ok_and(|a| {
             let bytes = a.octets();
@@ -260,7 +300,10 @@ fn equal_bytes(want: &str, value: &Value) -> bool {
             raw == want || (s.contains('-') && microsoft(&raw) == want)
         }
         Value::Array(a) => {
-            a.iter().map(|n| hex(&(scalar(n).as_u64().unwrap() as u32).to_le_bytes())).collect::<String>() == want
+            a.iter()
+                .map(|n| hex(&(scalar(n).as_u64().unwrap() as u32).to_le_bytes()))
+                .collect::<String>()
+                == want
         }
         _ => false,
     }

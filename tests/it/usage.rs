@@ -1,4 +1,5 @@
-//! What people type: options where they mean nothing, commands behind files, help, and what is said where nothing was recognised.
+//! What people type: options where they mean nothing, commands behind files, help, and what is said
+//! where nothing was recognised.
 #![cfg(unix)]
 
 use std::fs::{self, File};
@@ -37,9 +38,15 @@ fn an_option_of_a_command_comes_after_its_name() {
     mistake(&["--strict", "stats", GATE], &after("--strict", "stats"));
     mistake(&["-c", "1", "stats", GATE], &after("-c", "stats"));
     mistake(&["-Y", "stats", "stats", GATE], &after("--filter", "stats"));
-    mistake(&["--pseudonyms", "never-made", "export", "chat", GATE], &after("--pseudonyms", "export chat"));
+    mistake(
+        &["--pseudonyms", "never-made", "export", "chat", GATE],
+        &after("--pseudonyms", "export chat"),
+    );
     mistake(&["--oneline", "stats", GATE], "--oneline does nothing with `stats`");
-    mistake(&["--strict", "split", GATE, "--into", "2", "-o", "never-made"], "--strict does nothing with `split`");
+    mistake(
+        &["--strict", "split", GATE, "--into", "2", "-o", "never-made"],
+        "--strict does nothing with `split`",
+    );
     mistake(&["-t", "local", "schema"], "--time does nothing with `schema`");
     assert!(!std::path::Path::new("never-made").exists());
     // Options of all commands may come before it.
@@ -58,16 +65,24 @@ fn an_option_that_does_nothing_where_it_was_typed_is_a_mistake() {
     mistake(&["stats", GATE, "--json", "--spans"], "--spans does nothing with `stats`");
     mistake(&["follow", "tcp:0", GATE, "--json", "--raw"], "--raw writes the bytes alone");
     mistake(&["follow", "tcp:0", GATE, "--json", "--spans"], "--spans does nothing with `follow`");
-    mistake(&["keys", "inject", GATE, "-o", "x.pcapng", "--json"], "--json does nothing with `keys inject`");
+    mistake(
+        &["keys", "inject", GATE, "-o", "x.pcapng", "--json"],
+        "--json does nothing with `keys inject`",
+    );
     mistake(&["tables", "show", "plUoid", "--json"], "--json does nothing with `tables show`");
     mistake(&["diff", GATE, GATE, "-c", "1"], "-c does nothing with `diff`");
     mistake(&["follow", "tcp:0", GATE, "-c", "1"], "-c does nothing with `follow`");
-    mistake(&["export", "files", GATE, "-c", "1", "-o", "never-made"], "-c does nothing with `export files`");
+    mistake(
+        &["export", "files", GATE, "-c", "1", "-o", "never-made"],
+        "-c does nothing with `export files`",
+    );
     let out = std::env::temp_dir().join(format!("moulsniff-usage-no-use-{}", std::process::id()));
     let out = out.to_str().unwrap();
     let split = ["split", GATE, "--into", "2", "-o", out];
     let strip = ["keys", "strip", GATE, "-o", out];
-    for (option, value) in [("--keys", KEYS), ("--sdl", "captures"), ("--tables", "examples/protocols")] {
+    for (option, value) in
+        [("--keys", KEYS), ("--sdl", "captures"), ("--tables", "examples/protocols")]
+    {
         for (command, name) in [
             (&split[..], "split"),
             (&strip, "keys strip"),
@@ -75,13 +90,20 @@ fn an_option_that_does_nothing_where_it_was_typed_is_a_mistake() {
             (&["tables", "check", "examples/protocols"], "tables check"),
             (&["man"], "man"),
         ] {
-            mistake(&[command, &[option, value]].concat(), &format!("{option} does nothing with `{name}`"));
+            mistake(
+                &[command, &[option, value]].concat(),
+                &format!("{option} does nothing with `{name}`"),
+            );
         }
     }
     mistake(&["--keys", KEYS, "schema"], "--keys does nothing with `schema`");
     let inject = ["keys", "inject", GATE, "--keys", KEYS, "-o", out];
-    for (command, name) in [(&split[..], "split"), (&strip, "keys strip"), (&inject, "keys inject")] {
-        mistake(&[command, &["--redact"]].concat(), &format!("--redact does nothing with `{name}`"));
+    for (command, name) in [(&split[..], "split"), (&strip, "keys strip"), (&inject, "keys inject")]
+    {
+        mistake(
+            &[command, &["--redact"]].concat(),
+            &format!("--redact does nothing with `{name}`"),
+        );
     }
     assert!(!std::path::Path::new(out).exists());
     // The environment is the same for all commands.
@@ -107,7 +129,10 @@ fn the_help_of_a_command_lists_no_option_that_does_nothing_with_it() {
     ] {
         let (status, help, said) = run(&[command, &["--help"]].concat());
         assert_eq!(status, Some(0), "{said}");
-        assert!(help.contains(with) && !help.contains(&format!("{without} ")), "{command:?}: {help}");
+        assert!(
+            help.contains(with) && !help.contains(&format!("{without} ")),
+            "{command:?}: {help}"
+        );
         assert!(!help.contains(&format!("      {without}\n")), "{command:?}: {help}");
     }
 }
@@ -119,7 +144,8 @@ fn captures_are_read_in_the_order_in_which_they_were_typed() {
     for command in [&[][..], &["diff"]] {
         let all = |captures: &[&str]| read(&[command, captures].concat());
         let expected = all(&[GATE, other]);
-        for captures in [&["-r", GATE, other][..], &[GATE, "-r", other], &["-r", GATE, "-r", other]] {
+        for captures in [&["-r", GATE, other][..], &[GATE, "-r", other], &["-r", GATE, "-r", other]]
+        {
             assert!(all(captures) == expected, "{command:?} {captures:?}");
         }
         assert!(all(&["-r", other, GATE]) != expected, "{command:?}");
@@ -135,13 +161,24 @@ fn a_page_and_a_vault_have_no_more_records_than_asked_for() {
     fs::create_dir_all(&dir).unwrap();
     let size = |command: &[&str], name: &str, more: &[&str]| {
         let out = dir.join(name);
-        let words = ["captures/moul/full_dirtsand.pcapng", "--keys", KEYS, "-q", "-o", out.to_str().unwrap()];
+        let words = [
+            "captures/moul/full_dirtsand.pcapng",
+            "--keys",
+            KEYS,
+            "-q",
+            "-o",
+            out.to_str().unwrap(),
+        ];
         assert_eq!(run(&[command, &words, more].concat()), (Some(0), String::new(), String::new()));
         fs::metadata(out).unwrap().len()
     };
     for (command, name) in [(&["report"][..], "page.html"), (&["export", "vault"], "v.json")] {
-        let [whole, much, little] = [&[][..], &["-c", "100000"], &["-c", "3"]].map(|more| size(command, name, more));
-        assert!(much.abs_diff(whole) < 200 && little < whole / 2, "{name}: {whole} {much} {little}");
+        let [whole, much, little] =
+            [&[][..], &["-c", "100000"], &["-c", "3"]].map(|more| size(command, name, more));
+        assert!(
+            much.abs_diff(whole) < 200 && little < whole / 2,
+            "{name}: {whole} {much} {little}"
+        );
     }
     fs::remove_dir_all(dir).unwrap();
 }
@@ -159,13 +196,19 @@ fn tables_list_has_json() {
 
 #[test]
 fn a_command_comes_first_and_near_names_are_suggested() {
-    mistake(&[GATE, "stats"], "`stats` is a command and comes first: moulsniff stats captures/moul/kind_gate.pcap");
+    mistake(
+        &[GATE, "stats"],
+        "`stats` is a command and comes first: moulsniff stats captures/moul/kind_gate.pcap",
+    );
     mistake(&["stat", GATE], "did you mean `stats`?");
 }
 
 #[test]
 fn a_capture_may_be_given_with_r() {
-    assert_eq!(run(&["-r", GATE, "--json", "-q", "--keys", KEYS]), run(&[GATE, "--json", "-q", "--keys", KEYS]));
+    assert_eq!(
+        run(&["-r", GATE, "--json", "-q", "--keys", KEYS]),
+        run(&[GATE, "--json", "-q", "--keys", KEYS])
+    );
 }
 
 #[test]
@@ -183,7 +226,9 @@ fn help_lists_man_and_pages_of_commands_can_be_made() {
     assert!(run(&["--help"]).1.lines().any(|line| line.trim_start().starts_with("man ")));
     let (status, page, _) = run(&["man", "keys", "inject"]);
     assert!(
-        status == Some(0) && page.contains("moulsniff\\-keys\\-inject") && page.contains("\\-\\-private"),
+        status == Some(0)
+            && page.contains("moulsniff\\-keys\\-inject")
+            && page.contains("\\-\\-private"),
         "{page}"
     );
     mistake(&["man", "stat"], "did you mean `stats`?");
@@ -214,7 +259,10 @@ fn a_number_for_an_option_is_shown_and_a_key_is_not() {
     let number = "9".repeat(40);
     for option in ["-c", "--threads", "--max-message"] {
         mistake(&[GATE, option, &number], &format!("invalid value '{number}' for '{option} <"));
-        mistake(&[GATE, option, &"8a4f0d2b9c3e5d7f".repeat(2)], "invalid value '<32 characters that may be a key>'");
+        mistake(
+            &[GATE, option, &"8a4f0d2b9c3e5d7f".repeat(2)],
+            "invalid value '<32 characters that may be a key>'",
+        );
     }
     mistake(&["follow", &number, GATE], "<40 characters that may be a key>");
 }
@@ -242,9 +290,11 @@ fn hidden_files_of_a_folder_are_left_out() {
     let folder = std::env::temp_dir().join(format!("moulsniff-hidden-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let hidden = folder.join("._x.table");
-    fs::write(folder.join("x.table"), "protocol moul\nmessage auth client 9000 X { a: u8 }\n").unwrap();
+    fs::write(folder.join("x.table"), "protocol moul\nmessage auth client 9000 X { a: u8 }\n")
+        .unwrap();
     fs::write(&hidden, [0, 5, 0x16, 7]).unwrap();
-    let tables = |path: &std::path::Path| run(&["--tables", path.to_str().unwrap(), "tables", "show", "X"]);
+    let tables =
+        |path: &std::path::Path| run(&["--tables", path.to_str().unwrap(), "tables", "show", "X"]);
     let (status, out, said) = tables(&folder);
     assert!(status == Some(0) && out.contains("9000"), "{said}");
     assert!(tables(&hidden).0 != Some(0), "a file that is named is read");
@@ -254,11 +304,30 @@ fn hidden_files_of_a_folder_are_left_out() {
 #[test]
 fn tunnels_that_are_not_read_are_named() {
     let inner = [[0, 0, 8, 0].to_vec(), vec![0x45; 40]].concat();
-    let header = [0x45, 0, 0, 20 + inner.len() as u8, 0, 0, 0, 0, 64, 47, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    let header =
+        [0x45, 0, 0, 20 + inner.len() as u8, 0, 0, 0, 0, 64, 47, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     let packet = [&header[..], &inner].concat();
     let path = std::env::temp_dir().join(format!("moulsniff-gre-{}.pcap", std::process::id()));
-    let mut capture = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
-    capture.extend([1, 0, 0, 0, 0, 0, 0, 0, packet.len() as u8, 0, 0, 0, packet.len() as u8, 0, 0, 0]);
+    let mut capture =
+        vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
+    capture.extend([
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        packet.len() as u8,
+        0,
+        0,
+        0,
+        packet.len() as u8,
+        0,
+        0,
+        0,
+    ]);
     capture.extend(packet);
     fs::write(&path, capture).unwrap();
     let name = path.to_str().unwrap();
@@ -290,12 +359,14 @@ fn stranger(port: u16, cut: usize) -> PathBuf {
     packet.extend(port.to_be_bytes());
     packet.extend([0, 48, 0, 0]);
     packet.extend(payload);
-    let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
+    let mut file =
+        vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
     for number in [1, 0, (packet.len() - cut) as u32, packet.len() as u32] {
         file.extend(number.to_le_bytes());
     }
     file.extend(&packet[..packet.len() - cut]);
-    let path = std::env::temp_dir().join(format!("moulsniff-stranger-{}-{port}-{cut}.pcap", std::process::id()));
+    let path = std::env::temp_dir()
+        .join(format!("moulsniff-stranger-{}-{port}-{cut}.pcap", std::process::id()));
     fs::write(&path, file).unwrap();
     path
 }
@@ -325,16 +396,27 @@ fn where_nothing_was_recognised_it_says_why() {
 fn ctrl_c_on_standard_input_is_the_normal_end_and_everything_collected_is_printed() {
     let time = time_of_a_run();
     for words in [&["-", "--json", "--keys", KEYS][..], &["stats", "-", "--json", "--keys", KEYS]] {
-        let mut child =
-            program(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = program(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut input = child.stdin.take().unwrap();
         let capture = fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(GATE)).unwrap();
         // The last packet is only begun: after a signal that is no error.
         input.write_all(&capture[..capture.len() - 3]).unwrap();
         input.flush().unwrap();
         thread::sleep(Duration::from_millis(500) + time * 4);
-        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-        let (mut out, mut said) = (String::new(), String::new());
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let mut out = String::new();
+        let mut said = String::new();
         child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
@@ -362,7 +444,9 @@ fn ctrl_c_ends_the_wait_for_the_writer_of_a_pipe() {
         .spawn()
         .unwrap();
     thread::sleep(Duration::from_millis(500) + time_of_a_run() * 4);
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
     assert_eq!(child.wait().unwrap().code(), Some(0));
     fs::remove_file(pipe).unwrap();
 }
@@ -380,7 +464,9 @@ fn statistics_of_a_filter_list_the_streams_it_kept() {
 #[cfg(unix)]
 fn errors_show_no_number_of_the_operating_system() {
     let path = "README.md/capture";
-    for words in [&[path][..], &[GATE, "--keys", path], &[GATE, "--tables", path], &[GATE, "--sdl", path]] {
+    for words in
+        [&[path][..], &[GATE, "--keys", path], &[GATE, "--tables", path], &[GATE, "--sdl", path]]
+    {
         let output = program(words).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{said}");
@@ -392,8 +478,9 @@ fn errors_show_no_number_of_the_operating_system() {
     let output = program(&[GATE, "--pseudonyms", "README.md"]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.starts_with("moulsniff: README.md: expected a file for --pseudonyms, found more than ")
-            && said.ends_with(" bytes\n"),
+        said.starts_with(
+            "moulsniff: README.md: expected a file for --pseudonyms, found more than "
+        ) && said.ends_with(" bytes\n"),
         "{said}"
     );
 }
@@ -401,21 +488,51 @@ fn errors_show_no_number_of_the_operating_system() {
 #[test]
 fn of_an_option_that_is_repeated_the_last_one_counts() {
     let once = run(&[GATE, "-q", "--oneline", "-c", "1"]);
-    let twice =
-        ["-q", GATE, "-q", "--oneline", "--oneline", "-c", "9", "-c", "1", "--color", "always", "--color", "never"];
+    let twice = [
+        "-q",
+        GATE,
+        "-q",
+        "--oneline",
+        "--oneline",
+        "-c",
+        "9",
+        "-c",
+        "1",
+        "--color",
+        "always",
+        "--color",
+        "never",
+    ];
     assert_eq!(run(&twice), once);
     // The first of two conditions would be lost.
     mistake(&[GATE, "-Y", "frame > 1", "-Y", "frame > 2"], "--filter (-Y) may be given once");
-    mistake(&["stats", GATE, "-Y", "frame > 1", "-Y", "frame > 2"], "--filter (-Y) may be given once");
+    mistake(
+        &["stats", GATE, "-Y", "frame > 1", "-Y", "frame > 2"],
+        "--filter (-Y) may be given once",
+    );
 }
 
 #[test]
 fn a_port_is_decoded_as_one_protocol_that_runs_over_its_transport() {
     mistake(&[GATE, "--decode-as", "udp:14000=moul"], "moul runs over tcp, not over udp");
-    mistake(&[GATE, "--decode-as", "tcp:9000=secondlife"], "secondlife runs over udp, not over tcp");
-    mistake(&[GATE, "--decode-as", "tcp:1=moul", "--decode-as", "1=ouro"], "tcp:1 cannot be both moul and ouro");
-    let (status, ..) =
-        run(&[GATE, "-q", "--decode-as", "tcp:1=ouro", "--decode-as", "udp:1=ouro", "--decode-as", "1=ouro"]);
+    mistake(
+        &[GATE, "--decode-as", "tcp:9000=secondlife"],
+        "secondlife runs over udp, not over tcp",
+    );
+    mistake(
+        &[GATE, "--decode-as", "tcp:1=moul", "--decode-as", "1=ouro"],
+        "tcp:1 cannot be both moul and ouro",
+    );
+    let (status, ..) = run(&[
+        GATE,
+        "-q",
+        "--decode-as",
+        "tcp:1=ouro",
+        "--decode-as",
+        "udp:1=ouro",
+        "--decode-as",
+        "1=ouro",
+    ]);
     assert_eq!(status, Some(0));
 }
 
@@ -434,10 +551,16 @@ fn mistakes_are_told_in_words_for_people() {
         &["export", "files", GATE, "-o", "/dev/null"],
     ] {
         let (status, _, said) = run(words);
-        assert_eq!((status, said.as_str()), (Some(1), "moulsniff: /dev/null: expected a folder, found a file\n"));
+        assert_eq!(
+            (status, said.as_str()),
+            (Some(1), "moulsniff: /dev/null: expected a folder, found a file\n")
+        );
     }
     let (_, _, said) = run(&[GATE, "--pseudonyms", "/dev/null"]);
-    assert!(said.contains("a device, which is not read") && !said.contains("standard input"), "{said}");
+    assert!(
+        said.contains("a device, which is not read") && !said.contains("standard input"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -449,15 +572,20 @@ fn where_no_record_is_asked_for_nothing_is_said_of_what_was_recognised() {
 
 #[test]
 fn messages_before_bytes_that_cannot_be_read_are_printed() {
-    let (status, out, said) = run(&["decode", "moul.gatekeeper.client", "01000000000000", "ffff", "--json"]);
+    let (status, out, said) =
+        run(&["decode", "moul.gatekeeper.client", "01000000000000", "ffff", "--json"]);
     assert_eq!((status, out.lines().count()), (Some(1), 1), "{out}{said}");
-    assert!(out.contains("Cli2GateKeeper_FileSrvIpAddressRequest") && said.contains("at byte 7: "), "{out}{said}");
+    assert!(
+        out.contains("Cli2GateKeeper_FileSrvIpAddressRequest") && said.contains("at byte 7: "),
+        "{out}{said}"
+    );
 }
 
 #[test]
 fn bytes_to_decode_have_a_bound_that_is_told() {
     let zeros = Stdio::from(File::open("/dev/zero").unwrap());
-    let Output { status, stderr, .. } = program(&["decode", "moul.auth.client"]).stdin(zeros).output().unwrap();
+    let Output { status, stderr, .. } =
+        program(&["decode", "moul.auth.client"]).stdin(zeros).output().unwrap();
     let said = "moulsniff: standard input: expected bytes to decode, found more than 16 MiB\n";
     assert_eq!((status.code(), String::from_utf8_lossy(&stderr).as_ref()), (Some(1), said));
 }
@@ -465,13 +593,24 @@ fn bytes_to_decode_have_a_bound_that_is_told() {
 #[test]
 fn the_help_of_an_option_fits_its_command() {
     let help = |command: &str| run(&[command, "--help"]).1;
-    assert!(!help("report").contains("--tail") && !help("diff").contains("--tail") && help("stats").contains("--tail"));
-    assert!(help("sessions").contains("one line a session") && help("diff").contains("one line for each difference"));
+    assert!(
+        !help("report").contains("--tail")
+            && !help("diff").contains("--tail")
+            && help("stats").contains("--tail")
+    );
+    assert!(
+        help("sessions").contains("one line a session")
+            && help("diff").contains("one line for each difference")
+    );
     // Where the words before the options are not simply captures that are read as one.
     let words = |command: &str| help(command).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words("diff").contains("Compare these two captures") && !words("diff").contains("standard input"));
     assert!(
-        words("sessions").contains("is the session to print") && words("follow").contains("Print this stream (tcp:3")
+        words("diff").contains("Compare these two captures")
+            && !words("diff").contains("standard input")
+    );
+    assert!(
+        words("sessions").contains("is the session to print")
+            && words("follow").contains("Print this stream (tcp:3")
     );
     assert!(words("split").contains("at most 256"));
 }
@@ -479,7 +618,8 @@ fn the_help_of_an_option_fits_its_command() {
 #[test]
 fn a_message_that_is_replaced_is_listed_once() {
     let (_, shown, _) = run(&["tables", "show", "Cli2Auth_VaultNodeFetch"]);
-    let file = std::env::temp_dir().join(format!("moulsniff-replaced-{}.table", std::process::id()));
+    let file =
+        std::env::temp_dir().join(format!("moulsniff-replaced-{}.table", std::process::id()));
     fs::write(&file, format!("protocol moul\n{shown}")).unwrap();
     let words = ["tables", "list", "Cli2Auth_VaultNodeFetch", "--tables", file.to_str().unwrap()];
     assert_eq!(run(&words).1, "moul.auth.client\t26\tCli2Auth_VaultNodeFetch\n");
@@ -492,8 +632,11 @@ fn a_message_that_is_replaced_is_listed_once() {
 #[test]
 fn keys_are_taken_out_of_a_capture_on_standard_input() {
     let out = std::env::temp_dir().join(format!("moulsniff-strip-{}", std::process::id()));
-    let (from_file, from_pipe) = (out.with_extension("file"), out.with_extension("pipe"));
-    let strip = |from: &str, to: &PathBuf| program(&["keys", "strip", from, "-q", "-o", to.to_str().unwrap()]);
+    let from_file = out.with_extension("file");
+    let from_pipe = out.with_extension("pipe");
+    let strip = |from: &str, to: &PathBuf| {
+        program(&["keys", "strip", from, "-q", "-o", to.to_str().unwrap()])
+    };
     assert!(strip(GATE, &from_file).status().unwrap().success());
     let input = File::open(crate::common::file(GATE)).unwrap();
     assert!(strip("-", &from_pipe).stdin(input).status().unwrap().success());
@@ -507,7 +650,10 @@ fn a_damaged_clock_has_a_time_that_can_be_written() {
         let length = u32::to_le_bytes(body.len() as u32 + 12);
         [&kind.to_le_bytes()[..], &length, body, &length].concat()
     };
-    let section = block(0x0a0d_0d0a, &[&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat());
+    let section = block(
+        0x0a0d_0d0a,
+        &[&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat(),
+    );
     let offset = [&[14, 0, 8, 0][..], &i64::MIN.to_le_bytes(), &[0; 4]].concat();
     let interface = block(1, &[&[1, 0, 0, 0, 0, 0, 0, 0][..], &offset].concat());
     let packet = block(6, &[0; 20]);

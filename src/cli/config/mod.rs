@@ -1,7 +1,9 @@
-//! The configuration file: options that the user would otherwise type each time. `docs/settings.md` describes it.
+//! The configuration file: options that the user would otherwise type each time. `docs/settings.md`
+//! describes it.
 //!
-//! An option on the command line overrides the file, and so does the option's environment variable. Only commands that use one of its values
-//! read the file. They do so after the command line was checked, so the file cannot turn a correct command line into a mistake.
+//! An option on the command line overrides the file, and so does the option's environment variable.
+//! Only commands that use one of its values read the file. They do so after the command line was
+//! checked, so the file cannot turn a correct command line into a mistake.
 
 mod place;
 mod read;
@@ -63,7 +65,8 @@ pub(super) fn fill(cli: &mut Cli) -> Result<(), CliError> {
     }
     let uses = uses_config(cli);
     let Some(path) = config_path().filter(|path| is_there(path)) else { return Ok(()) };
-    let config = if uses { Config::load(&path)? } else { Config { path: Some(path), ..Config::default() } };
+    let config =
+        if uses { Config::load(&path)? } else { Config { path: Some(path), ..Config::default() } };
     config.fill(cli.reading_mut());
     Ok(())
 }
@@ -73,21 +76,31 @@ fn uses_config(cli: &Cli) -> bool {
     match &cli.command {
         None => !cli.read.list_interfaces,
         Some(Command::Tables(tables)) => {
-            matches!(tables, TablesCommand::List { .. } | TablesCommand::Show { .. } | TablesCommand::Lua)
+            matches!(
+                tables,
+                TablesCommand::List { .. } | TablesCommand::Show { .. } | TablesCommand::Lua
+            )
         }
         Some(Command::Keys(keys)) => matches!(keys, KeysCommand::Inject { .. }),
-        Some(Command::Split(_) | Command::Config(_) | Command::Man { .. } | Command::Completions { .. }) => false,
+        Some(
+            Command::Split(_)
+            | Command::Config(_)
+            | Command::Man { .. }
+            | Command::Completions { .. },
+        ) => false,
         Some(_) => true,
     }
 }
 
-/// Whether there is a file to be read. A file in a folder that this user may not enter counts as absent: `HOME` may be another user's.
+/// Whether there is a file to be read. A file in a folder that this user may not enter counts as
+/// absent: `HOME` may be another user's.
 fn is_there(path: &Path) -> bool {
     match fs::symlink_metadata(path) {
         Ok(_) => true,
-        Err(error) => {
-            !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
-        }
+        Err(error) => !matches!(
+            error.kind(),
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied
+        ),
     }
 }
 
@@ -97,7 +110,9 @@ impl Config {
         const WHAT: &str = "a configuration file";
         let name = files::name(path);
         if fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
-            let text = format!("{name}: expected {WHAT}, found a folder, a named pipe or a device, which is not read");
+            let text = format!(
+                "{name}: expected {WHAT}, found a folder, a named pipe or a device, which is not read"
+            );
             return Err(CliError::Unreadable(text));
         }
         let bytes = files::read(path, WHAT, MOST_BYTES)?;

@@ -1,4 +1,5 @@
-//! Reads the text of a configuration file. Every mistake is one line with its place and what is expected there.
+//! Reads the text of a configuration file. Every mistake is one line with its place and what is
+//! expected there.
 //!
 //! Errors quote only names from the file: a user may have put a key into it by mistake.
 
@@ -28,7 +29,10 @@ const COLUMNS: &str = "columns";
 /// Reads the text of the file `name`, which is in `folder`.
 pub(super) fn parse(name: &str, folder: &Path, bytes: &[u8]) -> Result<Config, CliError> {
     let text = str::from_utf8(bytes).map_err(|error| {
-        let read = bytes.get(..error.valid_up_to()).and_then(|read| str::from_utf8(read).ok()).unwrap_or_default();
+        let read = bytes
+            .get(..error.valid_up_to())
+            .and_then(|read| str::from_utf8(read).ok())
+            .unwrap_or_default();
         ConfigText { name, folder, text: read }.wrong(read.len(), "expected text in UTF-8")
     })?;
     let source = ConfigText { name, folder, text };
@@ -67,16 +71,26 @@ impl ConfigText<'_> {
         value: &Spanned<DeValue<'_>>,
         config: &mut Config,
     ) -> Result<(), CliError> {
-        let (word, at) = (key.get_ref().as_ref(), key.span().start);
+        let word = key.get_ref().as_ref();
+        let at = key.span().start;
         match word {
             TIME => {
                 let form = self.time(value)?;
                 config.time = Some(TimeOfConfig { form, line: self.line(at) });
             }
-            FILTERS => config.named.filters = self.named(value, "filter", "refused and service == auth")?,
-            COLUMNS => config.named.columns = self.named(value, "list of columns", "record,time,message,info")?,
+            FILTERS => {
+                config.named.filters = self.named(value, "filter", "refused and service == auth")?
+            }
+            COLUMNS => {
+                config.named.columns =
+                    self.named(value, "list of columns", "record,time,message,info")?
+            }
             _ if word == TABLES || file_options().any(|option| option == word) => {
-                let files = FilesOfConfig { option: word.into(), paths: self.paths(value)?, line: self.line(at) };
+                let files = FilesOfConfig {
+                    option: word.into(),
+                    paths: self.paths(value)?,
+                    line: self.line(at),
+                };
                 config.files.push(files);
             }
             _ => {
@@ -84,8 +98,11 @@ impl ConfigText<'_> {
                 let near = suggestion(word, known());
                 let all = known().collect::<Vec<_>>().join(", ");
                 // What is longer is no misspelt word.
-                let found =
-                    if word.len() <= MOST_QUOTED { format!("`{}`{near}", escape(word)) } else { "another".into() };
+                let found = if word.len() <= MOST_QUOTED {
+                    format!("`{}`{near}", escape(word))
+                } else {
+                    "another".into()
+                };
                 let what = format!("expected one of {all}, found {found}");
                 return Err(self.wrong(at, &what));
             }
@@ -99,7 +116,10 @@ impl ConfigText<'_> {
         let found = value.get_ref().as_str().unwrap_or_default();
         TimeWord::from_str(found, false).map_err(|_| {
             let near = suggestion(found, names.iter().map(String::as_str));
-            self.wrong(value.span().start, &format!("expected one of {} in quotes{near}", names.join(", ")))
+            self.wrong(
+                value.span().start,
+                &format!("expected one of {} in quotes{near}", names.join(", ")),
+            )
         })
     }
 
@@ -129,13 +149,18 @@ impl ConfigText<'_> {
         what: &str,
         example: &str,
     ) -> Result<std::collections::BTreeMap<String, NamedExpression>, CliError> {
-        let wrong = |at| self.wrong(at, &format!("expected NAME = a {what} in quotes, such as \"{example}\""));
+        let wrong = |at| {
+            self.wrong(at, &format!("expected NAME = a {what} in quotes, such as \"{example}\""))
+        };
         let Some(table) = value.get_ref().as_table() else { return Err(wrong(value.span().start)) };
         let mut named = std::collections::BTreeMap::new();
         for (key, value) in table {
-            let (name, at) = (key.get_ref().as_ref(), key.span().start);
+            let name = key.get_ref().as_ref();
+            let at = key.span().start;
             if !can_be_named(name) {
-                let what = format!("the name of a {what} has ASCII letters, digits, _ and -, and begins with a letter");
+                let what = format!(
+                    "the name of a {what} has ASCII letters, digits, _ and -, and begins with a letter"
+                );
                 return Err(self.wrong(at, &what));
             }
             let Some(text) = value.get_ref().as_str().filter(|text| !text.trim().is_empty()) else {

@@ -1,4 +1,5 @@
-//! `moulsniff config`: the configuration file's path, each value that is in force, and where it comes from.
+//! `moulsniff config`: the configuration file's path, each value that is in force, and where it
+//! comes from.
 //!
 //! Of key files it knows the paths alone.
 
@@ -31,7 +32,8 @@ pub(in crate::cli) fn run(command: &ConfigArgs, args: &ReadArgs) -> Result<Statu
         None => ("none", "this user has no folder for it: HOME is not set".into()),
         Some(path) => (if there { "read" } else { "none" }, files::name(path)),
     };
-    let mut lines = vec![ConfigLine { what: "file".into(), source: shown.0.into(), value: shown.1 }];
+    let mut lines =
+        vec![ConfigLine { what: "file".into(), source: shown.0.into(), value: shown.1 }];
     let config = match path.filter(|_| there && !args.no_config) {
         Some(path) => Config::load(&path)?,
         None => Config::default(),
@@ -67,9 +69,14 @@ fn options(args: &ReadArgs, config: &Config, lines: &mut Vec<ConfigLine>) {
             let files = config.files.iter().find(|files| files.option == option)?;
             Some((line_of_file(files.line), files.paths.clone()))
         };
-        let (source, paths) = found.or_else(of_file).unwrap_or_else(|| ("default".into(), Vec::new()));
+        let (source, paths) =
+            found.or_else(of_file).unwrap_or_else(|| ("default".into(), Vec::new()));
         if paths.is_empty() {
-            lines.push(ConfigLine { what: option.clone(), source: source.clone(), value: "none".into() });
+            lines.push(ConfigLine {
+                what: option.clone(),
+                source: source.clone(),
+                value: "none".into(),
+            });
         }
         for path in paths {
             let value = format!("{}{}", files::name(&path), absence(&path));
@@ -88,12 +95,16 @@ fn line_of_file(line: usize) -> String {
 }
 
 fn print(lines: &[ConfigLine]) -> Result<(), CliError> {
-    let width = |part: fn(&ConfigLine) -> &str| lines.iter().map(|line| part(line).chars().count()).max().unwrap_or(0);
-    let (what, source) = (width(|line| &line.what), width(|line| &line.source));
+    let width = |part: fn(&ConfigLine) -> &str| {
+        lines.iter().map(|line| part(line).chars().count()).max().unwrap_or(0)
+    };
+    let what = width(|line| &line.what);
+    let source = width(|line| &line.source);
     let mut out = io::stdout().lock();
     for line in lines {
         let value = escape(&line.value);
-        writeln!(out, "{:what$}  {:source$}  {value}", line.what, line.source).map_err(CliError::writing)?;
+        writeln!(out, "{:what$}  {:source$}  {value}", line.what, line.source)
+            .map_err(CliError::writing)?;
     }
     out.flush().map_err(CliError::writing)
 }

@@ -66,7 +66,8 @@ impl ExportCommand {
 /// Transferred files.
 #[derive(Args, Debug)]
 pub struct ExportFilesArgs {
-    /// Write the files and index.csv into this folder. It is created if necessary; existing files are never replaced
+    /// Write the files and index.csv into this folder. It is created if necessary; existing files
+    /// are never replaced
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
     /// Write at most this much of one file, from its beginning
@@ -80,7 +81,8 @@ pub struct ExportFilesArgs {
 /// The vault.
 #[derive(Args, Debug)]
 pub struct ExportVaultArgs {
-    /// Write to this file: JSON if its name ends in .json, Graphviz if it ends in .dot; an existing file is replaced
+    /// Write to this file: JSON if its name ends in .json, Graphviz if it ends in .dot; an existing
+    /// file is replaced
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// The captures, and how to read them.
@@ -102,7 +104,8 @@ pub struct ExportChatArgs {
 /// Messages.
 #[derive(Args, Debug)]
 pub struct ExportMessagesArgs {
-    /// Write the capture to this file, as pcapng with Wireshark's exported PDUs (link type 252); an existing file is replaced
+    /// Write the capture to this file, as pcapng with Wireshark's exported PDUs (link type 252); an
+    /// existing file is replaced
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// The captures, and how to read them.

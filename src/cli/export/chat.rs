@@ -83,7 +83,11 @@ impl Output for ChatPrinter {
         if self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, names)) {
             return;
         }
-        let lines = self.chat.record(record, &|node| names.name_of(node).map(|(name, _)| name), self.redact);
+        let lines = self.chat.record(
+            record,
+            &|node| names.name_of(node).map(|(name, _)| name),
+            self.redact,
+        );
         for line in lines.iter().filter(|line| self.copies || line.relays.is_none()) {
             if self.left == 0 {
                 return;

@@ -1,7 +1,8 @@
 //! Makes safe names for files from names in captures, which may be hostile.
 //!
-//! No name leads out of the folder, is a device on any system, hides, looks like another one, or replaces a file that is there. This file
-//! knows paths and characters, and nothing of what is in the files.
+//! No name leads out of the folder, is a device on any system, hides, looks like another one, or
+//! replaces a file that is there. This file knows paths and characters, and nothing of what is in
+//! the files.
 
 use std::collections::HashMap;
 use std::io;
@@ -35,7 +36,8 @@ impl FileNames {
         FileNames { folder: folder.to_path_buf(), taken: HashMap::new() }
     }
 
-    /// A free path for a file, with `/` between its parts, made of a name from the wire; `end` is added to it. The folders on the way are made.
+    /// A free path for a file, with `/` between its parts, made of a name from the wire; `end` is
+    /// added to it. The folders on the way are made.
     ///
     /// # Errors
     /// Where a folder cannot be made.
@@ -67,7 +69,8 @@ impl FileNames {
     /// A folder below another one: one that was made before, one that is there, or a new one.
     fn folder_for(&mut self, above: &str, part: &str) -> io::Result<String> {
         let wanted = joined(above, part);
-        if let Some(made) = self.taken.get(&folded(&wanted)).and_then(|taken| taken.folder.clone()) {
+        if let Some(made) = self.taken.get(&folded(&wanted)).and_then(|taken| taken.folder.clone())
+        {
             return Ok(made);
         }
         if self.is_folder(&wanted) {
@@ -89,20 +92,36 @@ impl FileNames {
         let plain = joined(above, &format!("{name}{end}"));
         let first = self.taken.get(&folded(&plain)).map_or(1, |taken| taken.last);
         for number in (first..).take(NUMBERS_TRIED as usize) {
-            let path = if number == 1 { plain.clone() } else { joined(above, &numbered(name, end, number)) };
-            if !self.taken.contains_key(&folded(&path)) && self.on_disk(&path).symlink_metadata().is_err() {
-                self.taken.insert(folded(&path), TakenName { folder: folder.then(|| path.clone()), last: 1 });
-                self.taken.entry(folded(&plain)).or_insert(TakenName { folder: None, last: 1 }).last = number;
+            let path = if number == 1 {
+                plain.clone()
+            } else {
+                joined(above, &numbered(name, end, number))
+            };
+            if !self.taken.contains_key(&folded(&path))
+                && self.on_disk(&path).symlink_metadata().is_err()
+            {
+                self.taken.insert(
+                    folded(&path),
+                    TakenName { folder: folder.then(|| path.clone()), last: 1 },
+                );
+                self.taken
+                    .entry(folded(&plain))
+                    .or_insert(TakenName { folder: None, last: 1 })
+                    .last = number;
                 return Ok(path);
             }
         }
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("too many files are called {plain}")))
+        Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("too many files are called {plain}"),
+        ))
     }
 }
 
 /// `name-2.txt`: the number before the extension, so that programs still know the file's kind.
 fn numbered(name: &str, end: &str, number: u32) -> String {
-    let (stem, extension) = name.rfind('.').filter(|at| *at > 0).map_or((name, ""), |at| name.split_at(at));
+    let (stem, extension) =
+        name.rfind('.').filter(|at| *at > 0).map_or((name, ""), |at| name.split_at(at));
     format!("{stem}-{number}{extension}{end}")
 }
 
@@ -117,7 +136,8 @@ fn folded(path: &str) -> String {
 
 /// The parts of a name from the wire, each of which is safe as the name of a file.
 pub(super) fn safe_parts(wire: &str) -> Vec<String> {
-    let parts = wire.split(['/', '\\']).map(str::trim).filter(|part| !matches!(*part, "" | "." | ".."));
+    let parts =
+        wire.split(['/', '\\']).map(str::trim).filter(|part| !matches!(*part, "" | "." | ".."));
     let parts: Vec<String> = parts.map(safe_part).collect();
     let from = parts.len().saturating_sub(MAX_PARTS);
     parts.into_iter().skip(from).collect()
@@ -140,15 +160,26 @@ fn safe_part(part: &str) -> String {
     name
 }
 
-/// Whether a character does not belong into the name of a file: controls and what orders or hides text, signs of shells and of Windows, other
-/// separators that look like a slash, and characters that show nothing.
+/// Whether a character does not belong into the name of a file: controls and what orders or hides
+/// text, signs of shells and of Windows, other separators that look like a slash, and characters
+/// that show nothing.
 fn is_unsafe(c: char) -> bool {
     is_control(c)
         || matches!(c, '<' | '>' | ':' | '"' | '|' | '?' | '*' | '/' | '\\')
-        || matches!(c, '\u{2044}' | '\u{2215}' | '\u{29f5}' | '\u{29f8}' | '\u{ff0f}' | '\u{ff3c}' | '\u{fe68}')
         || matches!(
             c,
-            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            '\u{2044}'
+                | '\u{2215}'
+                | '\u{29f5}'
+                | '\u{29f8}'
+                | '\u{ff0f}'
+                | '\u{ff3c}'
+                | '\u{fe68}'
+        )
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'
+                ..='\u{180f}'
         )
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2065}' | '\u{3164}' | '\u{ffa0}' | '\u{feff}')
         || matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{ffff}' | '\u{fdd0}'..='\u{fdef}')
@@ -162,7 +193,9 @@ fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).trim_end().to_uppercase();
     let port = ["COM", "LPT"].iter().find_map(|port| stem.strip_prefix(port));
     DEVICES.contains(&stem.as_str())
-        || port.is_some_and(|number| number.chars().count() == 1 && number.chars().all(|c| c.is_numeric()))
+        || port.is_some_and(|number| {
+            number.chars().count() == 1 && number.chars().all(|c| c.is_numeric())
+        })
 }
 
 /// Cuts a name to a length that every system allows, with its extension.
@@ -170,7 +203,10 @@ fn shorten(name: &mut String) {
     if name.len() <= MAX_PART {
         return;
     }
-    let extension = name.rfind('.').filter(|at| name.len() - at <= 16).map_or(String::new(), |at| name.split_off(at));
+    let extension = name
+        .rfind('.')
+        .filter(|at| name.len() - at <= 16)
+        .map_or(String::new(), |at| name.split_off(at));
     let mut end = (MAX_PART - extension.len()).min(name.len());
     while !name.is_char_boundary(end) {
         end -= 1;

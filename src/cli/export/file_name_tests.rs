@@ -70,7 +70,12 @@ fn hostile(count: usize) -> Vec<String> {
         seed ^= seed << 17;
         (seed >> 20) as usize
     };
-    let mut names = vec![String::new(), "x".repeat(70_000), format!("{}.txt", "é".repeat(300)), "a/".repeat(500)];
+    let mut names = vec![
+        String::new(),
+        "x".repeat(70_000),
+        format!("{}.txt", "é".repeat(300)),
+        "a/".repeat(500),
+    ];
     while names.len() < count {
         let length = next() % 7 + 1;
         names.push((0..length).map(|_| PARTS[next() % PARTS.len()]).collect());
@@ -95,20 +100,31 @@ fn ten_thousand_hostile_names_stay_in_the_folder() {
                 !part.is_empty() && part.len() <= 128 && !part.starts_with(['.', '-', '~', ' ']),
                 "{wire:?}: {path}"
             );
-            assert!(!part.ends_with(['.', ' ']) && !part.chars().any(is_control), "{wire:?}: {path}");
+            assert!(
+                !part.ends_with(['.', ' ']) && !part.chars().any(is_control),
+                "{wire:?}: {path}"
+            );
             assert!(!part.contains(['\\', ':', '<', '>', '|', '?', '*', '"']), "{wire:?}: {path}");
             let stem = part.split('.').next().unwrap().trim_end().to_uppercase();
             assert!(
-                !["CON", "PRN", "AUX", "NUL", "COM1", "LPT9", "COM¹", "CONIN$"].contains(&stem.as_str()),
+                !["CON", "PRN", "AUX", "NUL", "COM1", "LPT9", "COM¹", "CONIN$"]
+                    .contains(&stem.as_str()),
                 "{wire:?}: {path}"
             );
         }
         let disk = names.on_disk(&path);
-        assert!(disk.strip_prefix(&inside).unwrap().components().all(|part| matches!(part, Component::Normal(_))));
+        assert!(
+            disk.strip_prefix(&inside)
+                .unwrap()
+                .components()
+                .all(|part| matches!(part, Component::Normal(_)))
+        );
         std::fs::write(&disk, "x").unwrap();
     }
-    let around: Vec<String> =
-        std::fs::read_dir(&outside).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let around: Vec<String> = std::fs::read_dir(&outside)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
     assert_eq!(around, ["in"]);
     assert_eq!(count(&inside), 10_000);
 }
@@ -136,7 +152,8 @@ fn what_is_there_stays() {
 #[cfg(unix)]
 #[test]
 fn a_link_to_elsewhere_is_not_followed() {
-    let (inside, elsewhere) = (folder("links"), folder("elsewhere"));
+    let inside = folder("links");
+    let elsewhere = folder("elsewhere");
     std::os::unix::fs::symlink(&elsewhere, inside.join("dat")).unwrap();
     let mut names = FileNames::new(&inside);
     assert_eq!(names.take("dat/x", "").unwrap(), "dat-2/x");

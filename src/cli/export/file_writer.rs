@@ -1,4 +1,5 @@
-//! Writes a file from its parts: puts them in order, decompresses and decrypts the content, and compares it with its entry in a list.
+//! Writes a file from its parts: puts them in order, decompresses and decrypts the content, and
+//! compares it with its entry in a list.
 //!
 //! Parts wait in a [`Spool`]. This file knows no protocol: the file's protocol decrypts it.
 
@@ -76,7 +77,10 @@ impl FileWriter {
     pub(super) fn write(&mut self, file: &FileTransfer) -> io::Result<Written> {
         let mut written = Written::default();
         let nothing = file.pieces.is_empty() && !(file.complete && file.size == Some(0));
-        if file.order == PartOrder::Unknown || file.refused.is_some() && file.pieces.is_empty() || nothing {
+        if file.order == PartOrder::Unknown
+            || file.refused.is_some() && file.pieces.is_empty()
+            || nothing
+        {
             return Ok(written);
         }
         let runs = self.runs(file, &mut written.remarks);
@@ -86,7 +90,12 @@ impl FileWriter {
     }
 
     /// Decides what a file is, and under which name it is written.
-    fn form(&mut self, file: &FileTransfer, runs: &[Stretch], remarks: &mut Vec<String>) -> io::Result<(Form, String)> {
+    fn form(
+        &mut self,
+        file: &FileTransfer,
+        runs: &[Stretch],
+        remarks: &mut Vec<String>,
+    ) -> io::Result<(Form, String)> {
         let asked = file.name.clone().unwrap_or_else(|| format!("unnamed-{}", file.first_record));
         let mut head = [0; 16];
         let had = self.content(runs).read_up_to(&mut head)?;
@@ -99,7 +108,9 @@ impl FileWriter {
         if let Some(plain) = self.opened(file, head, runs, length, remarks)? {
             let listed = file.listed.iter().find(|listed| !listed.is_packed());
             let own = plain.len() as u64;
-            if let Some(size) = listed.and_then(|listed| listed.size).filter(|size| *size != own && *size != length) {
+            if let Some(size) =
+                listed.and_then(|listed| listed.size).filter(|size| *size != own && *size != length)
+            {
                 remarks.push(format!("has {}, {size} in the list", counted(own, "byte")));
             }
             return Ok((Form::Opened(plain), listed.map_or(asked, |listed| listed.name.clone())));
@@ -127,7 +138,8 @@ impl FileWriter {
         remarks: &mut Vec<String>,
     ) -> io::Result<Option<ListedFile>> {
         let Some(first) = file.listed.first() else { return Ok(None) };
-        let hashed = file.listed.iter().any(|listed| listed.packed_md5.is_some() || listed.md5.is_some());
+        let hashed =
+            file.listed.iter().any(|listed| listed.packed_md5.is_some() || listed.md5.is_some());
         let md5 = if hashed { hex(&self.content(runs).digest::<Md5>()?) } else { String::new() };
         let wanted = |listed: &ListedFile| {
             if listed.is_packed() {
@@ -157,7 +169,10 @@ impl FileWriter {
             return Ok(None);
         }
         if length > MAX_OPENED {
-            remarks.push(format!("encrypted, and too long to be opened ({} MiB at most)", MAX_OPENED >> 20));
+            remarks.push(format!(
+                "encrypted, and too long to be opened ({} MiB at most)",
+                MAX_OPENED >> 20
+            ));
             return Ok(None);
         }
         let mut bytes = Vec::new();
@@ -175,7 +190,8 @@ impl FileWriter {
         })
     }
 
-    /// Writes the file under a free name. One that was written before under the same name is not written again.
+    /// Writes the file under a free name. One that was written before under the same name is not
+    /// written again.
     fn put(
         &mut self,
         file: &FileTransfer,
@@ -186,7 +202,8 @@ impl FileWriter {
     ) -> io::Result<()> {
         let end = if file.complete { "" } else { ".partial" };
         let mut path = self.names.take(name, end)?;
-        let mut output = OutputFile::create(&self.names.on_disk(&path), Access::Owner, &self.inputs)?;
+        let mut output =
+            OutputFile::create(&self.names.on_disk(&path), Access::Owner, &self.inputs)?;
         let sums = match &form {
             Form::Opened(plain) => copy(&mut plain.as_slice(), &mut output, u64::MAX)?,
             Form::AsIs => copy(&mut self.content(runs), &mut output, u64::MAX)?,
@@ -206,11 +223,17 @@ impl FileWriter {
                         sums
                     }
                     Err(error) => {
-                        written.remarks.push(format!("gzip that cannot be opened ({error}): written as it came"));
+                        written.remarks.push(format!(
+                            "gzip that cannot be opened ({error}): written as it came"
+                        ));
                         drop(output);
                         self.names.give_back(&path);
                         path = self.names.take(file.name.as_deref().unwrap_or(name), "")?;
-                        output = OutputFile::create(&self.names.on_disk(&path), Access::Owner, &self.inputs)?;
+                        output = OutputFile::create(
+                            &self.names.on_disk(&path),
+                            Access::Owner,
+                            &self.inputs,
+                        )?;
                         copy(&mut self.content(runs), &mut output, u64::MAX)?
                     }
                 }
@@ -267,7 +290,14 @@ impl FileWriter {
 }
 
 /// Says whether a size and an MD5 are those that a list has.
-fn compared(what: &str, size: u64, md5: &str, listed: Option<u64>, hash: Option<&str>, remarks: &mut Vec<String>) {
+fn compared(
+    what: &str,
+    size: u64,
+    md5: &str,
+    listed: Option<u64>,
+    hash: Option<&str>,
+    remarks: &mut Vec<String>,
+) {
     if let Some(listed) = listed.filter(|listed| *listed != size) {
         remarks.push(format!("{what}has {}, {listed} in the list", counted(size, "byte")));
     }
@@ -287,7 +317,8 @@ struct Sums {
 
 /// Copies all bytes, and sums them up.
 fn copy(from: &mut dyn Read, to: &mut OutputFile, most: u64) -> io::Result<Sums> {
-    let (mut sha256, mut md5) = (Sha256::new(), Md5::new());
+    let mut sha256 = Sha256::new();
+    let mut md5 = Md5::new();
     let mut block = vec![0; BLOCK];
     let mut size = 0;
     loop {
@@ -359,7 +390,8 @@ impl Read for Content<'_> {
     }
 }
 
-/// Adds an extension to the name of a file of which messages say the kind: that of its content, or else the kind itself.
+/// Adds an extension to the name of a file of which messages say the kind: that of its content, or
+/// else the kind itself.
 fn with_extension(name: String, kind: Option<&str>, head: &[u8]) -> String {
     const CONTENTS: [(&[u8], &[&str]); 7] = [
         (&[0xff, 0xd8, 0xff], &["jpg", "jpeg"]),
@@ -375,7 +407,9 @@ fn with_extension(name: String, kind: Option<&str>, head: &[u8]) -> String {
     match CONTENTS.iter().find(|(begin, _)| head.starts_with(begin)) {
         Some((_, known)) if known.contains(&extension.as_str()) => name,
         Some((_, known)) => format!("{name}.{}", known.first().copied().unwrap_or("")),
-        None if extension.is_empty() => format!("{name}.{}", kind.trim_start_matches('k').to_lowercase()),
+        None if extension.is_empty() => {
+            format!("{name}.{}", kind.trim_start_matches('k').to_lowercase())
+        }
         None => name,
     }
 }

@@ -120,7 +120,8 @@ impl FileCollector {
                         self.found.incomplete += u64::from(!complete);
                     }
                 }
-                self.lists.index(|out| index_line(&file, &written, out), || index_json(&file, &written))
+                self.lists
+                    .index(|out| index_line(&file, &written, out), || index_json(&file, &written))
             });
             self.keep_error(written);
         }
@@ -143,8 +144,11 @@ impl Output for FileCollector {
             return;
         }
         let kept = self.filter.keeps(record);
-        let (spool, error) = (&mut self.writer.spool, &mut self.error);
-        let mut keep = |bytes: &[u8]| spool.append(bytes).map_err(|wrong| error.get_or_insert(wrong).kind()).ok();
+        let spool = &mut self.writer.spool;
+        let error = &mut self.error;
+        let mut keep = |bytes: &[u8]| {
+            spool.append(bytes).map_err(|wrong| error.get_or_insert(wrong).kind()).ok()
+        };
         self.files.record(record, kept, &mut keep);
     }
 
@@ -158,7 +162,8 @@ impl Output for FileCollector {
     }
 }
 
-/// The lists of what was found: index.csv, listed.csv where a server sent lists, and JSON on standard output where it is wanted.
+/// The lists of what was found: index.csv, listed.csv where a server sent lists, and JSON on
+/// standard output where it is wanted.
 struct Lists {
     folder: PathBuf,
     inputs: Inputs,
@@ -172,15 +177,27 @@ impl Lists {
     fn new(folder: &Path, inputs: &Inputs, json: bool) -> io::Result<Lists> {
         let mut index = create(folder, "index", inputs)?;
         index.write_all(INDEX_COLUMNS.as_bytes())?;
-        Ok(Lists { folder: folder.to_path_buf(), inputs: inputs.clone(), index, listed: None, json, line: Vec::new() })
+        Ok(Lists {
+            folder: folder.to_path_buf(),
+            inputs: inputs.clone(),
+            index,
+            listed: None,
+            json,
+            line: Vec::new(),
+        })
     }
 
-    fn index(&mut self, write: impl Fn(&mut Vec<u8>), json: impl Fn() -> serde_json::Value) -> io::Result<()> {
+    fn index(
+        &mut self,
+        write: impl Fn(&mut Vec<u8>),
+        json: impl Fn() -> serde_json::Value,
+    ) -> io::Result<()> {
         self.line.clear();
         write(&mut self.line);
         self.index.write_all(&self.line)?;
         if self.json {
-            // The reader of standard output may close it early (`| head`); the files are still written.
+            // The reader of standard output may close it early (`| head`); the files are still
+            // written.
             match writeln!(io::stdout().lock(), "{}", one_line(&json())) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.json = false,
                 written => written?,

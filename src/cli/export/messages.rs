@@ -1,4 +1,5 @@
-//! `moulsniff export messages`: every message decrypted, one packet each, for Wireshark and for readers who have no keys.
+//! `moulsniff export messages`: every message decrypted, one packet each, for Wireshark and for
+//! readers who have no keys.
 
 use std::io::{self, BufWriter};
 

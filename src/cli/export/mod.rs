@@ -1,6 +1,7 @@
 //! `moulsniff export`: writes files, the vault, chat or messages from captures.
 //!
-//! Each of these is one file here, which passes records to a collector of `facts` and writes the result.
+//! Each of these is one file here, which passes records to a collector of `facts` and writes the
+//! result.
 
 pub(super) mod args;
 mod chat;

@@ -1,4 +1,5 @@
-//! `moulsniff export vault`: nodes, what they are below, and how they changed, as JSON or for Graphviz.
+//! `moulsniff export vault`: nodes, what they are below, and how they changed, as JSON or for
+//! Graphviz.
 
 use super::super::ending::before_commit;
 use super::super::error::{CliError, Status};
@@ -24,27 +25,35 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
         Some("dot" | "gv") => true,
         _ => {
             let name = file_name(&args.output);
-            return Err(CliError::Typed(format!("-o {name}: expected a name that ends in .json or .dot")));
+            return Err(CliError::Typed(format!(
+                "-o {name}: expected a name that ends in .json or .dot"
+            )));
         }
     };
     let Plan { reading, setup, filter, redact, limit, ending, .. } = Plan::new(&args.read)?;
     let run = CaptureRun::new(&reading, setup)?;
     let mut file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let json = JsonWriter::new(JsonOptions { spans: false, redact });
-    let (graph, filter) = (Graph::default(), RecordFilter::new(filter));
+    let graph = Graph::default();
+    let filter = RecordFilter::new(filter);
     let mut collector = VaultCollector { graph, filter, json, text: Vec::new(), left: limit };
     let mut outcome = run.into_output(&mut collector);
     before_commit(&mut outcome, collector.filter.filter(), &args.output)?;
     let graph = &collector.graph;
-    let written = if dot { write_graph_dot(graph, &mut file) } else { write_graph_json(graph, &mut file) };
-    written.and_then(|()| file.commit()).map_err(|error| CliError::File(file_name(&args.output), error))?;
+    let written =
+        if dot { write_graph_dot(graph, &mut file) } else { write_graph_json(graph, &mut file) };
+    written
+        .and_then(|()| file.commit())
+        .map_err(|error| CliError::File(file_name(&args.output), error))?;
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
     let status = ending.status(&outcome, collector.filter.filter())?;
     if !ending.quiet {
         let seen = graph.nodes.values().filter(|node| node.seen).count();
-        let (nodes, edges, name) = (graph.nodes.len(), graph.edges.len(), file_name(&args.output));
+        let nodes = graph.nodes.len();
+        let edges = graph.edges.len();
+        let name = file_name(&args.output);
         say(format_args!(
             "{} ({seen} of them with their fields) and {} in {name}",
             counted(nodes, "node"),

@@ -11,7 +11,9 @@ use super::super::lcs::{Match, holes};
 use super::super::pairing::StreamPair;
 use super::super::renaming::{MarkParts, Naming, NamingVerdict, Said, Scope};
 use super::once::SeenOnce;
-use super::{CompareOptions, Finding, LostMessages, PairFindings, PairMatches, UnreadBytes, Work, said};
+use super::{
+    CompareOptions, Finding, LostMessages, PairFindings, PairMatches, UnreadBytes, Work, said,
+};
 use crate::session::Side;
 
 /// A reply is never called slower if it is later by less than this, in nanoseconds.
@@ -47,8 +49,8 @@ impl DifferenceFinder<'_, '_> {
         out
     }
 
-    /// Sorts the findings of both directions in the order of the first capture. A message that only the second one has follows
-    /// the one before it in its direction.
+    /// Sorts the findings of both directions in the order of the first capture. A message that only
+    /// the second one has follows the one before it in its direction.
     fn sort(&self, findings: &mut Vec<Finding>) {
         let mut last = 0;
         let mut keyed: Vec<(u32, Finding)> = Vec::new();
@@ -79,12 +81,17 @@ impl DifferenceFinder<'_, '_> {
             while let Some(one) = next.next_if(|one| (one.a as usize) < hole.a[0]) {
                 self.both(views, *one, out);
             }
-            let left: Vec<u32> = (hole.a[0] as u32..hole.a[1] as u32).filter(|at| !moved_a.contains_key(at)).collect();
-            let right: Vec<u32> = (hole.b[0] as u32..hole.b[1] as u32).filter(|at| !moved_b.contains_key(at)).collect();
+            let left: Vec<u32> = (hole.a[0] as u32..hole.a[1] as u32)
+                .filter(|at| !moved_a.contains_key(at))
+                .collect();
+            let right: Vec<u32> = (hole.b[0] as u32..hole.b[1] as u32)
+                .filter(|at| !moved_b.contains_key(at))
+                .collect();
             let left = self.not_lost(a, &left, b, hole.b, out);
             let right = self.not_lost(b, &right, a, hole.a, out);
             let index = |view: &LaneView<'_>, at: u32| view.lane.messages.get(at as usize).copied();
-            let wanted = |view: &LaneView<'_>, at: &u32| view.get(*at).is_some_and(|message| message.wanted);
+            let wanted =
+                |view: &LaneView<'_>, at: &u32| view.get(*at).is_some_and(|message| message.wanted);
             let left = left.into_iter().filter(|at| wanted(a, at));
             let right = right.into_iter().filter(|at| wanted(b, at));
             out.findings.extend(left.filter_map(|at| index(a, at)).map(Finding::OnlyA));
@@ -98,8 +105,8 @@ impl DifferenceFinder<'_, '_> {
         }
     }
 
-    /// Those of the messages `only` that no loss in the other capture explains. A loss of some bytes explains messages
-    /// of as many bytes.
+    /// Those of the messages `only` that no loss in the other capture explains. A loss of some
+    /// bytes explains messages of as many bytes.
     fn not_lost(
         &self,
         own: &LaneView<'_>,
@@ -129,13 +136,15 @@ impl DifferenceFinder<'_, '_> {
         let record = losses.first().map_or(0, |loss| loss.record);
         let side = usize::from(!std::ptr::eq(other.digest, self.work.a));
         let wanted = |at: &&u32| own.get(**at).is_some_and(|message| message.wanted);
-        let messages = (only.iter().filter(wanted).count() - kept.iter().filter(wanted).count()) as u64;
+        let messages =
+            (only.iter().filter(wanted).count() - kept.iter().filter(wanted).count()) as u64;
         let unread = !late && losses.iter().all(|loss| loss.cause != LossCause::Gap);
         out.lost.push(LostMessages { side, messages, record, bytes, unread });
         kept
     }
 
-    /// The same message at two places. A reply follows its request, so its place is no further difference.
+    /// The same message at two places. A reply follows its request, so its place is no further
+    /// difference.
     fn moved(&mut self, views: &[LaneView<'_>; 2], one: Match, out: &mut PairFindings) {
         let [a, b] = views;
         let Some((at, left, right)) = said(a, b, one) else { return };
@@ -152,19 +161,27 @@ impl DifferenceFinder<'_, '_> {
     /// A pair of messages.
     fn both(&mut self, views: &[LaneView<'_>; 2], one: Match, out: &mut PairFindings) {
         let [a, b] = views;
-        let Some((at, left, right)) = said(a, b, one).filter(|(_, a, b)| a.wanted || b.wanted) else { return };
+        let Some((at, left, right)) = said(a, b, one).filter(|(_, a, b)| a.wanted || b.wanted)
+        else {
+            return;
+        };
         let before = out.findings.len();
         let mut fits = true;
         if (left.refused == 0) != (right.refused == 0) {
             out.findings.push(Finding::Refused(at));
-        } else if left.content != right.content || left.form != right.form || self.odd_sets.contains(&at) {
+        } else if left.content != right.content
+            || left.form != right.form
+            || self.odd_sets.contains(&at)
+        {
             out.findings.push(Finding::Changed(at));
         } else {
             fits = self.names(at, left, right, out);
-            // A number may stand for things of several kinds, of which one contradicts what other messages say.
+            // A number may stand for things of several kinds, of which one contradicts what other
+            // messages say.
             let told: Vec<[u64; 2]> =
                 out.findings.get(before..).unwrap_or_default().iter().filter_map(renamed).collect();
-            let once = self.once.at(at).iter().filter(|naming| !told.contains(&[naming.a, naming.b]));
+            let once =
+                self.once.at(at).iter().filter(|naming| !told.contains(&[naming.a, naming.b]));
             out.findings.extend(once.map(|naming| Finding::Once { at, naming: *naming }));
         }
         if self.is_slower(left, right) {
@@ -173,21 +190,39 @@ impl DifferenceFinder<'_, '_> {
         out.same += u64::from(fits && out.findings.len() == before);
     }
 
-    /// Reports the identities that contradict the renaming, each contradiction once. Returns whether there is none.
-    fn names(&mut self, at: Said, left: &MessageDigest, right: &MessageDigest, out: &mut PairFindings) -> bool {
-        let (x, y) = (self.work.a.marks_of(left), self.work.b.marks_of(right));
+    /// Reports the identities that contradict the renaming, each contradiction once. Returns
+    /// whether there is none.
+    fn names(
+        &mut self,
+        at: Said,
+        left: &MessageDigest,
+        right: &MessageDigest,
+        out: &mut PairFindings,
+    ) -> bool {
+        let x = self.work.a.marks_of(left);
+        let y = self.work.b.marks_of(right);
         if x.iter().any(|mark| mark.kind == IdentityMark::END) {
-            let (x, y) = (MarkParts::new(x), MarkParts::new(y));
+            let x = MarkParts::new(x);
+            let y = MarkParts::new(y);
             return self.plain_names(at, &x.plain, &y.plain, out);
         }
         self.plain_names(at, x, y, out)
     }
 
-    fn plain_names(&mut self, at: Said, x: &[IdentityMark], y: &[IdentityMark], out: &mut PairFindings) -> bool {
-        let (mut fits, mut last) = (true, None);
+    fn plain_names(
+        &mut self,
+        at: Said,
+        x: &[IdentityMark],
+        y: &[IdentityMark],
+        out: &mut PairFindings,
+    ) -> bool {
+        let mut fits = true;
+        let mut last = None;
         for (a, b) in x.iter().zip(y) {
             let naming = Naming { kind: self.scope.kind(a.kind), a: a.value, b: b.value };
-            let NamingVerdict::Contradicts(known, by) = self.work.renaming.verdict(naming) else { continue };
+            let NamingVerdict::Contradicts(known, by) = self.work.renaming.verdict(naming) else {
+                continue;
+            };
             if naming.kind != a.kind && self.work.is_answered_alike(at, self.partners) {
                 continue;
             }
@@ -224,7 +259,8 @@ fn renamed(finding: &Finding) -> Option<[u64; 2]> {
 fn unread(from: Side, views: &[LaneView<'_>; 2]) -> impl Iterator<Item = Finding> {
     [LossCause::Undecoded, LossCause::Closed].into_iter().filter_map(move |cause| {
         let unread = views.each_ref().map(|view| view.lane.unread(cause));
-        let (bytes, records) = (unread.map(|(bytes, _)| bytes), unread.map(|(_, record)| record));
+        let bytes = unread.map(|(bytes, _)| bytes);
+        let records = unread.map(|(_, record)| record);
         let [a, b] = bytes;
         (a != b).then_some(Finding::Unread(UnreadBytes { from, cause, bytes, records }))
     })

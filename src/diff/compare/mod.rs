@@ -11,12 +11,15 @@ use super::lane::{LaneView, exact_key};
 use super::lane_digest::{LaneDigest, LossCause};
 use super::lcs::Match;
 use super::pairing::{StreamPair, pair_streams};
-use super::renaming::{MarkParts, Naming, NamingVerdict, NamingVotes, Renaming, Said, Scope, match_sets};
+use super::renaming::{
+    MarkParts, Naming, NamingVerdict, NamingVotes, Renaming, Said, Scope, match_sets,
+};
 use crate::session::Side;
 use finder::DifferenceFinder;
 use once::seen_once;
 
-/// If both captures are copies of one, at least this percentage of the messages has the same numbers in both.
+/// If both captures are copies of one, at least this percentage of the messages has the same
+/// numbers in both.
 const COPIES: usize = 80;
 
 /// The options of a comparison.
@@ -65,7 +68,8 @@ pub(super) enum Finding {
     Unread(UnreadBytes),
 }
 
-/// Bytes of a direction of both captures that could not be read, and the first record in each that says so.
+/// Bytes of a direction of both captures that could not be read, and the first record in each that
+/// says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnreadBytes {
     pub(super) from: Side,
@@ -108,7 +112,11 @@ pub struct Comparison<'d> {
 
 impl<'d> Comparison<'d> {
     /// Compares two digests.
-    pub fn new(a: &'d CaptureDigest, b: &'d CaptureDigest, options: CompareOptions) -> Comparison<'d> {
+    pub fn new(
+        a: &'d CaptureDigest,
+        b: &'d CaptureDigest,
+        options: CompareOptions,
+    ) -> Comparison<'d> {
         let pairs = pair_streams(a, b);
         let mut work = Work { a, b, copies: are_copies(a, b), renaming: Renaming::default() };
         let first = work.align(&pairs, false);
@@ -126,10 +134,22 @@ impl<'d> Comparison<'d> {
         let mut said = HashMap::new();
         let mut out = Vec::new();
         for (number, (pair, lanes)) in pairs.iter().zip(&lanes).enumerate() {
-            let (work, odd_sets, partners, moved, once) = (&work, &odd_sets, &partners, &moved, &once);
+            let work = &work;
+            let odd_sets = &odd_sets;
+            let partners = &partners;
+            let moved = &moved;
+            let once = &once;
             let scope = scope(number);
-            let mut finder =
-                DifferenceFinder { work, scope, options, odd_sets, partners, moved, once, said: &mut said };
+            let mut finder = DifferenceFinder {
+                work,
+                scope,
+                options,
+                odd_sets,
+                partners,
+                moved,
+                once,
+                said: &mut said,
+            };
             out.push(finder.pair(*pair, lanes));
         }
         for finding in out.iter_mut().flat_map(|pair| &mut pair.findings) {
@@ -142,8 +162,11 @@ impl<'d> Comparison<'d> {
 
     /// The records of each capture whose fields have to be looked at, in ascending order.
     pub fn wanted(&self) -> [Vec<u64>; 2] {
-        let (mut a, mut b) = (Vec::new(), Vec::new());
-        let record = |digest: &CaptureDigest, index: u32| digest.message(index).map(|message| message.record);
+        let mut a = Vec::new();
+        let mut b = Vec::new();
+        let record = |digest: &CaptureDigest, index: u32| {
+            digest.message(index).map(|message| message.record)
+        };
         for finding in self.pairs.iter().flat_map(|pair| &pair.findings) {
             let (left, right) = match finding {
                 Finding::OnlyA(index) => (Some(*index), None),
@@ -204,14 +227,18 @@ pub(super) struct Work<'d> {
     pub(super) renaming: Renaming,
 }
 
-static NO_LANE: LaneDigest = LaneDigest { messages: Vec::new(), losses: Vec::new(), joined_late: false };
+static NO_LANE: LaneDigest =
+    LaneDigest { messages: Vec::new(), losses: Vec::new(), joined_late: false };
 
 impl<'d> Work<'d> {
     /// A direction of a pair of streams, in both captures; an empty one where there is no stream.
     pub(super) fn lanes(&self, pair: StreamPair, side: usize) -> [LaneView<'d>; 2] {
         let view = |digest: &'d CaptureDigest, stream: Option<u32>| {
             let stream = stream.and_then(|place| digest.streams.get(place as usize));
-            LaneView { digest, lane: stream.and_then(|stream| stream.lanes.get(side)).unwrap_or(&NO_LANE) }
+            LaneView {
+                digest,
+                lane: stream.and_then(|stream| stream.lanes.get(side)).unwrap_or(&NO_LANE),
+            }
         };
         [view(self.a, pair.a), view(self.b, pair.b)]
     }
@@ -222,7 +249,11 @@ impl<'d> Work<'d> {
             let [a, b] = self.lanes(pair, side);
             align(&a, &b, Hints { renaming, scope: scope(number), copies: self.copies })
         };
-        pairs.iter().enumerate().map(|(number, pair)| [one(number, *pair, 0), one(number, *pair, 1)]).collect()
+        pairs
+            .iter()
+            .enumerate()
+            .map(|(number, pair)| [one(number, *pair, 0), one(number, *pair, 1)])
+            .collect()
     }
 
     /// The partner of each message of the first capture, or [`NO_PEER`].
@@ -231,7 +262,12 @@ impl<'d> Work<'d> {
         for (pair, lanes) in pairs.iter().zip(lanes) {
             for (side, matches) in lanes.iter().enumerate() {
                 let [a, b] = self.lanes(*pair, side);
-                for at in matches.in_order.iter().chain(&matches.moved).filter_map(|one| said(&a, &b, *one)) {
+                for at in matches
+                    .in_order
+                    .iter()
+                    .chain(&matches.moved)
+                    .filter_map(|one| said(&a, &b, *one))
+                {
                     out.get_mut(at.0.a as usize).into_iter().for_each(|partner| *partner = at.0.b);
                 }
             }
@@ -241,8 +277,10 @@ impl<'d> Work<'d> {
 
     /// The messages of the first capture that are at another place in the second one.
     fn moved(&self, pairs: &[StreamPair], lanes: &[PairMatches]) -> HashSet<u32> {
-        let both =
-            pairs.iter().zip(lanes).flat_map(|(pair, lanes)| lanes.iter().enumerate().map(move |of| (*pair, of)));
+        let both = pairs
+            .iter()
+            .zip(lanes)
+            .flat_map(|(pair, lanes)| lanes.iter().enumerate().map(move |of| (*pair, of)));
         both.flat_map(|(pair, (side, matches))| {
             let [a, _] = self.lanes(pair, side);
             matches.moved.iter().filter_map(move |one| a.lane.messages.get(one.a as usize).copied())
@@ -270,12 +308,14 @@ impl<'d> Work<'d> {
         }
     }
 
-    /// The renaming that most pairs of messages with the same content support. Sets count only if they leave no choice.
+    /// The renaming that most pairs of messages with the same content support. Sets count only if
+    /// they leave no choice.
     fn vote(&self, pairs: &[StreamPair], lanes: &[PairMatches]) -> Renaming {
         let mut votes = NamingVotes::default();
         let mut with_sets = Vec::new();
         self.same_content(pairs, lanes, |number, at, left, right| {
-            let (x, y) = (MarkParts::new(self.a.marks_of(left)), MarkParts::new(self.b.marks_of(right)));
+            let x = MarkParts::new(self.a.marks_of(left));
+            let y = MarkParts::new(self.b.marks_of(right));
             for (a, b) in x.plain.iter().zip(&y.plain).filter(|(a, b)| a.kind == b.kind) {
                 votes.vote(Naming { kind: scope(number).kind(a.kind), a: a.value, b: b.value }, at);
             }
@@ -291,13 +331,20 @@ impl<'d> Work<'d> {
     }
 
     /// The contradictions of the renaming, outside of sets.
-    fn contradictions(&self, pairs: &[StreamPair], lanes: &[PairMatches], partners: &[u32]) -> Vec<Naming> {
+    fn contradictions(
+        &self,
+        pairs: &[StreamPair],
+        lanes: &[PairMatches],
+        partners: &[u32],
+    ) -> Vec<Naming> {
         let mut out = Vec::new();
         self.same_content(pairs, lanes, |number, at, left, right| {
-            let (x, y) = (MarkParts::new(self.a.marks_of(left)), MarkParts::new(self.b.marks_of(right)));
+            let x = MarkParts::new(self.a.marks_of(left));
+            let y = MarkParts::new(self.b.marks_of(right));
             for (a, b) in x.plain.iter().zip(&y.plain) {
                 let naming = Naming { kind: scope(number).kind(a.kind), a: a.value, b: b.value };
-                let against = matches!(self.renaming.verdict(naming), NamingVerdict::Contradicts(..));
+                let against =
+                    matches!(self.renaming.verdict(naming), NamingVerdict::Contradicts(..));
                 if against && !(naming.kind != a.kind && self.is_answered_alike(at, partners)) {
                     out.push(naming);
                 }
@@ -306,24 +353,36 @@ impl<'d> Work<'d> {
         out
     }
 
-    /// Whether a request's reply, or a reply's request, has the expected partner: the number of the transaction then adds
-    /// nothing.
+    /// Whether a request's reply, or a reply's request, has the expected partner: the number of the
+    /// transaction then adds nothing.
     pub(super) fn is_answered_alike(&self, at: Said, partners: &[u32]) -> bool {
-        let peer = |message: Option<&MessageDigest>| message.map(|m| m.peer).filter(|peer| *peer != NO_PEER);
-        let (Some(a), Some(b)) = (peer(self.a.message(at.a)), peer(self.b.message(at.b))) else { return false };
+        let peer = |message: Option<&MessageDigest>| {
+            message.map(|m| m.peer).filter(|peer| *peer != NO_PEER)
+        };
+        let (Some(a), Some(b)) = (peer(self.a.message(at.a)), peer(self.b.message(at.b))) else {
+            return false;
+        };
         partners.get(a as usize) == Some(&b)
     }
 
-    /// Pairs the numbers in sets that are still open, and returns the messages whose sets do not fit.
+    /// Pairs the numbers in sets that are still open, and returns the messages whose sets do not
+    /// fit.
     fn settle_sets(&mut self, pairs: &[StreamPair], lanes: &[PairMatches]) -> Vec<Said> {
         let mut with_sets = Vec::new();
         self.same_content(pairs, lanes, |number, at, left, _| {
-            if self.a.marks_of(left).iter().any(|mark| mark.kind == super::content::IdentityMark::END) {
+            if self
+                .a
+                .marks_of(left)
+                .iter()
+                .any(|mark| mark.kind == super::content::IdentityMark::END)
+            {
                 with_sets.push((number, at));
             }
         });
         let mut renaming = std::mem::take(&mut self.renaming);
-        let odd = with_sets.into_iter().filter(|(number, at)| !self.settle_set(*number, *at, &mut renaming, true));
+        let odd = with_sets
+            .into_iter()
+            .filter(|(number, at)| !self.settle_set(*number, *at, &mut renaming, true));
         let odd = odd.map(|(_, at)| at).collect();
         self.renaming = renaming;
         odd
@@ -331,8 +390,11 @@ impl<'d> Work<'d> {
 
     /// Pairs the elements of a message's sets; whether all have partners.
     fn settle_set(&self, number: usize, at: Said, renaming: &mut Renaming, guess: bool) -> bool {
-        let (Some(left), Some(right)) = (self.a.message(at.a), self.b.message(at.b)) else { return true };
-        let (x, y) = (MarkParts::new(self.a.marks_of(left)), MarkParts::new(self.b.marks_of(right)));
+        let (Some(left), Some(right)) = (self.a.message(at.a), self.b.message(at.b)) else {
+            return true;
+        };
+        let x = MarkParts::new(self.a.marks_of(left));
+        let y = MarkParts::new(self.b.marks_of(right));
         let mut all = x.sets.len() == y.sets.len();
         for (a, b) in x.sets.iter().zip(&y.sets) {
             let mut found = Vec::new();
@@ -354,6 +416,7 @@ pub(super) fn said<'d>(
     b: &LaneView<'d>,
     one: Match,
 ) -> Option<(Said, &'d MessageDigest, &'d MessageDigest)> {
-    let at = Said { a: *a.lane.messages.get(one.a as usize)?, b: *b.lane.messages.get(one.b as usize)? };
+    let at =
+        Said { a: *a.lane.messages.get(one.a as usize)?, b: *b.lane.messages.get(one.b as usize)? };
     Some((at, a.get(one.a)?, b.get(one.b)?))
 }

@@ -1,7 +1,8 @@
 //! Numbers that were seen once in each capture, and are not the same there.
 //!
-//! Such a number may have been changed, or it may be the other run's number of the same thing: a single occurrence cannot show which. If B is
-//! a changed copy of A, it is reported as a difference. B counts as a copy if values that differ in each run (`volatile`) are equal in both,
+//! Such a number may have been changed, or it may be the other run's number of the same thing: a
+//! single occurrence cannot show which. If B is a changed copy of A, it is reported as a
+//! difference. B counts as a copy if values that differ in each run (`volatile`) are equal in both,
 //! and nearly all other numbers are, too. Otherwise the number counts as renamed.
 
 use std::collections::{HashMap, HashSet};
@@ -11,7 +12,8 @@ use super::super::pairing::StreamPair;
 use super::super::renaming::{MarkParts, Naming, Said, Scope};
 use super::{PairMatches, Work, scope};
 
-/// B is a copy of A if at least this percentage of the message pairs with volatile values have equal ones.
+/// B is a copy of A if at least this percentage of the message pairs with volatile values have
+/// equal ones.
 const ONE_RECORDING: u64 = 90;
 /// The fewest such pairs that prove a copy.
 const FEWEST: u64 = 3;
@@ -42,13 +44,15 @@ impl SeenOnce {
 /// Finds the numbers that were seen once.
 pub(super) fn seen_once(work: &Work<'_>, pairs: &[StreamPair], lanes: &[PairMatches]) -> SeenOnce {
     let mut seen: HashMap<Naming, (u32, Said)> = HashMap::new();
-    let (mut alike, mut either) = (0, 0);
+    let mut alike = 0;
+    let mut either = 0;
     work.same_content(pairs, lanes, |number, at, left, right| {
         if left.volatile != 0 && right.volatile != 0 {
             either += 1;
             alike += u64::from(left.volatile == right.volatile);
         }
-        let (x, y) = (MarkParts::new(work.a.marks_of(left)), MarkParts::new(work.b.marks_of(right)));
+        let x = MarkParts::new(work.a.marks_of(left));
+        let y = MarkParts::new(work.b.marks_of(right));
         for (a, b) in x.plain.iter().zip(&y.plain).filter(|(a, b)| a.kind == b.kind) {
             let naming = Naming { kind: scope(number).kind(a.kind), a: a.value, b: b.value };
             seen.entry(naming).or_insert((0, at)).0 += 1;
@@ -65,7 +69,9 @@ pub(super) fn seen_once(work: &Work<'_>, pairs: &[StreamPair], lanes: &[PairMatc
     odd.sort_unstable_by_key(|(naming, at)| (*at, *naming));
     let in_a = often(work.a, odd.iter().map(|(naming, _)| (naming.kind, naming.a)));
     let in_b = often(work.b, odd.iter().map(|(naming, _)| (naming.kind, naming.b)));
-    let once = |naming: &Naming| !in_a.contains(&(naming.kind, naming.a)) && !in_b.contains(&(naming.kind, naming.b));
+    let once = |naming: &Naming| {
+        !in_a.contains(&(naming.kind, naming.a)) && !in_b.contains(&(naming.kind, naming.b))
+    };
     let mut all: HashMap<Said, Vec<Naming>> = HashMap::new();
     let mut values: HashSet<(Said, u64, u64)> = HashSet::new();
     for (naming, at) in odd.into_iter().filter(|(naming, _)| once(naming)) {
@@ -77,7 +83,8 @@ pub(super) fn seen_once(work: &Work<'_>, pairs: &[StreamPair], lanes: &[PairMatc
     SeenOnce { all, differ }
 }
 
-/// The numbers, each with its kind, that occur in several messages of a capture. Transactions are left out: each stream has its own.
+/// The numbers, each with its kind, that occur in several messages of a capture. Transactions are
+/// left out: each stream has its own.
 fn often(digest: &CaptureDigest, numbers: impl Iterator<Item = (u64, u64)>) -> HashSet<(u64, u64)> {
     let mut messages: HashMap<(u64, u64), u32> = numbers.map(|number| (number, 0)).collect();
     if messages.is_empty() {

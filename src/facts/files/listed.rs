@@ -1,4 +1,5 @@
-//! Lists of files that servers send: for each file the name under which the receiver keeps it, its size and its MD5.
+//! Lists of files that servers send: for each file the name under which the receiver keeps it, its
+//! size and its MD5.
 
 use std::collections::HashMap;
 
@@ -58,12 +59,19 @@ pub(super) struct Listed {
 
 impl Listed {
     /// Adds the entries of a message. Returns the new ones.
-    pub(super) fn learn(&mut self, protocol: &'static str, marks: &FileMarks<'_>) -> Vec<ListedFile> {
+    pub(super) fn learn(
+        &mut self,
+        protocol: &'static str,
+        marks: &FileMarks<'_>,
+    ) -> Vec<ListedFile> {
         let mut found = Vec::new();
         for listed in marks.all.iter().filter(|marked| marked.role == FileRole::Listed) {
             let Some(name) = marks.values.word(listed.node, MAX_NAME) else { continue };
-            let word = |role| marks.within(listed.parent, role).and_then(|m| marks.values.word(m.node, MAX_NAME));
-            let number = |role| marks.within(listed.parent, role).and_then(|m| marks.values.number(m.node));
+            let word = |role| {
+                marks.within(listed.parent, role).and_then(|m| marks.values.word(m.node, MAX_NAME))
+            };
+            let number =
+                |role| marks.within(listed.parent, role).and_then(|m| marks.values.number(m.node));
             let hash = |role| word(role).map(|text| text.to_lowercase());
             let asked = word(FileRole::Name).unwrap_or_else(|| name.clone());
             let file = ListedFile {

@@ -35,11 +35,15 @@ impl<'a> FileMarks<'a> {
             while open.last().is_some_and(|(_, end)| *end <= index) {
                 open.pop();
             }
-            let role =
-                values.tables.type_def(node.ty).and_then(|def| def.facts.as_deref()).and_then(|facts| facts.file);
+            let role = values
+                .tables
+                .type_def(node.ty)
+                .and_then(|def| def.facts.as_deref())
+                .and_then(|facts| facts.file);
             let hidden = redact && node.has(mark::SECRET);
             if let Some(role) = role.filter(|_| !hidden) {
-                // An alias marks the node around a region and the one inside it: the inner one has the value.
+                // An alias marks the node around a region and the one inside it: the inner one has
+                // the value.
                 let parent = open.last().map_or(0, |(index, _)| *index);
                 if !matches!(node.kind, Kind::Struct | Kind::Null) {
                     all.push(FileMark { role, index, node, parent });
@@ -64,7 +68,8 @@ impl<'a> FileMarks<'a> {
 
     /// The text of the first node with a role whose value is not empty.
     pub(super) fn word(&self, role: FileRole) -> Option<String> {
-        let with = self.all.iter().filter(|marked| marked.role == role && !self.is_listed(marked.parent));
+        let with =
+            self.all.iter().filter(|marked| marked.role == role && !self.is_listed(marked.parent));
         with.filter_map(|marked| self.values.word(marked.node, MAX_NAME)).next()
     }
 
@@ -79,7 +84,8 @@ impl<'a> FileMarks<'a> {
         let marked = self.first(FileRole::Number)?;
         let number = self.values.number(marked.node)?;
         let flags = self.values.tables.symbols(marked.node.ty).filter(|symbols| symbols.flags);
-        let named = flags.map_or(0, |symbols| symbols.values.iter().fold(0, |all, value| all | value.value));
+        let named = flags
+            .map_or(0, |symbols| symbols.values.iter().fold(0, |all, value| all | value.value));
         Some(number & !named).filter(|number| u32::try_from(*number).is_ok())
     }
 

@@ -1,7 +1,8 @@
 //! Files that are transferred in messages: asked for, sent in parts, listed.
 //!
-//! Tables mark the fields with a file's name, its parts and its size (`file WORD`). This folder knows no protocol and writes nothing. The
-//! caller has a store for the bytes of parts; the result says where each file's bytes are in that store.
+//! Tables mark the fields with a file's name, its parts and its size (`file WORD`). This folder
+//! knows no protocol and writes nothing. The caller has a store for the bytes of parts; the result
+//! says where each file's bytes are in that store.
 
 mod listed;
 mod marks;
@@ -78,9 +79,15 @@ impl Files {
         }
     }
 
-    /// Takes the next record. `kept` says whether the bytes in it are wanted. Names and sizes are learned in any case. `keep` stores the bytes
-    /// of a part and returns their place, `None` if they cannot be stored.
-    pub fn record(&mut self, record: &Record<'_>, kept: bool, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
+    /// Takes the next record. `kept` says whether the bytes in it are wanted. Names and sizes are
+    /// learned in any case. `keep` stores the bytes of a part and returns their place, `None` if
+    /// they cannot be stored.
+    pub fn record(
+        &mut self,
+        record: &Record<'_>,
+        kept: bool,
+        keep: &mut dyn FnMut(&[u8]) -> Option<u64>,
+    ) {
         let stream = (record.transport, record.stream);
         match &record.body {
             Body::Message { message, tables, tree } => {
@@ -89,7 +96,11 @@ impl Files {
                 let marks = FileMarks::of(values, self.redact);
                 if !marks.all.is_empty() && !values.is_sent_again() {
                     let place = (message.offset, message.bytes.len() as u64);
-                    self.message(&FileMessage { record, marks, def, message: place, kept }, stream, keep);
+                    self.message(
+                        &FileMessage { record, marks, def, message: place, kept },
+                        stream,
+                        keep,
+                    );
                 }
             }
             Body::Event(event) if event.kind == EventKind::Gap => {
@@ -144,12 +155,17 @@ impl Files {
             self.learn_key(stream, marks, key.index);
         }
         let whole = marks.all.iter().filter(|marked| marked.role == FileRole::Whole);
-        for content in whole.filter_map(|marked| marks.values.content(marked.node)).filter(|bytes| !bytes.is_empty()) {
+        for content in whole
+            .filter_map(|marked| marks.values.content(marked.node))
+            .filter(|bytes| !bytes.is_empty())
+        {
             self.whole(seen, stream, &content, keep);
         }
         let Some(own) = marks.key() else { return };
         let key = (stream, own);
-        if let Some(list) = marks.word(FileRole::List).filter(|_| self.asked_lists.len() < MAX_ASKED) {
+        if let Some(list) =
+            marks.word(FileRole::List).filter(|_| self.asked_lists.len() < MAX_ASKED)
+        {
             self.asked_lists.insert(key.clone(), list);
         }
         let list = self.asked_lists.get(&key).cloned();
@@ -168,7 +184,9 @@ impl Files {
         match part.and_then(|part| Some((part.role, marks.values.content(part.node)?))) {
             Some((role, bytes)) if seen.kept => self.part(seen, key, role, &bytes, keep),
             Some(_) => {}
-            None if marks.first(FileRole::Name).is_some() && def.answers.is_empty() => self.asked(seen, key),
+            None if marks.first(FileRole::Name).is_some() && def.answers.is_empty() => {
+                self.asked(seen, key)
+            }
             None if marks.first(FileRole::Size).is_some() => self.described(seen, key),
             None => {}
         }
@@ -179,8 +197,9 @@ impl Files {
         self.done.remove(&key);
         let name = seen.marks.word(FileRole::Name);
         // Where the capture has gaps, a request may come after the first parts of its reply.
-        let another =
-            |file: &FileTransfer| file.name.is_some() && (file.order != PartOrder::Unknown || file.name != name);
+        let another = |file: &FileTransfer| {
+            file.name.is_some() && (file.order != PartOrder::Unknown || file.name != name)
+        };
         if self.open.get(&key).is_some_and(another) {
             self.end(|other, _| *other == key);
             self.done.remove(&key);
@@ -222,7 +241,8 @@ impl Files {
         let file = self.file(seen, key.clone());
         file.from = Some(seen.record.from);
         file.kept = true;
-        // A message with the number of parts, but without a number of its own, brings the first part.
+        // A message with the number of parts, but without a number of its own, brings the first
+        // part.
         let begins = seen.marks.first(FileRole::Parts).is_some();
         let number = seen.marks.part_number().or(begins.then_some(0));
         let mut bytes = bytes;
@@ -269,7 +289,8 @@ impl Files {
     }
 
     fn refused(&mut self, seen: &FileMessage<'_, '_>, key: FileKey, reason: String) {
-        const OF_FILES: [FileRole; 4] = [FileRole::Part, FileRole::CountedPart, FileRole::Size, FileRole::Id];
+        const OF_FILES: [FileRole; 4] =
+            [FileRole::Part, FileRole::CountedPart, FileRole::Size, FileRole::Id];
         let about_file = OF_FILES.iter().any(|role| seen.marks.first(*role).is_some());
         if self.done.contains(&key) || !about_file && !self.open.contains_key(&key) {
             return;
@@ -311,7 +332,8 @@ impl Files {
 
     /// Ends the transfers that `which` names, in the order of their first records.
     fn end(&mut self, which: impl Fn(&FileKey, &FileTransfer) -> bool) {
-        let mut ended: Vec<(FileKey, FileTransfer)> = self.open.extract_if(|key, file| which(key, file)).collect();
+        let mut ended: Vec<(FileKey, FileTransfer)> =
+            self.open.extract_if(|key, file| which(key, file)).collect();
         ended.sort_by_key(|(_, file)| file.first_record);
         for (key, mut file) in ended {
             // A UUID is a name; the number of a transaction says nothing.
@@ -349,7 +371,8 @@ impl Files {
     }
 
     fn learn_key(&mut self, stream: TransportStream, marks: &FileMarks<'_>, list: u32) {
-        let numbers = marks.values.tree.members(list).filter_map(|(_, node)| marks.values.number(node));
+        let numbers =
+            marks.values.tree.members(list).filter_map(|(_, node)| marks.values.number(node));
         let key: Vec<u32> = numbers.filter_map(|number| u32::try_from(number).ok()).collect();
         if key.iter().all(|number| *number == 0) {
             return;

@@ -83,11 +83,13 @@ pub struct FileTransfer {
 pub(super) struct Sequence {
     /// Where the next part begins in the file.
     next: u64,
-    /// Where the last part's message ended in its direction of the stream, how long the message was, and how many bytes of the file it had.
+    /// Where the last part's message ended in its direction of the stream, how long the message
+    /// was, and how many bytes of the file it had.
     last: Option<(u64, u64, u64)>,
     /// Whether bytes of the stream were lost since then.
     pub(super) gap: bool,
-    /// From this offset on, the position of parts is a guess: the gap before them is not as long as any number of whole parts.
+    /// From this offset on, the position of parts is a guess: the gap before them is not as long as
+    /// any number of whole parts.
     floating: Option<u64>,
 }
 
@@ -105,7 +107,11 @@ pub(super) struct FilePart<'a> {
 
 impl FileTransfer {
     /// An empty file in `stream`, which begins with `first_record`.
-    pub(super) fn new(protocol: &'static str, stream: TransportStream, first_record: u64) -> FileTransfer {
+    pub(super) fn new(
+        protocol: &'static str,
+        stream: TransportStream,
+        first_record: u64,
+    ) -> FileTransfer {
         FileTransfer {
             protocol,
             service: String::new(),
@@ -132,7 +138,12 @@ impl FileTransfer {
     }
 
     /// Adds a part. `keep` stores bytes and returns their place.
-    pub(super) fn part(&mut self, part: FilePart<'_>, most: u64, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
+    pub(super) fn part(
+        &mut self,
+        part: FilePart<'_>,
+        most: u64,
+        keep: &mut dyn FnMut(&[u8]) -> Option<u64>,
+    ) {
         let (order, at) = match (part.offset, part.number) {
             (Some(offset), _) => (PartOrder::Offset, offset),
             (None, Some(number)) => (PartOrder::Number, number),
@@ -153,22 +164,34 @@ impl FileTransfer {
         }
     }
 
-    fn add(&mut self, at: u64, bytes: &[u8], most: u64, keep: &mut dyn FnMut(&[u8]) -> Option<u64>) {
+    fn add(
+        &mut self,
+        at: u64,
+        bytes: &[u8],
+        most: u64,
+        keep: &mut dyn FnMut(&[u8]) -> Option<u64>,
+    ) {
         let length = bytes.len() as u64;
         if self.pieces.get(&at).is_some_and(|have| have.length >= length) {
             return;
         }
-        let end = if self.order == PartOrder::Number { self.stored } else { at }.saturating_add(length);
-        if end > most || self.pieces.len() >= MAX_PIECES || self.stored.saturating_add(length) > most.saturating_mul(2)
+        let end =
+            if self.order == PartOrder::Number { self.stored } else { at }.saturating_add(length);
+        if end > most
+            || self.pieces.len() >= MAX_PIECES
+            || self.stored.saturating_add(length) > most.saturating_mul(2)
         {
             return self.note("longer than a file may be (--max-file-size)");
         }
         let Some(stored) = keep(bytes) else { return };
         self.stored += length;
         // Parts that follow each other in the file and in the store become one.
-        let before = self.pieces.range_mut(..at).next_back().filter(|_| self.order != PartOrder::Number);
+        let before =
+            self.pieces.range_mut(..at).next_back().filter(|_| self.order != PartOrder::Number);
         match before {
-            Some((start, piece)) if *start + piece.length == at && piece.stored + piece.length == stored => {
+            Some((start, piece))
+                if *start + piece.length == at && piece.stored + piece.length == stored =>
+            {
                 piece.length += length;
             }
             _ => {
@@ -189,17 +212,23 @@ impl FileTransfer {
         match self.order {
             PartOrder::Unknown => false,
             PartOrder::Number => {
-                let all = self.last_number.is_some_and(|last| self.pieces.len() as u64 == last.saturating_add(1));
+                let all = self
+                    .last_number
+                    .is_some_and(|last| self.pieces.len() as u64 == last.saturating_add(1));
                 all || self.size.is_some_and(|size| size > 0 && self.stored >= size)
             }
             PartOrder::Sequence => self.size.is_some_and(|size| self.sequence.next >= size),
-            PartOrder::Offset => self.size.is_some_and(|size| self.stored >= size && self.holes().is_empty()),
+            PartOrder::Offset => {
+                self.size.is_some_and(|size| self.stored >= size && self.holes().is_empty())
+            }
         }
     }
 
     /// No more parts come: fixes the positions of all parts.
     pub(super) fn settle(&mut self) {
-        if let (Some(from), Some(size), PartOrder::Sequence) = (self.sequence.floating, self.size, self.order) {
+        if let (Some(from), Some(size), PartOrder::Sequence) =
+            (self.sequence.floating, self.size, self.order)
+        {
             let shift = size.saturating_sub(self.sequence.next);
             let moved = self.pieces.split_off(&from);
             self.pieces.extend(moved.into_iter().map(|(at, piece)| (at + shift, piece)));
@@ -210,7 +239,8 @@ impl FileTransfer {
         self.complete = self.order != PartOrder::Unknown && self.holes().is_empty();
     }
 
-    /// The missing ranges of offsets or of part numbers, from and to (exclusive). An unknown end is `u64::MAX`.
+    /// The missing ranges of offsets or of part numbers, from and to (exclusive). An unknown end is
+    /// `u64::MAX`.
     pub fn holes(&self) -> Vec<(u64, u64)> {
         let by_number = self.order == PartOrder::Number;
         let mut holes = Vec::new();
@@ -221,7 +251,8 @@ impl FileTransfer {
             }
             next = next.max(at.saturating_add(if by_number { 1 } else { piece.length }));
         }
-        let end = if by_number { self.last_number.map(|last| last.saturating_add(1)) } else { self.size };
+        let end =
+            if by_number { self.last_number.map(|last| last.saturating_add(1)) } else { self.size };
         match end {
             Some(end) if next < end => holes.push((next, end)),
             None if by_number && self.size.is_some_and(|size| self.stored >= size) => {}
@@ -238,14 +269,18 @@ impl Sequence {
         let length = part.bytes.len() as u64;
         let (begins, message_length) = part.message;
         if std::mem::take(&mut self.gap) {
-            // If whole messages were lost, each as long as the one before the gap, the gap is a multiple of that length.
+            // If whole messages were lost, each as long as the one before the gap, the gap is a
+            // multiple of that length.
             let lost = self.last.and_then(|(end, each, bytes)| {
                 let gap = begins.checked_sub(end)?;
                 let count = gap.checked_div(each)?;
                 (count.checked_mul(each)? == gap).then(|| count.saturating_mul(bytes))
             });
-            let fits =
-                |lost: &u64| size.is_none_or(|size| self.next.saturating_add(*lost).saturating_add(length) <= size);
+            let fits = |lost: &u64| {
+                size.is_none_or(|size| {
+                    self.next.saturating_add(*lost).saturating_add(length) <= size
+                })
+            };
             match lost.filter(fits) {
                 Some(lost) => self.next = self.next.saturating_add(lost),
                 None => {

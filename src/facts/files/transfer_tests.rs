@@ -11,7 +11,13 @@ fn file(size: Option<u64>) -> FileTransfer {
 
 /// A part of ten bytes whose message is twelve bytes long.
 fn follows(file: &mut FileTransfer, begins: u64) {
-    let part = FilePart { bytes: &[7; 10], offset: None, number: None, message: (begins, 12), last: false };
+    let part = FilePart {
+        bytes: &[7; 10],
+        offset: None,
+        number: None,
+        message: (begins, 12),
+        last: false,
+    };
     let mut end = 0;
     file.part(part, 1000, &mut |bytes| {
         end += bytes.len() as u64;
@@ -49,14 +55,26 @@ fn behind_a_gap_of_an_odd_length_parts_end_where_the_file_does() {
 fn offsets_decide_and_twice_is_once() {
     let mut all = file(Some(30));
     for offset in [20, 0, 20, 10] {
-        let part = FilePart { bytes: &[1; 10], offset: Some(offset), number: None, message: (0, 0), last: false };
+        let part = FilePart {
+            bytes: &[1; 10],
+            offset: Some(offset),
+            number: None,
+            message: (0, 0),
+            last: false,
+        };
         assert!(!all.is_over());
         all.part(part, 1000, &mut |_| Some(offset * 7));
     }
     assert!(all.is_over());
     all.settle();
     assert!(all.complete);
-    let beyond = FilePart { bytes: &[1; 10], offset: Some(u64::MAX - 3), number: None, message: (0, 0), last: false };
+    let beyond = FilePart {
+        bytes: &[1; 10],
+        offset: Some(u64::MAX - 3),
+        number: None,
+        message: (0, 0),
+        last: false,
+    };
     let mut beyond_all = file(None);
     beyond_all.part(beyond, 1000, &mut |_| Some(0));
     assert!(beyond_all.pieces.is_empty() && beyond_all.notes[0].contains("max-file-size"));

@@ -1,4 +1,5 @@
-//! Parses expressions, and explains what cannot be parsed. Paths and values have files of their own.
+//! Parses expressions, and explains what cannot be parsed. Paths and values have files of their
+//! own.
 
 mod named;
 mod value;
@@ -45,11 +46,17 @@ pub(super) enum PathTarget {
 }
 
 /// Parses an expression.
-pub(super) fn expression(text: &str, names: &FilterNames<'_>) -> ParseResult<(BooleanExpr, Remarks)> {
+pub(super) fn expression(
+    text: &str,
+    names: &FilterNames<'_>,
+) -> ParseResult<(BooleanExpr, Remarks)> {
     let mut parser = FilterParser::new(text, names);
     parser.skip_blanks();
     if parser.rest().is_empty() {
-        return Err(parser.wrong(0..0, "an empty filter; one looks like message == \"Auth2Cli_AcctLoginReply\""));
+        return Err(parser.wrong(
+            0..0,
+            "an empty filter; one looks like message == \"Auth2Cli_AcctLoginReply\"",
+        ));
     }
     let condition = parser.or(0)?;
     if !parser.rest().is_empty() {
@@ -86,9 +93,10 @@ impl<'a> FilterParser<'a> {
         loop {
             self.skip_blanks();
             if self.rest().is_empty() || self.rest().starts_with(',') {
-                return Err(
-                    self.wrong(self.at..self.at + 1, "a column is missing here, such as message or fields.trans_id")
-                );
+                return Err(self.wrong(
+                    self.at..self.at + 1,
+                    "a column is missing here, such as message or fields.trans_id",
+                ));
             }
             if self.rest().starts_with('@') {
                 paths.extend(self.named_columns()?);
@@ -100,7 +108,9 @@ impl<'a> FilterParser<'a> {
                 return Ok(paths);
             }
             if !self.take(",") {
-                return Err(self.wrong(self.at..self.text.len(), "expected a comma between columns"));
+                return Err(
+                    self.wrong(self.at..self.text.len(), "expected a comma between columns")
+                );
             }
         }
     }
@@ -216,12 +226,17 @@ impl<'a> FilterParser<'a> {
         let words = [("eq", Eq), ("ne", Ne), ("le", Le), ("ge", Ge), ("lt", Lt), ("gt", Gt)];
         let at = self.at;
         if let Some((spelled, hint)) = hints::foreign_operator(self.peek_word(), self.rest()) {
-            return Err(self.wrong(at..at + spelled.len(), format!("`{spelled}` is no operator; {hint}")));
+            return Err(
+                self.wrong(at..at + spelled.len(), format!("`{spelled}` is no operator; {hint}"))
+            );
         }
         for (sign, comparison) in signs {
             if self.take(sign) {
                 return match self.rest().starts_with(['=', '<', '>']) {
-                    true => Err(self.wrong(at..self.at + 1, "no such operator; there are == != < <= > >=")),
+                    true => {
+                        Err(self
+                            .wrong(at..self.at + 1, "no such operator; there are == != < <= > >="))
+                    }
                     false => Ok(Some(comparison)),
                 };
             }
@@ -229,23 +244,34 @@ impl<'a> FilterParser<'a> {
         if self.rest().starts_with('=') {
             return Err(self.wrong(at..at + 1, "a comparison is written `==`"));
         }
-        Ok(words.into_iter().find(|(word, _)| self.take_word(&[word])).map(|(_, comparison)| comparison))
+        Ok(words
+            .into_iter()
+            .find(|(word, _)| self.take_word(&[word]))
+            .map(|(_, comparison)| comparison))
     }
 
     /// The error for text that neither continues nor ends the expression.
     fn unexpected(&self) -> FilterError {
         let rest = self.rest();
         let word = self.peek_word();
-        let length = if word.is_empty() { rest.chars().next().map_or(0, char::len_utf8) } else { word.len() };
+        let length = if word.is_empty() {
+            rest.chars().next().map_or(0, char::len_utf8)
+        } else {
+            word.len()
+        };
         let place = self.at..self.at + length;
         if rest.starts_with(')') {
             return self.wrong(place, "this parenthesis was never opened");
         }
         if rest.starts_with(',') {
-            return self.wrong(place, "several values are written in braces: service in {auth, game}");
+            return self
+                .wrong(place, "several values are written in braces: service in {auth, game}");
         }
         if let Some((spelled, hint)) = hints::foreign_operator(word, rest) {
-            return self.wrong(self.at..self.at + spelled.len(), format!("`{spelled}` is no operator; {hint}"));
+            return self.wrong(
+                self.at..self.at + spelled.len(),
+                format!("`{spelled}` is no operator; {hint}"),
+            );
         }
         let near = suggestion(word, WORDS.into_iter());
         let text = match near.is_empty() || word.is_empty() {

@@ -1,7 +1,7 @@
 //! Parses the use of a filter or of columns by their name: `@name`.
 //!
-//! The named expression is parsed by itself. So a filter `a or b` is one condition wherever its name is used, and a mistake in it is shown
-//! in its own text.
+//! The named expression is parsed by itself. So a filter `a or b` is one condition wherever its
+//! name is used, and a mistake in it is shown in its own text.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::filter::path::Path;
 use crate::filter::{BooleanExpr, FilterError};
 use crate::suggest::suggestion;
 
-/// How often an expression may use names, including the uses within named expressions, which may use each other several times.
+/// How often an expression may use names, including the uses within named expressions, which may
+/// use each other several times.
 const MOST_USES: usize = 200;
 
 /// A use of a named filter or list of columns.

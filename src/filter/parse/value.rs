@@ -32,12 +32,20 @@ impl FilterParser<'_> {
         Ok(literal)
     }
 
-    fn check(&mut self, literal: &Literal, place: &Range<usize>, target: PathTarget, asked: Asked) -> ParseResult<()> {
+    fn check(
+        &mut self,
+        literal: &Literal,
+        place: &Range<usize>,
+        target: PathTarget,
+        asked: Asked,
+    ) -> ParseResult<()> {
         let result = match (target, asked) {
             (PathTarget::Key(key), Asked::Flag) => {
                 Err(format!("`has` asks which flags are set; `{}` has none", key.name))
             }
-            (PathTarget::Severity, Asked::Flag) => Err("`has` asks which flags are set; a severity has none".into()),
+            (PathTarget::Severity, Asked::Flag) => {
+                Err("`has` asks which flags are set; a severity has none".into())
+            }
             (PathTarget::Other, Asked::Flag) => return self.check_flag(literal, place),
             (PathTarget::Key(key), Asked::Text(operator)) => self.check_searched(key, operator),
             (_, Asked::Text(_)) => Ok(()),
@@ -45,7 +53,9 @@ impl FilterParser<'_> {
                 Some(vocabulary) => return self.check_word(literal, place, vocabulary),
                 None => check_key(literal, key, comparison),
             },
-            (PathTarget::Severity, _) => return self.check_word(literal, place, Vocabulary::Severity),
+            (PathTarget::Severity, _) => {
+                return self.check_word(literal, place, Vocabulary::Severity);
+            }
             (PathTarget::Other, _) => return self.check_field_value(literal, place),
         };
         result.map_err(|text| self.wrong(place.clone(), text))
@@ -53,7 +63,9 @@ impl FilterParser<'_> {
 
     fn check_searched(&self, key: &RecordKey, operator: &str) -> Result<(), String> {
         match key.kind {
-            KeyKind::Number => Err(format!("`{}` is a number; `{operator}` looks into texts", key.name)),
+            KeyKind::Number => {
+                Err(format!("`{}` is a number; `{operator}` looks into texts", key.name))
+            }
             KeyKind::Composite => Err(composite(key)),
             _ => Ok(()),
         }
@@ -61,17 +73,26 @@ impl FilterParser<'_> {
 
     fn check_flag(&mut self, literal: &Literal, place: &Range<usize>) -> ParseResult<()> {
         match literal.number {
-            Some(NumberLiteral::Int(0)) => {
-                Err(self.wrong(place.clone(), "no bit is set in 0; that no flag is set is asked with `== 0`"))
-            }
+            Some(NumberLiteral::Int(0)) => Err(self.wrong(
+                place.clone(),
+                "no bit is set in 0; that no flag is set is asked with `== 0`",
+            )),
             Some(NumberLiteral::Int(1..)) => Ok(()),
-            Some(_) => Err(self.wrong(place.clone(), "flags are whole numbers: has 0x1001, or has kName")),
+            Some(_) => {
+                Err(self.wrong(place.clone(), "flags are whole numbers: has 0x1001, or has kName"))
+            }
             None => self.check_word(literal, place, Vocabulary::Flag),
         }
     }
 
-    fn check_word(&mut self, literal: &Literal, place: &Range<usize>, vocabulary: Vocabulary) -> ParseResult<()> {
-        let Err(Unknown { text, near }) = self.names.word(&literal.raw, vocabulary, literal.quoted) else {
+    fn check_word(
+        &mut self,
+        literal: &Literal,
+        place: &Range<usize>,
+        vocabulary: Vocabulary,
+    ) -> ParseResult<()> {
+        let Err(Unknown { text, near }) = self.names.word(&literal.raw, vocabulary, literal.quoted)
+        else {
             return Ok(());
         };
         if let Some(hint) = hints::wildcard(&literal.raw) {
@@ -109,7 +130,8 @@ impl FilterParser<'_> {
             return match network {
                 Some(_) => Ok(vec![SetItem::One(self.value(target, asked)?)]),
                 None => {
-                    let text = "a set is written in braces: service in {auth, game}, frame in {1..5}";
+                    let text =
+                        "a set is written in braces: service in {auth, game}, frame in {1..5}";
                     Err(self.wrong(at..at + 1, text))
                 }
             };
@@ -123,7 +145,9 @@ impl FilterParser<'_> {
                     self.check(&from, &place, target, Asked::Compare(CompareOp::Ge))?;
                     self.check(&to, &place, target, Asked::Compare(CompareOp::Le))?;
                     if from.is_above(&to) {
-                        return Err(self.wrong(place, "this range ends before it begins: nothing is in it"));
+                        return Err(
+                            self.wrong(place, "this range ends before it begins: nothing is in it")
+                        );
                     }
                     SetItem::Range(from, to)
                 }
@@ -138,7 +162,10 @@ impl FilterParser<'_> {
             }
             if !self.take(",") {
                 let end = (self.at + 1).min(self.text.len());
-                return Err(self.wrong(self.at..end, "a comma or the closing brace of the set is missing here"));
+                return Err(self.wrong(
+                    self.at..end,
+                    "a comma or the closing brace of the set is missing here",
+                ));
             }
         }
     }
@@ -162,10 +189,12 @@ impl FilterParser<'_> {
 
     #[cfg(not(feature = "regex"))]
     fn regex(&self, _text: &str, place: Range<usize>) -> ParseResult<Check> {
-        Err(self.wrong(place, "this build knows no regular expressions (the feature `regex` is off)"))
+        Err(self
+            .wrong(place, "this build knows no regular expressions (the feature `regex` is off)"))
     }
 
-    /// A value, quoted or not, and its place. With `regex`, backslashes in quotes are kept for the regular expression.
+    /// A value, quoted or not, and its place. With `regex`, backslashes in quotes are kept for the
+    /// regular expression.
     fn raw_value(&mut self, regex: bool) -> ParseResult<(Literal, Range<usize>)> {
         self.skip_blanks();
         let at = self.at;
@@ -174,21 +203,26 @@ impl FilterParser<'_> {
             return Ok((Literal::new(text, true), at..self.at));
         }
         let rest = self.rest();
-        let end = rest.find(|c: char| c.is_whitespace() || "(){},\"'=<>!&|".contains(c)).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| c.is_whitespace() || "(){},\"'=<>!&|".contains(c))
+            .unwrap_or(rest.len());
         let word = rest.get(..end).unwrap_or("");
         self.at += end;
         if word.is_empty() || WORDS.contains(&word) {
-            return Err(self.wrong(at..self.at.max(at + 1).min(self.text.len()), "a value is missing here"));
+            return Err(
+                self.wrong(at..self.at.max(at + 1).min(self.text.len()), "a value is missing here")
+            );
         }
         if word.starts_with("fields.") || word.starts_with("*.") {
-            let text = "expected a value on the right: two fields cannot be compared with each other";
+            let text =
+                "expected a value on the right: two fields cannot be compared with each other";
             return Err(self.wrong(at..self.at, text));
         }
         Ok((Literal::new(word.to_string(), false), at..self.at))
     }
 
-    /// A text in quotes. In double quotes a backslash escapes quotes and itself, and begins `\n`, `\t` and `\uXXXX`;
-    /// before any other character, and in single quotes, it is a backslash.
+    /// A text in quotes. In double quotes a backslash escapes quotes and itself, and begins `\n`,
+    /// `\t` and `\uXXXX`; before any other character, and in single quotes, it is a backslash.
     pub(in crate::filter) fn quoted(&mut self, regex: bool) -> ParseResult<String> {
         let start = self.at;
         let mut chars = self.rest().char_indices();
@@ -205,12 +239,15 @@ impl FilterParser<'_> {
             }
             match chars.next().map(|c| c.1) {
                 Some('"') => out.push('"'),
-                Some('\\') if regex => out.push_str(if chars.as_str().starts_with('\\') { "\\\\" } else { "\\" }),
+                Some('\\') if regex => {
+                    out.push_str(if chars.as_str().starts_with('\\') { "\\\\" } else { "\\" })
+                }
                 Some('\\') => out.push('\\'),
                 Some('n') => out.push('\n'),
                 Some('t') => out.push('\t'),
                 Some('u') if !regex => {
-                    let code = chars.as_str().get(..4).and_then(|hex| u32::from_str_radix(hex, 16).ok());
+                    let code =
+                        chars.as_str().get(..4).and_then(|hex| u32::from_str_radix(hex, 16).ok());
                     match code.and_then(char::from_u32) {
                         Some(c) => {
                             out.push(c);
@@ -241,22 +278,25 @@ fn check_key(literal: &Literal, key: &RecordKey, comparison: CompareOp) -> Resul
         }
         // Spans of time are below 0 where the frames of a capture are not in order.
         KeyKind::Number
-            if !key.name.ends_with("_ms") && literal.number.is_some_and(|number| is_below_all(number, comparison)) =>
+            if !key.name.ends_with("_ms")
+                && literal.number.is_some_and(|number| is_below_all(number, comparison)) =>
         {
             Err(format!("`{}` is never below 0: this never holds", key.name))
         }
         KeyKind::Truth if literal.truth().is_none() => {
             Err(format!("`{}` is true or absent: it is asked for by its name alone", key.name))
         }
-        KeyKind::Time if literal.time.is_none() => {
-            Err(format!("`{raw}` is no time; one is written 2026-11-20T09:30:27Z, or 09:30 for that time of any day"))
-        }
+        KeyKind::Time if literal.time.is_none() => Err(format!(
+            "`{raw}` is no time; one is written 2026-11-20T09:30:27Z, or 09:30 for that time of any day"
+        )),
         KeyKind::Host => match (literal.host, literal.number) {
             (Some(host), _) if ordered && !host.is_single() => {
                 Err(format!("the network `{raw}` has no order; use == or in"))
             }
             (Some(_), _) | (None, Some(NumberLiteral::Int(0..=0xffff))) => Ok(()),
-            _ => Err(format!("`{raw}` is no address; one is written 127.0.0.1, 10.0.0.0/8, :14617 or 127.0.0.1:14617")),
+            _ => Err(format!(
+                "`{raw}` is no address; one is written 127.0.0.1, 10.0.0.0/8, :14617 or 127.0.0.1:14617"
+            )),
         },
         // Hex of some events, an object of others: only the object's numbers have an order.
         KeyKind::Text if ordered && matches!(key.parts, KeyParts::Object(_)) => Err(composite(key)),

@@ -1,4 +1,5 @@
-//! Hostile input: nothing panics, memory and time stay bounded, and intact streams are still delivered.
+//! Hostile input: nothing panics, memory and time stay bounded, and intact streams are still
+//! delivered.
 
 use super::*;
 
@@ -51,8 +52,14 @@ fn a_fin_that_contradicts_the_data() {
 
 #[test]
 fn every_frame_cut_at_every_byte() {
-    let mut build =
-        Build { port: 4000, seq: 100, ack: 500, flags: 0x18, text: b"hello, world".to_vec(), ..Build::default() };
+    let mut build = Build {
+        port: 4000,
+        seq: 100,
+        ack: 500,
+        flags: 0x18,
+        text: b"hello, world".to_vec(),
+        ..Build::default()
+    };
     build.flags = 0x18;
     let mut frames: Vec<(u16, Vec<u8>)> = packets::one_of_each_link(&build.ip());
     frames.extend(packets::one_of_each_link(&packets::ipv6_with_extensions()));
@@ -80,14 +87,19 @@ fn every_frame_cut_at_every_byte() {
 #[test]
 fn a_header_of_impossible_length_counts_for_the_number_alone() {
     let mut talk = Talk::new(FlowLimits::default());
-    let mut build = Build { port: 4000, seq: 100, flags: 2, text: b"hello".to_vec(), ..Build::default() };
+    let mut build =
+        Build { port: 4000, seq: 100, flags: 2, text: b"hello".to_vec(), ..Build::default() };
     let mut short = build.ip();
     short[20 + 12] = 0x40;
     talk.frame(101, &short);
     assert_eq!(talk.take_log(), "", "its payload cannot be found");
     build.seq = 200;
     talk.frame(101, &build.ip());
-    assert_eq!(talk.take_log(), "open 1 Syn; > 0 'hello'", "a SYN with another number than the first one's");
+    assert_eq!(
+        talk.take_log(),
+        "open 1 Syn; > 0 'hello'",
+        "a SYN with another number than the first one's"
+    );
     assert_eq!(talk.flow.stats().malformed, 1);
 }
 
@@ -105,8 +117,13 @@ fn frames_without_a_time_do_not_end_waiting() {
         } else {
             let frame = Build::read("< 500 ack 110", 4000).ip();
             let number = talk.log.frame + 1;
-            let untimed =
-                Frame { number, time: Time::default(), link: 101, data: &frame, wire_len: frame.len() as u32 };
+            let untimed = Frame {
+                number,
+                time: Time::default(),
+                link: 101,
+                data: &frame,
+                wire_len: frame.len() as u32,
+            };
             talk.flow.frame(&untimed, &mut talk.log);
         }
         talk.nanos = now;
@@ -121,7 +138,8 @@ struct Chance(u64);
 
 impl Chance {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
     }
 }
@@ -129,8 +147,13 @@ impl Chance {
 #[test]
 fn noise_on_every_link_type() {
     let mut chance = Chance(1);
-    let mut talk =
-        Talk::new(FlowLimits { tcp_streams: 8, tcp_closed: 4, udp_streams: 4, fragmented: 4, ..FlowLimits::default() });
+    let mut talk = Talk::new(FlowLimits {
+        tcp_streams: 8,
+        tcp_closed: 4,
+        udp_streams: 4,
+        fragmented: 4,
+        ..FlowLimits::default()
+    });
     for _ in 0..20_000 {
         let link = [0, 1, 9, 12, 101, 108, 113, 228, 276, 7][chance.below(10) as usize];
         let mut data: Vec<u8> = (0..chance.below(120)).map(|_| chance.below(256) as u8).collect();
@@ -147,8 +170,8 @@ fn noise_on_every_link_type() {
     assert_eq!(talk.flow.stats().frames, 20_000);
 }
 
-/// Segments of a known text in random order, overlapping, repeated, some lost: the output is the text, with gaps exactly
-/// where nothing was captured.
+/// Segments of a known text in random order, overlapping, repeated, some lost: the output is the
+/// text, with gaps exactly where nothing was captured.
 #[test]
 fn a_shuffled_stream_comes_out_whole() {
     for seed in 0..200 {
@@ -171,7 +194,8 @@ fn a_shuffled_stream_comes_out_whole() {
             talk.play(&format!("> {seq} ack 500 '{}'", String::from_utf8_lossy(&text[from..to])));
         }
         talk.play("end");
-        let (mut bytes, mut there) = (Vec::new(), Vec::new());
+        let mut bytes = Vec::new();
+        let mut there = Vec::new();
         for line in talk.log.lines.iter().filter(|line| line.starts_with("> ")) {
             let words: Vec<&str> = line.split([' ', '+']).collect();
             if words[1] == "gap" {
@@ -216,7 +240,14 @@ fn a_short_frame_that_claims_a_long_segment_costs_no_walk_over_all_that_waits() 
         talk.play(&format!("> {} ack 500 'x'", 200 + 2 * n));
     }
     // None of its payload was captured. By its length it overlaps with all of these bytes.
-    let claim = Build { port: 4000, seq: 150, ack: 500, flags: 0x10, text: vec![b'y'; 60_000], ..Build::default() };
+    let claim = Build {
+        port: 4000,
+        seq: 150,
+        ack: 500,
+        flags: 0x10,
+        text: vec![b'y'; 60_000],
+        ..Build::default()
+    };
     let packet = claim.ip();
     let began = std::time::Instant::now();
     for _ in 0..10_000 {

@@ -1,10 +1,11 @@
 //! Dialogues, frame by frame, each frame with the calls that it causes.
 //!
-//! A line is `frame | events`. Frames: `>` from the client, `<` from the server, then a sequence number, `syn`,
-//! `fin`, `rst`, `ack N`, `'text'` as payload, `cut N` if only N payload bytes were captured. `wait 2s` lets
-//! time pass, `32 x …` repeats a frame, `end` ends the capture, `port N` changes the client's port.
-//! Events: `> 0 'text'` (direction, offset, bytes), `> gap 5+3 Cause`, `> end Fin`, `> note …`, `open 0 Syn`. `@3` after an
-//! event means that its moment is frame 3 and not the current frame.
+//! A line is `frame | events`. Frames: `>` from the client, `<` from the server, then a sequence
+//! number, `syn`, `fin`, `rst`, `ack N`, `'text'` as payload, `cut N` if only N payload bytes were
+//! captured. `wait 2s` lets time pass, `32 x …` repeats a frame, `end` ends the capture, `port N`
+//! changes the client's port. Events: `> 0 'text'` (direction, offset, bytes), `> gap 5+3 Cause`,
+//! `> end Fin`, `> note …`, `open 0 Syn`. `@3` after an event means that its moment is frame 3 and
+//! not the current frame.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod gaps;
@@ -26,7 +27,8 @@ pub(super) struct Log {
 
 impl Log {
     fn say(&mut self, stream: StreamId, text: String, at: Moment) {
-        let number = if stream.0 == self.stream { String::new() } else { format!("#{} ", stream.0) };
+        let number =
+            if stream.0 == self.stream { String::new() } else { format!("#{} ", stream.0) };
         let frame = if at.frame == self.frame { String::new() } else { format!(" @{}", at.frame) };
         self.lines.push(format!("{number}{text}{frame}"));
     }
@@ -43,10 +45,22 @@ impl FlowSink for Log {
     }
 
     fn tcp_data(&mut self, stream: StreamId, dir: Dir, offset: u64, bytes: &[u8], at: Moment) {
-        self.say(stream, format!("{} {offset} '{}'", arrow(dir), String::from_utf8_lossy(bytes)), at);
+        self.say(
+            stream,
+            format!("{} {offset} '{}'", arrow(dir), String::from_utf8_lossy(bytes)),
+            at,
+        );
     }
 
-    fn tcp_gap(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, cause: Cause, at: Moment) {
+    fn tcp_gap(
+        &mut self,
+        stream: StreamId,
+        dir: Dir,
+        offset: u64,
+        len: u64,
+        cause: Cause,
+        at: Moment,
+    ) {
         self.say(stream, format!("{} gap {offset}+{len} {cause:?}", arrow(dir)), at);
     }
 
@@ -69,7 +83,11 @@ impl FlowSink for Log {
     }
 
     fn udp_note(&mut self, stream: &Stream, dir: Dir, note: Note, at: Moment) {
-        self.say(StreamId(self.stream), format!("udp {} {} note {note:?}", stream.id.0, arrow(dir)), at);
+        self.say(
+            StreamId(self.stream),
+            format!("udp {} {} note {note:?}", stream.id.0, arrow(dir)),
+            at,
+        );
     }
 
     fn udp_end(&mut self, stream: StreamId, how: End, at: Moment) {
@@ -128,7 +146,8 @@ impl Build {
 
     /// The IPv4 packet.
     pub(super) fn ip(&self) -> Vec<u8> {
-        let (src, dst) = if self.back { ([10, 0, 0, 2], [10, 0, 0, 1]) } else { ([10, 0, 0, 1], [10, 0, 0, 2]) };
+        let (src, dst) =
+            if self.back { ([10, 0, 0, 2], [10, 0, 0, 1]) } else { ([10, 0, 0, 1], [10, 0, 0, 2]) };
         ipv4(6, src, dst, &self.tcp())
     }
 }
@@ -230,7 +249,8 @@ impl Talk {
 /// Plays a dialogue, and compares the events of every line with those written after it.
 pub(super) fn dialogue_with(limits: FlowLimits, text: &str) -> Talk {
     let mut talk = Talk::new(limits);
-    let (mut wanted, mut found) = (Vec::new(), Vec::new());
+    let mut wanted = Vec::new();
+    let mut found = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (frame, events) = line.split_once('|').unwrap_or((line, ""));
         talk.play(frame);

@@ -115,7 +115,10 @@ fn overlaps_with_equal_bytes_pass_in_silence() {
         end                         | > end CaptureEnd; < end CaptureEnd
         ",
     );
-    assert_eq!((talk.log.totals[0].delivered, talk.log.totals[0].repeated, talk.log.totals[0].conflicting), (11, 9, 0));
+    assert_eq!(
+        (talk.log.totals[0].delivered, talk.log.totals[0].repeated, talk.log.totals[0].conflicting),
+        (11, 9, 0)
+    );
 }
 
 #[test]

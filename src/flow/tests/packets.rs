@@ -47,10 +47,16 @@ pub(super) fn ipv6_with_extensions() -> Vec<u8> {
 #[test]
 fn every_link_layer_leads_to_the_same_bytes() {
     let v4 = ipv4(17, [10, 0, 0, 1], [10, 0, 0, 2], &udp(7, 8, b"hello"));
-    for (link, frame) in one_of_each_link(&v4).into_iter().chain(one_of_each_link(&ipv6_with_extensions())) {
+    for (link, frame) in
+        one_of_each_link(&v4).into_iter().chain(one_of_each_link(&ipv6_with_extensions()))
+    {
         let mut talk = Talk::new(FlowLimits::default());
         talk.frame(link, &frame);
-        assert_eq!(talk.take_log().trim_start_matches("#0 "), "udp 0 > 'hello'", "link type {link}: {frame:02x?}");
+        assert_eq!(
+            talk.take_log().trim_start_matches("#0 "),
+            "udp 0 > 'hello'",
+            "link type {link}: {frame:02x?}"
+        );
     }
 }
 
@@ -63,7 +69,10 @@ fn what_is_not_ip_is_counted() {
     talk.frame(101, &ipv4(132, [1; 4], [2; 4], &[0; 12]));
     talk.frame(101, &ipv4(47, [1; 4], [2; 4], &[0; 12]));
     let stats = talk.flow.stats();
-    assert_eq!((stats.not_ip, stats.unsupported, stats.malformed, stats.other_ip, stats.gre), (1, 1, 1, 2, 1));
+    assert_eq!(
+        (stats.not_ip, stats.unsupported, stats.malformed, stats.other_ip, stats.gre),
+        (1, 1, 1, 2, 1)
+    );
     assert_eq!(stats.unsupported_link, Some(105));
     assert_eq!(talk.take_log(), "");
 }
@@ -88,7 +97,8 @@ fn ip_options_and_a_length_left_to_the_card() {
     (packet[2], packet[3]) = (0, 0);
     let mut talk = Talk::new(FlowLimits::default());
     talk.frame(101, &packet);
-    let mut options = ipv4(17, [10, 0, 0, 1], [10, 0, 0, 2], &[&[1; 8], &udp(7, 8, b"there")[..]].concat());
+    let mut options =
+        ipv4(17, [10, 0, 0, 1], [10, 0, 0, 2], &[&[1; 8], &udp(7, 8, b"there")[..]].concat());
     options[0] = 0x47;
     talk.frame(101, &options);
     assert_eq!(talk.take_log().replace("#0 ", ""), "udp 0 > 'hello'; udp 0 > 'there'");
@@ -125,7 +135,10 @@ fn fragments_in_every_order() {
         for part in order {
             talk.frame(101, &parts[part]);
         }
-        assert_eq!(talk.take_log(), format!("#{} udp 0 > '{text}'", u32::MAX).replace("#4294967295 ", ""));
+        assert_eq!(
+            talk.take_log(),
+            format!("#{} udp 0 > '{text}'", u32::MAX).replace("#4294967295 ", "")
+        );
         assert_eq!((talk.flow.stats().fragments, talk.flow.stats().reassembled), (3, 1));
     }
 }
@@ -143,7 +156,14 @@ fn overlapping_fragments_keep_the_first_bytes() {
 
 #[test]
 fn ipv6_fragments_of_a_tcp_segment() {
-    let segment = Build { port: 4000, seq: 99, flags: 2, text: b"data in a syn".to_vec(), ..Build::default() }.tcp();
+    let segment = Build {
+        port: 4000,
+        seq: 99,
+        flags: 2,
+        text: b"data in a syn".to_vec(),
+        ..Build::default()
+    }
+    .tcp();
     let part = |from: usize, to: usize| {
         let more = u16::from(to < segment.len());
         let field = (from as u16 | more).to_be_bytes();
@@ -152,7 +172,12 @@ fn ipv6_fragments_of_a_tcp_segment() {
             44,
             [1; 16],
             [2; 16],
-            &[&header[..], if from == 0 { &[6, 0, 1, 4, 0, 0, 0, 0] } else { &[] }, &segment[from..to]].concat(),
+            &[
+                &header[..],
+                if from == 0 { &[6, 0, 1, 4, 0, 0, 0, 0] } else { &[] },
+                &segment[from..to],
+            ]
+            .concat(),
         )
     };
     // The destination options are in the first fragment and move everything behind them by 8 bytes.
@@ -177,7 +202,10 @@ fn fragments_are_dropped_when_there_are_too_many_or_they_are_too_old() {
     talk.frame(101, &first(3));
     talk.frame(101, &last(2));
     let beginning = "udp 0 > 'xxxxxxxx' missing 16";
-    assert_eq!(talk.take_log(), format!("udp 0 > note FragmentLimit; {beginning}; udp 0 > '{}'", "x".repeat(24)));
+    assert_eq!(
+        talk.take_log(),
+        format!("udp 0 > note FragmentLimit; {beginning}; udp 0 > '{}'", "x".repeat(24))
+    );
     assert_eq!(talk.flow.stats().fragments_dropped, 1);
     talk.play("wait 61s");
     talk.frame(101, &last(3));
@@ -198,7 +226,10 @@ fn of_a_datagram_that_stays_incomplete_the_beginning_is_told_when_its_time_is_ov
     talk.frame(101, &parts[0]);
     talk.play("wait 61s");
     talk.frame(101, &ipv4(17, [1; 4], [2; 4], &udp(1, 2, b"any other packet")));
-    assert_eq!(talk.take_log(), format!("udp 0 > '{}' missing 32; udp 1 > 'any other packet'", &text[..8]));
+    assert_eq!(
+        talk.take_log(),
+        format!("udp 0 > '{}' missing 32; udp 1 > 'any other packet'", &text[..8])
+    );
     // Without the first fragment its stream is not known.
     talk.frame(101, &parts[1]);
     talk.frame(101, &parts[2]);
@@ -209,7 +240,9 @@ fn of_a_datagram_that_stays_incomplete_the_beginning_is_told_when_its_time_is_ov
 
 #[test]
 fn of_a_segment_that_stays_incomplete_the_rest_may_come_again() {
-    let build = |seq, text: &[u8]| Build { port: 4000, seq, flags: 16, text: text.to_vec(), ..Build::default() }.tcp();
+    let build = |seq, text: &[u8]| {
+        Build { port: 4000, seq, flags: 16, text: text.to_vec(), ..Build::default() }.tcp()
+    };
     let syn = Build { port: 4000, seq: 99, flags: 2, ..Build::default() }.tcp();
     let segment = build(100, b"abcdefghijklmnopqrst");
     let mut part = ipv4(6, [10, 0, 0, 1], [10, 0, 0, 2], &segment[..32]);
@@ -264,7 +297,8 @@ fn the_udp_length_bounds_the_payload() {
 #[test]
 fn udp_streams_are_pairs_of_ends() {
     let mut talk = Talk::new(FlowLimits { udp_streams: 2, ..FlowLimits::default() });
-    let (a, b) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+    let a = [10, 0, 0, 1];
+    let b = [10, 0, 0, 2];
     talk.frame(101, &ipv4(17, a, b, &udp(1, 2, b"ask")));
     talk.frame(101, &ipv4(17, a, b, &udp(1, 3, b"other")));
     talk.frame(101, &ipv4(17, b, a, &udp(2, 1, b"answer")));

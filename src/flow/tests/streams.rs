@@ -247,7 +247,11 @@ fn closed_streams_are_forgotten_in_time() {
         talk.play("< 500 fin ack 101");
     }
     assert_eq!(talk.log.totals.len(), 20);
-    assert_eq!(talk.flow.transports.tcp.remembered(), 2, "the one that ended last, and the one before");
+    assert_eq!(
+        talk.flow.transports.tcp.remembered(),
+        2,
+        "the one that ended last, and the one before"
+    );
 }
 
 #[test]
@@ -259,5 +263,8 @@ fn an_icmp_error_numbers_what_it_quotes() {
     talk.frame(101, &ipv4(1, [10, 0, 0, 9], [10, 0, 0, 1], &icmp));
     talk.frame(101, &ipv4(17, [10, 0, 0, 1], [10, 0, 0, 9], &udp(3, 4, b"x")));
     talk.frame(101, &ipv4(17, [10, 0, 0, 9], [10, 0, 0, 1], &udp(2, 1, b"y")));
-    assert_eq!(talk.take_log(), "#1 udp 1 > 'x'; #0 udp 0 > 'y'".replace("#1 ", "").replace("#0 ", ""));
+    assert_eq!(
+        talk.take_log(),
+        "#1 udp 1 > 'x'; #0 udp 0 > 'y'".replace("#1 ", "").replace("#0 ", "")
+    );
 }

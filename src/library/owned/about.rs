@@ -20,7 +20,8 @@ impl OwnedRecord {
         self.head.number
     }
 
-    /// The number of the frame that completed it, from 1, as Wireshark numbers it; 0 for a message without a capture.
+    /// The number of the frame that completed it, from 1, as Wireshark numbers it; 0 for a message
+    /// without a capture.
     ///
     /// ```
     /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
@@ -42,8 +43,13 @@ impl OwnedRecord {
     pub fn time(&self) -> SystemTime {
         let time = self.head.at.time;
         let whole = Duration::from_secs(time.seconds.unsigned_abs());
-        let at = if time.seconds < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
-        at.and_then(|at| at.checked_add(Duration::from_nanos(time.nanos.into()))).unwrap_or(UNIX_EPOCH)
+        let at = if time.seconds < 0 {
+            UNIX_EPOCH.checked_sub(whole)
+        } else {
+            UNIX_EPOCH.checked_add(whole)
+        };
+        at.and_then(|at| at.checked_add(Duration::from_nanos(time.nanos.into())))
+            .unwrap_or(UNIX_EPOCH)
     }
 
     /// The same in RFC 3339, with the capture's own number of decimals.
@@ -196,7 +202,8 @@ impl OwnedRecord {
         self.owned_message().map_or(&[], |message| &message.bytes)
     }
 
-    /// Offset of the message's first byte in its direction of the stream; 0 in a datagram, and for an event.
+    /// Offset of the message's first byte in its direction of the stream; 0 in a datagram, and for
+    /// an event.
     ///
     /// ```
     /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;
@@ -230,8 +237,8 @@ impl OwnedRecord {
         Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
     }
 
-    /// Why the message refuses its request, in a word: the name of the result, or its number, or the message's own
-    /// name. `None` if it does not.
+    /// Why the message refuses its request, in a word: the name of the result, or its number, or
+    /// the message's own name. `None` if it does not.
     ///
     /// ```
     /// # let record = moulsniff::Decoder::new().open("captures/moul/golden.pcap")?.nth(30).ok_or("none")??;

@@ -1,5 +1,6 @@
-//! Adds up what is in the messages of batches: their bytes, their problems, and the notes that were left out. Threads read batches at the same time; the sums are made in the
-//! order of the batches, so that a batch can ask what was in all messages before it.
+//! Adds up what is in the messages of batches: their bytes, their problems, and the notes that were
+//! left out. Threads read batches at the same time; the sums are made in the order of the batches,
+//! so that a batch can ask what was in all messages before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -76,11 +77,18 @@ pub(super) struct BatchSums {
 }
 
 impl BatchSums {
-    /// Counts a message, and leaves out of its tree a note that an earlier message had. Returns whether the message has the first such note.
-    pub(super) fn message(&mut self, message: &MessageToCount, tree: &mut Tree, counting: Counting<'_>) -> bool {
+    /// Counts a message, and leaves out of its tree a note that an earlier message had. Returns
+    /// whether the message has the first such note.
+    pub(super) fn message(
+        &mut self,
+        message: &MessageToCount,
+        tree: &mut Tree,
+        counting: Counting<'_>,
+    ) -> bool {
         let MessageToCount { stream, from, length, once } = *message;
         let said = once.filter(|text| has_note(tree.problems(), text));
-        let keeps_first = said.is_some_and(|text| self.once(stream, counting).in_tree(text, from, tree));
+        let keeps_first =
+            said.is_some_and(|text| self.once(stream, counting).in_tree(text, from, tree));
         // The payload was counted when it came.
         let bytes = Counts { payload: 0, ..Counts::of_message(tree, length) };
         self.streams.of(stream).bytes(from).add(bytes);
@@ -88,9 +96,15 @@ impl BatchSums {
         keeps_first
     }
 
-    /// Counts a message whose outline is whole, without a note that an earlier message had. Returns `false`, and counts nothing, if the message has the first such
-    /// note: the others in it are known from a tree only.
-    pub(super) fn outlined(&mut self, message: &MessageToCount, outline: &mut Outline, counting: Counting<'_>) -> bool {
+    /// Counts a message whose outline is whole, without a note that an earlier message had. Returns
+    /// `false`, and counts nothing, if the message has the first such note: the others in it are
+    /// known from a tree only.
+    pub(super) fn outlined(
+        &mut self,
+        message: &MessageToCount,
+        outline: &mut Outline,
+        counting: Counting<'_>,
+    ) -> bool {
         let MessageToCount { stream, from, length, once } = *message;
         if let Some(text) = once.filter(|text| has_note(outline.problems(), text)) {
             let once = self.once(stream, counting);
@@ -119,12 +133,22 @@ impl BatchSums {
     }
 
     /// How many notes of a side's messages of a stream were left out so far.
-    pub(super) fn left_out(&mut self, stream: StreamNumber, from: Side, counting: Counting<'_>) -> u64 {
+    pub(super) fn left_out(
+        &mut self,
+        stream: StreamNumber,
+        from: Side,
+        counting: Counting<'_>,
+    ) -> u64 {
         counting.before(stream).once.left_out(from) + self.streams.of(stream).once.left_out(from)
     }
 
     /// A direction ended. Returns the bytes of all its messages.
-    pub(super) fn end(&mut self, stream: StreamNumber, from: Side, counting: Counting<'_>) -> Counts {
+    pub(super) fn end(
+        &mut self,
+        stream: StreamNumber,
+        from: Side,
+        counting: Counting<'_>,
+    ) -> Counts {
         let sums = self.streams.of(stream);
         let mut bytes = *counting.before(stream).bytes(from);
         bytes.add(*sums.bytes(from));
@@ -159,7 +183,8 @@ struct AllSumsState {
     /// Batches that were ready before one that comes before them.
     early: BTreeMap<u64, BatchSums>,
     streams: SeededMap<StreamNumber, StreamSums>,
-    /// Streams that are over with a batch that is not added yet, and the number of this batch. In later batches the stream's number means another connection.
+    /// Streams that are over with a batch that is not added yet, and the number of this batch. In
+    /// later batches the stream's number means another connection.
     ends: BTreeSet<(StreamNumber, u64)>,
     totals: MessageTotals,
     /// Whether a batch will never come. Nobody waits any more then.
@@ -178,7 +203,8 @@ impl AllSums {
         self.moved.notify_all();
     }
 
-    /// A stream is over, and its last record is in batch `number` or one before it. Call it before a later batch is read.
+    /// A stream is over, and its last record is in batch `number` or one before it. Call it before
+    /// a later batch is read.
     pub fn over(&self, number: u64, stream: StreamNumber) {
         let mut state = self.lock();
         if number >= state.next {
@@ -203,7 +229,8 @@ impl AllSums {
         self.wait(number, |_| false).stream(id)
     }
 
-    /// Whether a batch before `number` has the note that a stream's messages have once. Waits for these batches only until one has it.
+    /// Whether a batch before `number` has the note that a stream's messages have once. Waits for
+    /// these batches only until one has it.
     fn said_before(&self, number: u64, id: StreamNumber) -> bool {
         let is_said = |state: &AllSumsState| {
             let of_another = state.ends.range((id, 0)..(id, number)).next().is_some();
@@ -213,7 +240,11 @@ impl AllSums {
     }
 
     /// Waits until all batches before `number` are complete, or until what is complete suffices.
-    fn wait(&self, number: u64, suffices: impl Fn(&AllSumsState) -> bool) -> MutexGuard<'_, AllSumsState> {
+    fn wait(
+        &self,
+        number: u64,
+        suffices: impl Fn(&AllSumsState) -> bool,
+    ) -> MutexGuard<'_, AllSumsState> {
         let mut state = self.lock();
         while state.next < number && !state.over && !suffices(&state) {
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);

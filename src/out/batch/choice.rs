@@ -1,10 +1,12 @@
-//! Chooses the records of a batch that are written. Most messages that are not are only read into outlines.
+//! Chooses the records of a batch that are written. Most messages that are not are only read into
+//! outlines.
 //!
 //! It knows what may be asked about a record. It knows no filter.
 
 use super::head::{BatchedBody, FieldsAt, Head, Selection, Unread, record};
 use super::{
-    AHEAD, Batch, BatchReading, Counting, MessageToCount, OutlineReader, TablesByName, message_bytes, padded_bytes,
+    AHEAD, Batch, BatchReading, Counting, MessageToCount, OutlineReader, TablesByName,
+    message_bytes, padded_bytes,
 };
 use crate::captured::Captured;
 use crate::out::tree::{AnnotationRange, Annotations, Annotator};
@@ -19,7 +21,8 @@ pub trait RecordChoice {
     /// Whether such a message is wanted; `None` if its fields decide.
     fn decides(&self, record: &Record<'_, Outlined<'_>>) -> Option<bool>;
 
-    /// Whether it pays at present to ask whether messages are dropped; with `or_keeps`, whether it pays to ask what is decided about them.
+    /// Whether it pays at present to ask whether messages are dropped; with `or_keeps`, whether it
+    /// pays to ask what is decided about them.
     fn asks_outlines(&self, or_keeps: bool) -> bool;
 
     /// Whether [`keeps`](RecordChoice::keeps) depends on the annotations.
@@ -30,9 +33,11 @@ pub trait RecordChoice {
 }
 
 impl Batch {
-    /// Chooses among the records, as far as no names of earlier ones are needed for that, and counts what is in them. Without a choice, all are chosen.
+    /// Chooses among the records, as far as no names of earlier ones are needed for that, and
+    /// counts what is in them. Without a choice, all are chosen.
     pub fn choose(&mut self, reading: &mut BatchReading<'_>, counting: Option<Counting<'_>>) {
-        let (mut tables, mut ahead) = (TablesByName::new(reading.tables), 0);
+        let mut tables = TablesByName::new(reading.tables);
+        let mut ahead = 0;
         self.each_head(|batch, head| {
             if head.selection == Selection::Undecided {
                 batch.choose_one(head, &mut tables, reading, counting);
@@ -50,14 +55,20 @@ impl Batch {
     ) {
         if let BatchedBody::Message { bytes, fields: FieldsAt::Outline(..), once, .. } = head.what {
             head.selection = Selection::Kept;
-            let message = MessageToCount { stream: head.stream, from: head.from, length: bytes.1 - bytes.0, once };
+            let message = MessageToCount {
+                stream: head.stream,
+                from: head.from,
+                length: bytes.1 - bytes.0,
+                once,
+            };
             counting.map(|counting| self.sums.outlined(&message, &mut self.no_outline, counting));
             return;
         }
         if let Some(selection) = self.select_by_outline(head, tables, reading, counting) {
             head.selection = selection;
             if reading.outlines
-                && let BatchedBody::Message { fields: fields @ FieldsAt::Unread(_), .. } = &mut head.what
+                && let BatchedBody::Message { fields: fields @ FieldsAt::Unread(_), .. } =
+                    &mut head.what
                 && let FieldsAt::Unread(Unread { id, .. }) = *fields
             {
                 *fields = FieldsAt::Outline(self.keep_outline(reading.reader), id);
@@ -70,13 +81,16 @@ impl Batch {
             Some(choice) if choice.wants_names() => {}
             Some(choice) => {
                 let mut selection = Selection::Undecided;
-                self.show(head, tables, |record| selection = selection_of(record, choice, reading.learns));
+                self.show(head, tables, |record| {
+                    selection = selection_of(record, choice, reading.learns)
+                });
                 head.selection = selection;
             }
         }
     }
 
-    /// Moves the outline that a message was read into to the others, if it has problems. Returns its place.
+    /// Moves the outline that a message was read into to the others, if it has problems. Returns
+    /// its place.
     fn keep_outline(&mut self, reader: &mut OutlineReader) -> Option<usize> {
         if reader.outline.problems().is_empty() {
             return None;
@@ -86,7 +100,8 @@ impl Batch {
         Some(self.outlines.len() - 1)
     }
 
-    /// What becomes of a message, if its outline tells that and is all that is needed of it. If so, it is counted.
+    /// What becomes of a message, if its outline tells that and is all that is needed of it. If so,
+    /// it is counted.
     fn select_by_outline(
         &mut self,
         head: &Head,
@@ -94,34 +109,56 @@ impl Batch {
         reading: &mut BatchReading<'_>,
         counting: Option<Counting<'_>>,
     ) -> Option<Selection> {
-        let BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields, once, counted: None } =
-            head.what
+        let BatchedBody::Message {
+            name,
+            number,
+            offset,
+            bytes,
+            reply,
+            no_reply,
+            fields,
+            once,
+            counted: None,
+        } = head.what
         else {
             return None;
         };
-        let (FieldsAt::Unread(unread), Some(tables)) = (fields, tables.of(head.protocol)) else { return None };
+        let (FieldsAt::Unread(unread), Some(tables)) = (fields, tables.of(head.protocol)) else {
+            return None;
+        };
         let Unread { id, context, .. } = unread;
         let BatchReading { reader, choice, learns, outlines, .. } = reading;
         // A choice asks for the keys of a reply, which only a record with a tree has.
         if choice.is_some_and(|choice| {
-            !choice.asks_outlines(*outlines) || tables.message(id).is_none_or(|def| !def.answers.is_empty())
+            !choice.asks_outlines(*outlines)
+                || tables.message(id).is_none_or(|def| !def.answers.is_empty())
         }) {
             return None;
         }
         let (bytes, padded) = (message_bytes(&self.bytes, bytes), padded_bytes(&self.bytes, bytes));
         reader.set_context(context.and_then(|context| self.contexts.get(context)));
-        if !reader.read_outline(tables, unread, head.from, padded) || *learns && !reader.outline.is_nameless() {
+        if !reader.read_outline(tables, unread, head.from, padded)
+            || *learns && !reader.outline.is_nameless()
+        {
             return None;
         }
         let direction = self.directions.get(head.direction)?;
-        let (outline, from, length, service) = (&mut reader.outline, head.from, bytes.len(), &direction.service);
+        let outline = &mut reader.outline;
+        let from = head.from;
+        let length = bytes.len();
+        let service = &direction.service;
         let kept = match choice {
             None => true,
             Some(choice) => {
                 let name = Captured::new(self.text(name));
-                let message = &Message { name, number, service, from, offset, bytes, reply, no_reply, once };
+                let message =
+                    &Message { name, number, service, from, offset, bytes, reply, no_reply, once };
                 let record = record(head, direction, Outlined { message, id, tables, outline });
-                if *outlines { choice.decides(&record)? } else { !choice.drops(&record).then_some(true)? }
+                if *outlines {
+                    choice.decides(&record)?
+                } else {
+                    !choice.drops(&record).then_some(true)?
+                }
             }
         };
         let message = MessageToCount { stream: head.stream, from, length, once };
@@ -131,7 +168,8 @@ impl Batch {
         Some(if kept { Selection::Kept } else { Selection::Dropped })
     }
 
-    /// Keeps the tree that a message was read into, unless these take too much memory or the message is not needed any more.
+    /// Keeps the tree that a message was read into, unless these take too much memory or the
+    /// message is not needed any more.
     pub(super) fn keep_read(&mut self, head: &mut Head, ahead: &mut usize) {
         if let BatchedBody::Message { fields: fields @ FieldsAt::Unread(_), .. } = &mut head.what
             && head.selection != Selection::Dropped
@@ -142,16 +180,21 @@ impl Batch {
         }
     }
 
-    /// Annotates the records with what earlier ones say about them, and chooses among those of which that decides. Messages should be [read](Batch::read) or
-    /// [chosen](Batch::choose) before.
+    /// Annotates the records with what earlier ones say about them, and chooses among those of
+    /// which that decides. Messages should be [read](Batch::read) or [chosen](Batch::choose)
+    /// before.
     pub fn remember(&mut self, reading: &mut BatchReading<'_>, history: &mut Annotator) {
-        let (mut tables, mut store) = (TablesByName::new(reading.tables), std::mem::take(&mut self.annotation_store));
+        let mut tables = TablesByName::new(reading.tables);
+        let mut store = std::mem::take(&mut self.annotation_store);
         self.each_head(|batch, head| {
             if head.selection == Selection::Dropped {
                 let direction = batch.directions.get(head.direction);
-                return direction.into_iter().for_each(|direction| history.pass(&record(head, direction, ())));
+                return direction
+                    .into_iter()
+                    .for_each(|direction| history.pass(&record(head, direction, ())));
             }
-            let (mut annotations, mut selection) = (AnnotationRange::default(), head.selection);
+            let mut annotations = AnnotationRange::default();
+            let mut selection = head.selection;
             batch.prepare(head, &mut tables, reading.reader, None);
             batch.show(head, &mut tables, |record| {
                 annotations = history.see(record, &mut store);
@@ -163,7 +206,9 @@ impl Batch {
                     };
                 }
                 match selection {
-                    Selection::Undecided | Selection::Kept => history.print(record, &mut annotations),
+                    Selection::Undecided | Selection::Kept => {
+                        history.print(record, &mut annotations)
+                    }
                     Selection::ForNames | Selection::Dropped => store.drop_last(annotations),
                 }
             });

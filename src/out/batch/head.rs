@@ -44,7 +44,8 @@ pub(super) enum BatchedBody {
         no_reply: bool,
         fields: FieldsAt,
         once: Option<&'static str>,
-        /// Whether it was counted, and if so, whether it keeps the first note that is [said once](crate::session::Message::once).
+        /// Whether it was counted, and if so, whether it keeps the first note that is [said
+        /// once](crate::session::Message::once).
         counted: Option<bool>,
     },
     /// By its place.

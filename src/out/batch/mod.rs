@@ -1,8 +1,11 @@
-//! Records that wait to be written: copies of the records that outputs receive, packed into a few vectors that are reused. Trees are not copied but
-//! swapped for unused ones. If a message came as an outline, its bytes are kept, and the thread that writes the batch reads them into a tree. If messages are [deferred](crate::tree::Deferring), that thread
-//! also counts what is in all of them. If only some records are wanted, it chooses them, too.
+//! Records that wait to be written: copies of the records that outputs receive, packed into a few
+//! vectors that are reused. Trees are not copied but swapped for unused ones. If a message came as
+//! an outline, its bytes are kept, and the thread that writes the batch reads them into a tree. If
+//! messages are [deferred](crate::tree::Deferring), that thread also counts what is in all of them.
+//! If only some records are wanted, it chooses them, too.
 //!
-//! It knows the parts of a record. It knows neither the pipeline that fills it nor the output formats.
+//! It knows the parts of a record. It knows neither the pipeline that fills it nor the output
+//! formats.
 
 mod all_sums;
 mod choice;
@@ -29,9 +32,11 @@ use crate::record::{Body, Outlined, Record};
 use crate::table::PaddedBytes;
 use crate::tree::{Node, Outline, SharedContext, Tree};
 
-/// Bytes that the tree of a deferred message takes for each byte of the message, roughly: what game traffic takes.
+/// Bytes that the tree of a deferred message takes for each byte of the message, roughly: what game
+/// traffic takes.
 const TREE_BYTES: usize = 16;
-/// Messages that came as outlines are read ahead into trees until these take so many bytes. The others are read when they are written.
+/// Messages that came as outlines are read ahead into trees until these take so many bytes. The
+/// others are read when they are written.
 const AHEAD: usize = 8 << 20;
 /// Bytes that an event takes with its texts, roughly.
 const EVENT: usize = 512;
@@ -55,7 +60,8 @@ pub struct Batch {
     /// The places of the directions of the last records of a client and of a server.
     last: [usize; 2],
     last_name: Range,
-    /// The trees of messages. The last message's tree is missing until [`take`](Batch::take) brings it.
+    /// The trees of messages. The last message's tree is missing until [`take`](Batch::take) brings
+    /// it.
     trees: BatchTrees,
     /// Bytes of the contents of all trees, including messages that are not read yet.
     tree_bytes: usize,
@@ -92,7 +98,13 @@ impl Batch {
             }
             Body::StreamEnd { end, text, counts, closed_in } => {
                 let text = self.keep(text);
-                BatchedBody::StreamEnd { end: *end, text, counts: *counts, closed_in: *closed_in, counted: false }
+                BatchedBody::StreamEnd {
+                    end: *end,
+                    text,
+                    counts: *counts,
+                    closed_in: *closed_in,
+                    counted: false,
+                }
             }
         };
         self.head(record, what);
@@ -101,14 +113,17 @@ impl Batch {
     /// Adds a message that came as an outline.
     pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>, purpose: Purpose) {
         let Outlined { message, id, outline, .. } = record.body;
-        let (part, context) = (outline.deferred(), outline.context().map(|context| self.context(context)));
+        let part = outline.deferred();
+        let context = outline.context().map(|context| self.context(context));
         self.tree_bytes += match (purpose, part) {
             (Purpose::Trees, Some(_)) => message.bytes.len() * TREE_BYTES,
             (Purpose::Trees, None) => outline.len() as usize * size_of::<Node>(),
             _ => 0,
         };
         let fields = match (purpose, part) {
-            (Purpose::Outlines, None) if outline.problems().is_empty() => FieldsAt::Outline(None, id),
+            (Purpose::Outlines, None) if outline.problems().is_empty() => {
+                FieldsAt::Outline(None, id)
+            }
             _ => FieldsAt::Unread(Unread { id, context, part }),
         };
         let what = self.message(message, fields);
@@ -127,8 +142,19 @@ impl Batch {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(message.bytes);
         let Message { number, offset, reply, no_reply, once, .. } = *message;
-        let (name, bytes) = (self.name(message.name.raw()), (start, self.bytes.len()));
-        BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields, once, counted: None }
+        let name = self.name(message.name.raw());
+        let bytes = (start, self.bytes.len());
+        BatchedBody::Message {
+            name,
+            number,
+            offset,
+            bytes,
+            reply,
+            no_reply,
+            fields,
+            once,
+            counted: None,
+        }
     }
 
     fn head<B>(&mut self, record: &Record<'_, B>, what: BatchedBody) {
@@ -151,26 +177,37 @@ impl Batch {
     /// The place of a record's direction.
     fn direction<B>(&mut self, record: &Record<'_, B>) -> usize {
         let Record { transport, stream, src, dst, service, round_trips, .. } = *record;
-        let (stream, last, next) = ((transport, stream), record.from.of(&mut self.last), self.directions.len());
+        let stream = (transport, stream);
+        let last = record.from.of(&mut self.last);
+        let next = self.directions.len();
         let same = self.directions.get(*last).is_some_and(|last| {
             let ends = last.stream == stream && last.src == src && last.dst == dst;
             ends && last.service == service && last.round_trips == round_trips
         });
         if !same {
             *last = next;
-            self.directions.push(RecordDirection { stream, src, dst, service: service.to_string(), round_trips });
+            self.directions.push(RecordDirection {
+                stream,
+                src,
+                dst,
+                service: service.to_string(),
+                round_trips,
+            });
         }
         *last
     }
 
-    /// Takes the tree of the message that was added last, and leaves an unused one in its place. Its content is arbitrary.
+    /// Takes the tree of the message that was added last, and leaves an unused one in its place.
+    /// Its content is arbitrary.
     pub fn take(&mut self, tree: &mut Tree) {
         self.trees.take(tree);
     }
 
-    /// Reads the messages that came as outlines, as long as their trees do not take too much memory.
+    /// Reads the messages that came as outlines, as long as their trees do not take too much
+    /// memory.
     pub fn read(&mut self, tables: &[LazyTables], reader: &mut OutlineReader) {
-        let (mut tables, mut ahead) = (TablesByName::new(tables), 0);
+        let mut tables = TablesByName::new(tables);
+        let mut ahead = 0;
         self.each_head(|batch, head| {
             if ahead < AHEAD {
                 batch.prepare(head, &mut tables, reader, None);
@@ -179,7 +216,8 @@ impl Batch {
         });
     }
 
-    /// Counts what is in the messages added so far, and chooses among the records. Returns how many notes of a side's messages of a stream were left out in all.
+    /// Counts what is in the messages added so far, and chooses among the records. Returns how many
+    /// notes of a side's messages of a stream were left out in all.
     pub fn left_out(
         &mut self,
         stream: StreamNumber,
@@ -201,7 +239,8 @@ impl Batch {
         self.sums.left_out(stream, from, counting)
     }
 
-    /// Calls `write` with every record as it was added, unless it was not chosen, and its annotations. With `counting`, also counts what is in the messages.
+    /// Calls `write` with every record as it was added, unless it was not chosen, and its
+    /// annotations. With `counting`, also counts what is in the messages.
     pub fn each(
         &mut self,
         reading: &mut BatchReading<'_>,
@@ -238,9 +277,12 @@ impl Batch {
         reader: &mut OutlineReader,
         counting: Option<Counting<'_>>,
     ) {
-        let (stream, from) = (head.stream, head.from);
+        let stream = head.stream;
+        let from = head.from;
         let (bytes, fields, once, counted) = match &mut head.what {
-            BatchedBody::Message { bytes, fields, once, counted, .. } => (*bytes, *fields, *once, counted),
+            BatchedBody::Message { bytes, fields, once, counted, .. } => {
+                (*bytes, *fields, *once, counted)
+            }
             BatchedBody::StreamEnd { counts, counted, .. } => {
                 if let Some(counting) = counting.filter(|_| !*counted) {
                     *counted = true;
@@ -253,12 +295,14 @@ impl Batch {
         let tree = match fields {
             FieldsAt::Tree(at) if counting.is_some() && counted.is_none() => self.trees.get_mut(at),
             FieldsAt::Tree(_) | FieldsAt::Outline(..) => return,
-            FieldsAt::Unread(Unread { id, context, .. }) => tables.of(head.protocol).map(|tables| {
-                reader.set_context(context.and_then(|context| self.contexts.get(context)));
-                let tree = self.trees.free();
-                reader.read(tables, id, from, padded_bytes(&self.bytes, bytes), tree);
-                tree
-            }),
+            FieldsAt::Unread(Unread { id, context, .. }) => {
+                tables.of(head.protocol).map(|tables| {
+                    reader.set_context(context.and_then(|context| self.contexts.get(context)));
+                    let tree = self.trees.free();
+                    reader.read(tables, id, from, padded_bytes(&self.bytes, bytes), tree);
+                    tree
+                })
+            }
         };
         let Some(tree) = tree else { return };
         match (*counted, once) {
@@ -271,13 +315,24 @@ impl Batch {
         }
     }
 
-    /// Calls `to` with a record. A message that is still only in its bytes has to be the last one that was [prepared](Batch::prepare).
+    /// Calls `to` with a record. A message that is still only in its bytes has to be the last one
+    /// that was [prepared](Batch::prepare).
     fn show(&self, head: &Head, tables: &mut TablesByName<'_>, to: impl FnOnce(&Record<'_>)) {
         let Head { from, protocol, .. } = *head;
         let Some(direction) = self.directions.get(head.direction) else { return };
         let message;
         let body = match head.what {
-            BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields, once, .. } => {
+            BatchedBody::Message {
+                name,
+                number,
+                offset,
+                bytes,
+                reply,
+                no_reply,
+                fields,
+                once,
+                ..
+            } => {
                 let Some(tables) = tables.of(protocol) else { return };
                 let tree = match fields {
                     FieldsAt::Tree(at) => self.trees.get(at),
@@ -285,9 +340,11 @@ impl Batch {
                     FieldsAt::Outline(..) => None,
                 };
                 let Some(tree) = tree else { return };
-                let (name, bytes) = (Captured::new(self.text(name)), message_bytes(&self.bytes, bytes));
+                let name = Captured::new(self.text(name));
+                let bytes = message_bytes(&self.bytes, bytes);
                 let service = direction.service.as_str();
-                message = Message { name, number, service, from, offset, bytes, reply, no_reply, once };
+                message =
+                    Message { name, number, service, from, offset, bytes, reply, no_reply, once };
                 Body::Message { message: &message, tables, tree }
             }
             BatchedBody::Event(at) => {
@@ -316,7 +373,8 @@ impl Batch {
             + self.text.len()
     }
 
-    /// Empties it. Each vector retains up to `keep` bytes of its allocation, and the trees together up to four times as much.
+    /// Empties it. Each vector retains up to `keep` bytes of its allocation, and the trees together
+    /// up to four times as much.
     pub fn clear(&mut self, keep: usize) {
         self.heads.clear();
         self.heads.shrink_to(keep / size_of::<Head>());
@@ -403,7 +461,13 @@ mod tests {
         let bytes = parse_hex(MESSAGE).unwrap();
         let game = tables[0].get().service_named("game").unwrap();
         let mut outline = Outline::default();
-        let said = Evaluator::default().message(tables[0].get(), game, Side::Server.index(), &bytes, &mut outline);
+        let said = Evaluator::default().message(
+            tables[0].get(),
+            game,
+            Side::Server.index(),
+            &bytes,
+            &mut outline,
+        );
         let Outcome::Message(id, _) = said else { panic!("{said:?}") };
         assert!(outline.is_whole() && outline.problems().is_empty());
         let at = SocketAddr::from(([127, 0, 0, 1], 14617));
@@ -437,7 +501,13 @@ mod tests {
         let mut found = Vec::new();
         let reader = &mut OutlineReader::new(limits);
         batch.each(
-            &mut BatchReading { tables: &tables, reader, choice: None, learns: false, outlines: false },
+            &mut BatchReading {
+                tables: &tables,
+                reader,
+                choice: None,
+                learns: false,
+                outlines: false,
+            },
             None,
             |record, _| {
                 let Body::Message { message, tree, .. } = &record.body else { panic!("a message") };

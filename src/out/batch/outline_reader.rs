@@ -1,4 +1,5 @@
-//! Reads messages that came as outlines, from their bytes, on any thread: into trees, or into outlines again.
+//! Reads messages that came as outlines, from their bytes, on any thread: into trees, or into
+//! outlines again.
 //!
 //! It knows tables and the evaluator. It knows no batch and no thread.
 
@@ -17,7 +18,8 @@ pub struct OutlineReader {
 }
 
 impl OutlineReader {
-    /// `limits` are the bounds that the outlines were read within, so that a message reads the same twice.
+    /// `limits` are the bounds that the outlines were read within, so that a message reads the same
+    /// twice.
     pub fn new(limits: MessageLimits) -> OutlineReader {
         let mut evaluator = Evaluator::default();
         evaluator.limits = limits;
@@ -34,12 +36,20 @@ impl OutlineReader {
     }
 
     /// Reads a message into a tree.
-    pub(super) fn read(&mut self, tables: &Tables, id: MessageId, from: Side, bytes: PaddedBytes<'_>, tree: &mut Tree) {
+    pub(super) fn read(
+        &mut self,
+        tables: &Tables,
+        id: MessageId,
+        from: Side,
+        bytes: PaddedBytes<'_>,
+        tree: &mut Tree,
+    ) {
         let Some(def) = tables.message(id) else { return tree.clear() };
         self.evaluator.padded(tables, def.service, from.index(), bytes, tree);
     }
 
-    /// Reads a message into an outline, of which `part` is what another outline left out. Returns whether that is all there is to know.
+    /// Reads a message into an outline, of which `part` is what another outline left out. Returns
+    /// whether that is all there is to know.
     pub(super) fn read_outline(
         &mut self,
         tables: &Tables,
@@ -56,7 +66,8 @@ impl OutlineReader {
     }
 }
 
-/// The tables of a run by protocol. Consecutive messages are mostly of one protocol, which is then looked up once for all of them.
+/// The tables of a run by protocol. Consecutive messages are mostly of one protocol, which is then
+/// looked up once for all of them.
 pub(super) struct TablesByName<'t> {
     all: &'t [LazyTables],
     last: Option<(&'static str, &'t Tables)>,
@@ -68,7 +79,8 @@ impl<'t> TablesByName<'t> {
     }
 
     pub(super) fn of(&mut self, protocol: &'static str) -> Option<&'t Tables> {
-        // The names are constants: the same address is the same name. Should one name have two addresses, it is only looked up more often.
+        // The names are constants: the same address is the same name. Should one name have two
+        // addresses, it is only looked up more often.
         if let Some((_, tables)) = self.last.filter(|(name, _)| std::ptr::eq(*name, protocol)) {
             return Some(tables);
         }

@@ -1,4 +1,5 @@
-//! Gives the records of a batch to an output that counts them, in the order in which they were added.
+//! Gives the records of a batch to an output that counts them, in the order in which they were
+//! added.
 
 use super::head::{BatchedBody, FieldsAt, Head, Selection, record};
 use super::{Batch, BatchReading, Counting, StreamNumber, TablesByName, message_bytes};
@@ -8,7 +9,8 @@ use crate::record::{Counts, Outlined, Record, RoundTrips};
 
 /// Takes the records of batches, one batch after another, on any thread.
 pub trait Replay {
-    /// The next record: a message with its tree, an event, or the end of a direction. It is not `kept` if it is not wanted, but it may answer a request.
+    /// The next record: a message with its tree, an event, or the end of a direction. It is not
+    /// `kept` if it is not wanted, but it may answer a request.
     fn record(&mut self, record: &Record<'_>, kept: bool);
 
     /// The same for a message whose outline is enough.
@@ -62,7 +64,8 @@ impl Batch {
         self.ended.iter().any(|(_, ended)| ended.stream == stream)
     }
 
-    /// Adds to the bytes of streams that are over what was counted in their messages. All messages of the batch have to be [chosen](Batch::choose).
+    /// Adds to the bytes of streams that are over what was counted in their messages. All messages
+    /// of the batch have to be [chosen](Batch::choose).
     pub fn count_ended(&mut self, counting: Counting<'_>) {
         for (_, ended) in &mut self.ended {
             for (counts, from) in ended.counts.iter_mut().zip([Side::Client, Side::Server]) {
@@ -73,9 +76,12 @@ impl Batch {
 
     /// Gives all records to an output. They have to be [chosen](Batch::choose) before.
     pub fn replay(&mut self, reading: &mut BatchReading<'_>, to: &mut dyn Replay) {
-        let (mut tables, mut ended) =
-            (TablesByName::new(reading.tables), std::mem::take(&mut self.ended).into_iter().peekable());
-        let (mut at, mut next_end) = (0, ended.peek().map(|(before, _)| *before));
+        let (mut tables, mut ended) = (
+            TablesByName::new(reading.tables),
+            std::mem::take(&mut self.ended).into_iter().peekable(),
+        );
+        let mut at = 0;
+        let mut next_end = ended.peek().map(|(before, _)| *before);
         self.each_head(|batch, head| {
             while next_end.is_some_and(|before| before <= at) {
                 ended.next().into_iter().for_each(|(_, over)| to.stream_over(over));
@@ -92,8 +98,17 @@ impl Batch {
     }
 
     /// Gives a message to an output as an outline, if it has one.
-    fn replay_outline(&self, head: &Head, tables: &mut TablesByName<'_>, kept: bool, to: &mut dyn Replay) -> bool {
-        let BatchedBody::Message { name, number, offset, bytes, reply, no_reply, fields, once, .. } = head.what else {
+    fn replay_outline(
+        &self,
+        head: &Head,
+        tables: &mut TablesByName<'_>,
+        kept: bool,
+        to: &mut dyn Replay,
+    ) -> bool {
+        let BatchedBody::Message {
+            name, number, offset, bytes, reply, no_reply, fields, once, ..
+        } = head.what
+        else {
             return false;
         };
         let FieldsAt::Outline(at, id) = fields else { return false };
@@ -101,9 +116,12 @@ impl Batch {
         if let (Some(outline), Some(tables)) = (outline, tables.of(head.protocol))
             && let Some(direction) = self.directions.get(head.direction)
         {
-            let (name, service) = (Captured::new(self.text(name)), direction.service.as_str());
-            let (from, bytes) = (head.from, message_bytes(&self.bytes, bytes));
-            let message = &Message { name, number, service, from, offset, bytes, reply, no_reply, once };
+            let name = Captured::new(self.text(name));
+            let service = direction.service.as_str();
+            let from = head.from;
+            let bytes = message_bytes(&self.bytes, bytes);
+            let message =
+                &Message { name, number, service, from, offset, bytes, reply, no_reply, once };
             to.outline(&record(head, direction, Outlined { message, id, tables, outline }), kept);
         }
         true

@@ -1,4 +1,5 @@
-//! The trees of a batch's messages. They stay where they are while batches come and go, so that each is read into its place and none is moved.
+//! The trees of a batch's messages. They stay where they are while batches come and go, so that
+//! each is read into its place and none is moved.
 //!
 //! It knows no message.
 
@@ -21,7 +22,8 @@ impl BatchTrees {
         self.use_free()
     }
 
-    /// Swaps the awaited tree for an unused one. The content of that one is arbitrary. Without an awaited tree, nothing happens.
+    /// Swaps the awaited tree for an unused one. The content of that one is arbitrary. Without an
+    /// awaited tree, nothing happens.
     pub(super) fn take(&mut self, tree: &mut Tree) {
         if std::mem::take(&mut self.awaited)
             && let Some(place) = self.used.checked_sub(1).and_then(|last| self.all.get_mut(last))
@@ -30,7 +32,8 @@ impl BatchTrees {
         }
     }
 
-    /// The first unused tree. Its content stays until [`use_free`](BatchTrees::use_free) makes it a used one, or somebody reads into it again.
+    /// The first unused tree. Its content stays until [`use_free`](BatchTrees::use_free) makes it a
+    /// used one, or somebody reads into it again.
     #[inline]
     #[allow(clippy::indexing_slicing)] // it is there
     pub(super) fn free(&mut self) -> &mut Tree {

@@ -2,7 +2,8 @@
 
 use crate::digits::{hex_block, hex_pair};
 
-/// Text with dots for all other bytes. A carriage return is kept only before a line feed: elsewhere it would overwrite a line on a terminal.
+/// Text with dots for all other bytes. A carriage return is kept only before a line feed: elsewhere
+/// it would overwrite a line on a terminal.
 pub(super) fn text(bytes: &[u8], out: &mut Vec<u8>) {
     for (i, byte) in bytes.iter().enumerate() {
         let line_end = *byte == b'\r' && bytes.get(i + 1) == Some(&b'\n');
@@ -31,14 +32,16 @@ pub(super) fn dump(offset: u64, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The line of a dump behind the offset: a blank, two groups of eight cells with a blank between them, each cell a blank and a byte, two blanks, and the text.
+/// The line of a dump behind the offset: a blank, two groups of eight cells with a blank between
+/// them, each cell a blank and a byte, two blanks, and the text.
 const LINE: [u8; 71] = {
     let mut line = [b' '; 71];
     (line[52], line[69], line[70]) = (b'|', b'|', b'\n');
     line
 };
 
-/// The line of the first `count` bytes, from 1 to 16. Every index is below the array's length, so the compiler leaves out all bounds checks.
+/// The line of the first `count` bytes, from 1 to 16. Every index is below the array's length, so
+/// the compiler leaves out all bounds checks.
 #[allow(clippy::indexing_slicing, clippy::needless_range_loop)]
 fn dump_line(at: u64, bytes: &[u8; 16], count: usize, out: &mut Vec<u8>) {
     let mut place = [0; 16];
@@ -48,7 +51,9 @@ fn dump_line(at: u64, bytes: &[u8; 16], count: usize, out: &mut Vec<u8>) {
     let zeros = (at.leading_zeros() / 4).min(8) as usize;
     out.extend_from_slice(place.get(zeros..).unwrap_or_default());
     // One loop for each part: the compiler does many bytes at once.
-    let (digits, mut text, mut line) = (hex_block(bytes), [0; 16], LINE);
+    let digits = hex_block(bytes);
+    let mut text = [0; 16];
+    let mut line = LINE;
     for n in 0..16 {
         text[n] = if plain(bytes[n]) { bytes[n] } else { b'.' };
     }

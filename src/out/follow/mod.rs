@@ -1,6 +1,8 @@
-//! The plaintext of one stream: as a hex dump with the messages' names, as text, or as the bytes alone.
+//! The plaintext of one stream: as a hex dump with the messages' names, as text, or as the bytes
+//! alone.
 //!
-//! [`Follow`] takes plaintext and records in order, and collects the [`FollowPieces`] that they are. A [`PieceWriter`] turns these into text, on any thread. Neither knows a file.
+//! [`Follow`] takes plaintext and records in order, and collects the [`FollowPieces`] that they
+//! are. A [`PieceWriter`] turns these into text, on any thread. Neither knows a file.
 
 mod dump;
 mod pieces;
@@ -75,7 +77,8 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// Nothing followed yet. With `filtered`, only the messages handed on are written, else all plaintext.
+    /// Nothing followed yet. With `filtered`, only the messages handed on are written, else all
+    /// plaintext.
     pub fn new(format: FollowFormat, side: Option<Side>, filtered: bool) -> Follow {
         Follow { format, side, filtered, ..Follow::default() }
     }
@@ -85,7 +88,8 @@ impl Follow {
         Follow { marks, ..self }
     }
 
-    /// With `redact`, overwrites secrets with `*`. Only messages are written then, because other bytes may hold any secret.
+    /// With `redact`, overwrites secrets with `*`. Only messages are written then, because other
+    /// bytes may hold any secret.
     pub fn redacted(self, redact: bool) -> Follow {
         Follow { redact, filtered: self.filtered || redact, ..self }
     }
@@ -103,7 +107,10 @@ impl Follow {
         if !self.format.has_pieces() {
             return out.push(self.head(from, offset, PieceKind::Bytes), bytes, "");
         }
-        let goes_on = self.pending.get(from.index()).is_some_and(|p| p.end() == offset && p.bytes.len() < MAX_PENDING);
+        let goes_on = self
+            .pending
+            .get(from.index())
+            .is_some_and(|p| p.end() == offset && p.bytes.len() < MAX_PENDING);
         if !goes_on {
             self.flush(from, out);
         }
@@ -155,7 +162,8 @@ impl Follow {
         }
         // The bytes before the message belong to no message.
         self.take(from, offset, PieceKind::Nameless, "", out);
-        let (kind, name) = (PieceKind::Message { record: record.number }, message.name.raw());
+        let kind = PieceKind::Message { record: record.number };
+        let name = message.name.raw();
         if self.filtered {
             return out.push(self.head(from, offset, kind), &self.shown(bytes, tree), name);
         }
@@ -174,7 +182,8 @@ impl Follow {
         if self.format.has_pieces() {
             self.flush(from, out);
             let place = event.offset.zip(event.length);
-            let kind = PieceKind::Event { record: record.number, word: event_word(&record.body), place };
+            let kind =
+                PieceKind::Event { record: record.number, word: event_word(&record.body), place };
             out.push(self.head(from, 0, kind), &[], &event.text);
         }
     }
@@ -189,14 +198,27 @@ impl Follow {
         self.take(from, u64::MAX, PieceKind::Nameless, "", out);
     }
 
-    /// Moves the plaintext of a side up to an offset to the pieces. Without a name, no piece is made of no bytes.
-    fn take(&mut self, from: Side, until: u64, kind: PieceKind, name: &str, out: &mut FollowPieces) {
+    /// Moves the plaintext of a side up to an offset to the pieces. Without a name, no piece is
+    /// made of no bytes.
+    fn take(
+        &mut self,
+        from: Side,
+        until: u64,
+        kind: PieceKind,
+        name: &str,
+        out: &mut FollowPieces,
+    ) {
         let head = self.head(from, 0, kind);
         let Some(pending) = self.pending.get_mut(from.index()) else { return };
         let count = usize::try_from(until.saturating_sub(pending.offset)).unwrap_or(usize::MAX);
-        let (offset, count) = (pending.offset, count.min(pending.bytes.len()));
+        let offset = pending.offset;
+        let count = count.min(pending.bytes.len());
         if count > 0 || kind != PieceKind::Nameless {
-            out.push(PieceHead { offset, ..head }, pending.bytes.get(..count).unwrap_or_default(), name);
+            out.push(
+                PieceHead { offset, ..head },
+                pending.bytes.get(..count).unwrap_or_default(),
+                name,
+            );
         }
         pending.bytes.drain(..count);
         // Thousands of directions may be open.
@@ -215,7 +237,9 @@ impl Follow {
     /// A message's bytes as they may be shown.
     fn shown<'a>(&self, bytes: &'a [u8], tree: Option<&Tree>) -> Cow<'a, [u8]> {
         let mut shown = Cow::Borrowed(bytes);
-        for (from, to) in tree.filter(|_| self.redact).into_iter().flat_map(|tree| tree.secrets(Buffer::CAPTURED)) {
+        for (from, to) in
+            tree.filter(|_| self.redact).into_iter().flat_map(|tree| tree.secrets(Buffer::CAPTURED))
+        {
             let to = to.min(bytes.len());
             shown.to_mut().get_mut(from..to).into_iter().flatten().for_each(|byte| *byte = b'*');
         }
@@ -237,7 +261,8 @@ mod tests {
     #[test]
     fn plaintext_that_no_record_names_is_written_too() {
         let mut follow = Follow::new(FollowFormat::Hex, Some(Side::Client), false);
-        let (mut pieces, mut out) = (FollowPieces::default(), Vec::new());
+        let mut pieces = FollowPieces::default();
+        let mut out = Vec::new();
         follow.plaintext(Side::Client, 0, b"ab", &mut pieces);
         follow.plaintext(Side::Server, 0, b"not asked for", &mut pieces);
         follow.finish(&mut pieces);

@@ -32,7 +32,8 @@ pub(super) enum PieceKind {
     Nameless,
     /// A message. Its text is its name.
     Message { record: u64 },
-    /// An event with the word that the JSON has for it, and the offset and length of the bytes it is about.
+    /// An event with the word that the JSON has for it, and the offset and length of the bytes it
+    /// is about.
     Event { record: u64, word: &'static str, place: Option<(u64, u64)> },
 }
 
@@ -82,7 +83,8 @@ impl PieceWriter {
 
     /// Appends the text of pieces.
     pub fn write(&self, pieces: &FollowPieces, out: &mut Vec<u8>) {
-        let (mut byte, mut letter) = (0, 0);
+        let mut byte = 0;
+        let mut letter = 0;
         for (head, bytes_end, text_end) in &pieces.heads {
             let bytes = pieces.bytes.get(byte..*bytes_end).unwrap_or_default();
             let text = pieces.text.get(letter..*text_end).unwrap_or_default();
@@ -98,12 +100,17 @@ impl PieceWriter {
     fn piece(&self, head: &PieceHead, bytes: &[u8], text: &str, out: &mut Vec<u8>) {
         let PieceHead { from, offset, kind, .. } = *head;
         let Marks { rule, arrow, .. } = self.marks;
-        let (count, side, other) = (counted(bytes.len(), "byte"), from.word(), from.other().word());
+        let count = counted(bytes.len(), "byte");
+        let side = from.word();
+        let other = from.other().word();
         let _ = match kind {
             PieceKind::Event { .. } => writeln!(out, "{rule}{side}  {}", Escaped(text)),
             PieceKind::Message { record } => {
                 let name = Captured::new(text).escaped();
-                writeln!(out, "{rule}{side}{arrow}{other}  {name}  record {record}, {count} at {offset}")
+                writeln!(
+                    out,
+                    "{rule}{side}{arrow}{other}  {name}  record {record}, {count} at {offset}"
+                )
             }
             PieceKind::Nameless | PieceKind::Bytes => {
                 writeln!(out, "{rule}{side}{arrow}{other}  {count} at {offset}")
@@ -112,13 +119,18 @@ impl PieceWriter {
         self.bytes(offset, bytes, out);
     }
 
-    /// `{"from":"client","time":…,"frame":7,"record":2,"message":"ConnectPacket","offset":0,"length":51,"bytes":"16…"}`, or
-    /// `{"from":"server","time":…,"frame":9,"record":4,"event":"gap","text":"…"}`
+    /// `{"from":"client","time":…,"frame":7,"record":2,"message":"ConnectPacket","offset":0,"length":51,"bytes":"16…"}`,
+    /// or `{"from":"server","time":…,"frame":9,"record":4,"event":"gap","text":"…"}`
     fn json(&self, head: &PieceHead, bytes: &[u8], said: &str, out: &mut Vec<u8>) {
         let PieceHead { from, at, offset, kind } = *head;
         let mut time = String::new();
         format_time(at.time, &mut time);
-        let _ = write!(out, "{{\"from\":\"{}\",\"time\":\"{time}\",\"frame\":{}", from.word(), at.frame);
+        let _ = write!(
+            out,
+            "{{\"from\":\"{}\",\"time\":\"{time}\",\"frame\":{}",
+            from.word(),
+            at.frame
+        );
         match kind {
             PieceKind::Event { record, word, place } => {
                 let _ = write!(out, ",\"record\":{record},\"event\":\"{word}\"");

@@ -1,5 +1,5 @@
-//! The keys of a message that say more than its fields: whether a reply is promised, whether it refuses, what it is about, and what earlier
-//! records call its numbers.
+//! The keys of a message that say more than its fields: whether a reply is promised, whether it
+//! refuses, what it is about, and what earlier records call its numbers.
 //!
 //! It knows what tables mark and what was inferred; it infers nothing.
 
@@ -44,7 +44,12 @@ impl JsonFormatter {
     }
 
     /// Appends the object of `refused`.
-    pub(super) fn refused(&mut self, refused: &Refused<'_>, view: &JsonView<'_>, w: &mut TextWriter<'_>) {
+    pub(super) fn refused(
+        &mut self,
+        refused: &Refused<'_>,
+        view: &JsonView<'_>,
+        w: &mut TextWriter<'_>,
+    ) {
         w.byte(b'{');
         if let (Some(value), Some(node)) = (refused.value, view.tree.get(refused.node)) {
             w.fixed(b"\"field\":\"fields.");
@@ -60,8 +65,8 @@ impl JsonFormatter {
         w.byte(b'}');
     }
 
-    /// Appends what earlier records call the message's numbers as an object that begins with `lead`; nothing where they call none of them
-    /// anything.
+    /// Appends what earlier records call the message's numbers as an object that begins with
+    /// `lead`; nothing where they call none of them anything.
     pub(super) fn name_object(
         &mut self,
         annotations: Annotations<'_>,

@@ -1,4 +1,5 @@
-//! The structures of a message whose content was copied from an earlier one: their texts are copied, too.
+//! The structures of a message whose content was copied from an earlier one: their texts are
+//! copied, too.
 
 use super::super::copied_texts::CopiedTexts;
 use super::super::scratch::{TextMark, TextWriter};
@@ -16,17 +17,30 @@ pub(super) struct CopiesToWrite<'a> {
     /// The first one of them; no index is larger where there are none.
     next: u32,
     texts: &'a mut CopiedTexts,
-    /// The structure whose text is to be kept: its number, how deep it lies, and where its text begins.
+    /// The structure whose text is to be kept: its number, how deep it lies, and where its text
+    /// begins.
     number: u64,
     depth: u8,
     begin: TextMark,
 }
 
 impl<'a> CopiesToWrite<'a> {
-    /// Those of a tree from an index on. Where secrets are hidden there must be none: a copy may have some.
+    /// Those of a tree from an index on. Where secrets are hidden there must be none: a copy may
+    /// have some.
     #[inline(always)]
-    pub(super) fn new(rest: &'a [StructureCopy], index: u32, texts: &'a mut CopiedTexts) -> CopiesToWrite<'a> {
-        let mut copies = CopiesToWrite { rest, next: 0, texts, number: 0, depth: NOWHERE, begin: TextMark::default() };
+    pub(super) fn new(
+        rest: &'a [StructureCopy],
+        index: u32,
+        texts: &'a mut CopiedTexts,
+    ) -> CopiesToWrite<'a> {
+        let mut copies = CopiesToWrite {
+            rest,
+            next: 0,
+            texts,
+            number: 0,
+            depth: NOWHERE,
+            begin: TextMark::default(),
+        };
         copies.pass(index);
         copies
     }
@@ -44,7 +58,8 @@ impl<'a> CopiesToWrite<'a> {
         self.next = u32::MAX;
     }
 
-    /// Appends the text of a structure, if it is one of them and its text is known. Returns whether it did. If the text is not known, it is to be kept once it is written.
+    /// Appends the text of a structure, if it is one of them and its text is known. Returns whether
+    /// it did. If the text is not known, it is to be kept once it is written.
     #[inline(always)]
     pub(super) fn write(&mut self, index: u32, depth: u8, w: &mut TextWriter<'_>) -> bool {
         index >= self.next && w.by_copy(|w| self.write_due(index, depth, w))
@@ -53,7 +68,10 @@ impl<'a> CopiesToWrite<'a> {
     #[inline(never)]
     fn write_due(&mut self, index: u32, depth: u8, w: &mut TextWriter<'_>) -> bool {
         self.pass(index);
-        let Some(copy) = self.rest.first().filter(|copy| copy.node == index && depth < DEPTH) else { return false };
+        let Some(copy) = self.rest.first().filter(|copy| copy.node == index && depth < DEPTH)
+        else {
+            return false;
+        };
         if let Some(text) = self.texts.find(copy.number) {
             w.raw(text);
             self.pass(index + 1);

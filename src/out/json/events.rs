@@ -49,7 +49,8 @@ pub(super) fn event_body(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
     event_bytes(event, redact, w);
 }
 
-/// The bytes that became no message, as far as the event shows them. What they say is not known, so all of them may be secret.
+/// The bytes that became no message, as far as the event shows them. What they say is not known, so
+/// all of them may be secret.
 fn event_bytes(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
     if event.bytes.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! The keys of a record that say where it went: those of the record before, nearly always, which are kept as they were written. It knows records and
-//! nothing of what is in them.
+//! The keys of a record that say where it went: those of the record before, nearly always, which
+//! are kept as they were written. It knows records and nothing of what is in them.
 
 use std::net::SocketAddr;
 
@@ -52,7 +52,8 @@ impl FlowText {
     #[cold]
     fn new(of: FlowKey, service: &str) -> FlowText {
         let FlowKey { stream, transport, from, src, dst, protocol } = of;
-        let (transport, from) = (transport.word(), from.word());
+        let transport = transport.word();
+        let from = from.word();
         let text = format!(
             ",\"transport\":\"{transport}\",\"stream\":{stream},\"src\":\"{src}\",\"dst\":\"{dst}\",\"from\":\"{from}\",\
              \"protocol\":\"{protocol}\",\"service\":\"{service}\","

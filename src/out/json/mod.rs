@@ -1,7 +1,7 @@
 //! JSON: one object a line. The format is promised in `docs/json.md`.
 //!
-//! Most of a run's time is spent here. So the text is appended to a buffer that is used again; `serde_json` would build a tree of its own for each
-//! message.
+//! Most of a run's time is spent here. So the text is appended to a buffer that is used again;
+//! `serde_json` would build a tree of its own for each message.
 
 mod answers;
 mod copies;
@@ -66,7 +66,10 @@ struct JsonFormatter {
 impl JsonWriter {
     /// A writer with these options.
     pub fn new(options: JsonOptions) -> Self {
-        JsonWriter { formatter: JsonFormatter { options, ..JsonFormatter::default() }, scratch: Scratch::default() }
+        JsonWriter {
+            formatter: JsonFormatter { options, ..JsonFormatter::default() },
+            scratch: Scratch::default(),
+        }
     }
 
     /// Appends a record and a line feed; `annotations` is what earlier records have to do with it.
@@ -77,7 +80,13 @@ impl JsonWriter {
     }
 
     /// Appends the keys of a message, from `message` on.
-    pub fn message_body(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
+    pub fn message_body(
+        &mut self,
+        message: &Message<'_>,
+        tables: &Tables,
+        tree: &Tree,
+        out: &mut Vec<u8>,
+    ) {
         let mut w = self.scratch.writer(out);
         let view = self.formatter.view(tables, tree, message.bytes);
         self.formatter.message_body(message, &view, Annotations::default(), &mut w);
@@ -92,9 +101,21 @@ impl JsonWriter {
     }
 
     /// Appends one value of the tree, by the writer's options.
-    pub fn value(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], node: u32, out: &mut Vec<u8>) {
+    pub fn value(
+        &mut self,
+        tables: &Tables,
+        tree: &Tree,
+        bytes: &[u8],
+        node: u32,
+        out: &mut Vec<u8>,
+    ) {
         let mut w = self.scratch.writer(out);
-        value::value(&self.formatter.view(tables, tree, bytes), &mut self.formatter.state, node, &mut w);
+        value::value(
+            &self.formatter.view(tables, tree, bytes),
+            &mut self.formatter.state,
+            node,
+            &mut w,
+        );
         w.finish();
     }
 
@@ -114,7 +135,14 @@ impl JsonWriter {
     }
 
     /// Appends the object of one of a message's problems; nothing where there is no such.
-    pub fn problem(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], index: usize, out: &mut Vec<u8>) {
+    pub fn problem(
+        &mut self,
+        tables: &Tables,
+        tree: &Tree,
+        bytes: &[u8],
+        index: usize,
+        out: &mut Vec<u8>,
+    ) {
         let mut w = self.scratch.writer(out);
         if let Some(problem) = tree.problems().get(index) {
             self.formatter.problem(&self.formatter.view(tables, tree, bytes), problem, &mut w);
@@ -122,7 +150,8 @@ impl JsonWriter {
         w.finish();
     }
 
-    /// Appends the object of what earlier records call a message's numbers; nothing where they call none of them anything.
+    /// Appends the object of what earlier records call a message's numbers; nothing where they call
+    /// none of them anything.
     pub fn names(
         &mut self,
         tables: &Tables,
@@ -138,7 +167,14 @@ impl JsonWriter {
     }
 
     /// Appends the object of what a message says no with.
-    pub fn refusal(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], refused: &Refused<'_>, out: &mut Vec<u8>) {
+    pub fn refusal(
+        &mut self,
+        tables: &Tables,
+        tree: &Tree,
+        bytes: &[u8],
+        refused: &Refused<'_>,
+        out: &mut Vec<u8>,
+    ) {
         let mut w = self.scratch.writer(out);
         let view = self.formatter.view(tables, tree, bytes);
         self.formatter.refused(refused, &view, &mut w);
@@ -165,7 +201,12 @@ impl JsonFormatter {
         JsonView { tables, tree, bytes, redact: self.options.redact }
     }
 
-    fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, w: &mut TextWriter<'_>) {
+    fn record(
+        &mut self,
+        record: &Record<'_>,
+        annotations: Annotations<'_>,
+        w: &mut TextWriter<'_>,
+    ) {
         w.fixed(b"{\"record\":");
         w.number(record.number);
         w.fixed(b",\"time\":\"");
@@ -178,7 +219,9 @@ impl JsonFormatter {
                 self.message_body(message, &self.view(tables, tree, message.bytes), annotations, w);
             }
             Body::Event(event) => events::event_body(event, self.options.redact, w),
-            Body::StreamEnd { end, text, counts, .. } => events::stream_end(*end, text, *counts, w.vec()),
+            Body::StreamEnd { end, text, counts, .. } => {
+                events::stream_end(*end, text, *counts, w.vec())
+            }
         }
         w.fixed(b"}\n");
     }
@@ -228,10 +271,15 @@ impl JsonFormatter {
 
     fn fields(&mut self, view: &JsonView<'_>, w: &mut TextWriter<'_>) {
         let state = &mut self.state;
-        if self.options.spans { spans::spans_of(view, state, 0, 0, w) } else { value::inside(view, state, 0, w) }
+        if self.options.spans {
+            spans::spans_of(view, state, 0, 0, w)
+        } else {
+            value::inside(view, state, 0, w)
+        }
     }
 
-    /// Appends the array of problems. `too_deep`, where something was too deep for JSON, is one more.
+    /// Appends the array of problems. `too_deep`, where something was too deep for JSON, is one
+    /// more.
     fn problems(&mut self, view: &JsonView<'_>, too_deep: Option<TooDeep>, w: &mut TextWriter<'_>) {
         w.byte(b'[');
         if let Some(TooDeep { first, count }) = too_deep {
@@ -260,10 +308,14 @@ impl JsonFormatter {
         w.fixed(b"\",\"field\":\"");
         self.path(view, problem.node, w);
         w.fixed(b"\",\"text\":\"");
-        strings::escaped(w, problem_text_into(problem, tables, tree, &mut self.text).raw().as_bytes());
+        strings::escaped(
+            w,
+            problem_text_into(problem, tables, tree, &mut self.text).raw().as_bytes(),
+        );
         w.byte(b'"');
         if let Some((buffer, start, len)) = problem.bytes {
-            let (from, to) = (start as usize, start as usize + len as usize);
+            let from = start as usize;
+            let to = start as usize + len as usize;
             w.fixed(b",\"bytes\":\"");
             if redact && tree.secrets(buffer).any(|secret| secret.0 < to && from < secret.1) {
                 w.raw(format!("<redacted, {len} bytes>").as_bytes());
@@ -316,9 +368,16 @@ fn link(of: &RecordLink, w: &mut TextWriter<'_>) {
     w.byte(b'}');
 }
 
-/// Appends a value that is neither a plain number nor a text, without the quotes that JSON would have.
+/// Appends a value that is neither a plain number nor a text, without the quotes that JSON would
+/// have.
 #[inline]
-pub(super) fn unquoted(tables: &Tables, tree: &Tree, bytes: &[u8], node: &Node, w: &mut TextWriter<'_>) {
+pub(super) fn unquoted(
+    tables: &Tables,
+    tree: &Tree,
+    bytes: &[u8],
+    node: &Node,
+    w: &mut TextWriter<'_>,
+) {
     value::unquoted(&JsonView { tables, tree, bytes, redact: false }, node, w);
 }
 
@@ -356,7 +415,8 @@ pub(super) fn milliseconds(w: &mut TextWriter<'_>, nanos: i64) {
     w.number(micros.unsigned_abs() / 1000);
     let decimals = micros.unsigned_abs() % 1000;
     if decimals > 0 {
-        let [a, b, c] = [decimals / 100, decimals / 10 % 10, decimals % 10].map(|digit| b'0' + digit as u8);
+        let [a, b, c] =
+            [decimals / 100, decimals / 10 % 10, decimals % 10].map(|digit| b'0' + digit as u8);
         let zeros = [c, b].iter().take_while(|digit| **digit == b'0').count();
         w.block(&[b'.', a, b, c], 4 - zeros);
     }
@@ -374,8 +434,8 @@ pub fn escaped(out: &mut Vec<u8>, text: &str) {
     escaped_bytes(out, text.as_bytes());
 }
 
-/// The same for UTF-8 as bytes. JSON would allow DEL, C1 and bidirectional controls as they are; they are escaped for those who print JSON
-/// on a terminal.
+/// The same for UTF-8 as bytes. JSON would allow DEL, C1 and bidirectional controls as they are;
+/// they are escaped for those who print JSON on a terminal.
 fn escaped_bytes(out: &mut Vec<u8>, mut rest: &[u8]) {
     while let Some(at) = strings::first_special(rest) {
         let (plain, from) = rest.split_at(at);
@@ -414,7 +474,8 @@ mod tests {
 
     #[test]
     fn milliseconds_have_three_decimals_at_most() {
-        let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+        let mut out = Vec::new();
+        let mut scratch = Scratch::default();
         let mut w = scratch.writer(&mut out);
         for nanos in [3_400_999, 0, 999, 1_000, -1_500_000, 2_000_000_000, 12_034_000] {
             milliseconds(&mut w, nanos);

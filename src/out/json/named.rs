@@ -6,9 +6,16 @@ use super::{escaped_bytes, number};
 use crate::table::{EnumDef, EnumId, Tables};
 use crate::tree::{Kind, Node};
 
-/// Appends a value of an enum or a flag set: its number and names. `meaning` is the number of the enum or flag set, from 1.
+/// Appends a value of an enum or a flag set: its number and names. `meaning` is the number of the
+/// enum or flag set, from 1.
 #[inline(never)]
-pub(super) fn named(tables: &Tables, meaning: u32, node: &Node, value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
+pub(super) fn named(
+    tables: &Tables,
+    meaning: u32,
+    node: &Node,
+    value_texts: &mut ValueTexts,
+    w: &mut TextWriter<'_>,
+) {
     let key = ValueKey::new(meaning, node);
     let symbols = EnumId(meaning.wrapping_sub(1));
     match value_texts.find(key) {

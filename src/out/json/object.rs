@@ -1,4 +1,5 @@
-//! Writes JSON objects member by member, for what is not a record: statistics, sessions. Texts are escaped as in records.
+//! Writes JSON objects member by member, for what is not a record: statistics, sessions. Texts are
+//! escaped as in records.
 
 use super::{number, string, write_counts};
 use crate::capture::Time;
@@ -21,7 +22,11 @@ pub fn json_object(out: &mut Vec<u8>, members: impl FnOnce(&mut JsonObject<'_>))
 }
 
 /// Writes a list; `item` writes each of its items.
-pub fn json_list<T>(out: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut item: impl FnMut(&mut Vec<u8>, T)) {
+pub fn json_list<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    mut item: impl FnMut(&mut Vec<u8>, T),
+) {
     out.push(b'[');
     for (place, each) in items.into_iter().enumerate() {
         if place > 0 {
@@ -83,9 +88,12 @@ impl JsonObject<'_> {
 
     /// Adds the percentiles of times in milliseconds, where there are any.
     pub fn latencies(&mut self, key: &str, all: &Latencies) {
-        let figures = [("p50", all.percentile(50)), ("p95", all.percentile(95)), ("max", all.max())];
+        let figures =
+            [("p50", all.percentile(50)), ("p95", all.percentile(95)), ("max", all.max())];
         if all.count() > 0 {
-            self.object(key, |o| figures.iter().for_each(|(key, nanos)| o.milliseconds(key, nanos.unwrap_or(0))));
+            self.object(key, |o| {
+                figures.iter().for_each(|(key, nanos)| o.milliseconds(key, nanos.unwrap_or(0)))
+            });
         }
     }
 

@@ -3,8 +3,8 @@
 use super::JsonObject;
 use crate::record::RoundTrips;
 
-/// Adds `round_trip_ms` where the capture shows something of it: from the place of the capture to the client and to the server, there and
-/// back, and what measured it.
+/// Adds `round_trip_ms` where the capture shows something of it: from the place of the capture to
+/// the client and to the server, there and back, and what measured it.
 pub fn json_round_trips(trips: &RoundTrips, o: &mut JsonObject<'_>) {
     let known = [("client", trips.client), ("server", trips.server)];
     if known.iter().all(|(_, trip)| trip.is_none()) {

@@ -6,11 +6,18 @@ use super::strings::escaped;
 use super::value::{ENTRIES_BESIDE, JsonView, MAX_ENTRIES, ValueState, too_deep_text, value};
 use crate::tree::{Kind, Node, Sym, mark};
 
-/// How deep spans lie within each other at most: each level is an object, with its key, and an array of JSON.
+/// How deep spans lie within each other at most: each level is an object, with its key, and an
+/// array of JSON.
 const MAX_SPAN_DEPTH: usize = (MAX_ENTRIES - ENTRIES_BESIDE) / 3 - 1;
 
 /// The children of a node, which lies `depth` levels below the message, as an array of spans.
-pub(super) fn spans_of(view: &JsonView<'_>, state: &mut ValueState, node: u32, depth: usize, w: &mut TextWriter<'_>) {
+pub(super) fn spans_of(
+    view: &JsonView<'_>,
+    state: &mut ValueState,
+    node: u32,
+    depth: usize,
+    w: &mut TextWriter<'_>,
+) {
     let list = view.tree.get(node).is_some_and(|n| n.kind == Kind::List);
     let mut element = 0usize;
     w.byte(b'[');
@@ -85,7 +92,8 @@ fn string(text: &str, w: &mut TextWriter<'_>) {
 
 /// Offset and length in bytes, and in bits where the value does not begin and end with a byte.
 fn place(node: &Node, w: &mut TextWriter<'_>) {
-    let (bit, bits) = (node.start % 8, node.bits);
+    let bit = node.start % 8;
+    let bits = node.bits;
     w.fixed(b",\"offset\":");
     w.number(u64::from(node.start / 8));
     w.fixed(b",\"length\":");

@@ -1,4 +1,5 @@
-//! Texts and bytes on their way between the quotes of JSON: nearly all texts are plain, and whether one is shows eight bytes at a time.
+//! Texts and bytes on their way between the quotes of JSON: nearly all texts are plain, and whether
+//! one is shows eight bytes at a time.
 
 use super::super::scratch::TextWriter;
 use super::escaped_bytes;
@@ -39,8 +40,8 @@ pub(super) fn quoted(w: &mut TextWriter<'_>, kind: TextKind, bytes: &[u8]) {
 /// Bytes of a short text: two words, or four, with some in both of two, so that there is no loop.
 const SHORT: usize = 32;
 
-/// Appends up to [`SHORT`] bytes, each with the bits of `flip` inverted, with quotes around them, if they are ASCII of which nothing has to be
-/// escaped; says whether it did.
+/// Appends up to [`SHORT`] bytes, each with the bits of `flip` inverted, with quotes around them,
+/// if they are ASCII of which nothing has to be escaped; says whether it did.
 #[inline(always)]
 fn short(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
     let Some([quote, room @ ..]) = w.spare::<{ SHORT + 8 }>() else { return false };
@@ -48,9 +49,10 @@ fn short(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
     let good = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
         (Some(first), Some(last)) => {
             let inner = match (bytes.first_chunk::<16>(), bytes.last_chunk::<16>()) {
-                (Some([_, _, _, _, _, _, _, _, second @ ..]), Some([third @ .., _, _, _, _, _, _, _, _]))
-                    if length > 16 =>
-                {
+                (
+                    Some([_, _, _, _, _, _, _, _, second @ ..]),
+                    Some([third @ .., _, _, _, _, _, _, _, _]),
+                ) if length > 16 => {
                     put_word(room, 8, second, flip) | put_word(room, length - 16, third, flip)
                 }
                 _ => 0,
@@ -69,7 +71,8 @@ fn short(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
     good
 }
 
-/// Puts eight bytes with the bits of `flip` inverted at their place. Not 0 where one of them is not plain.
+/// Puts eight bytes with the bits of `flip` inverted at their place. Not 0 where one of them is not
+/// plain.
 #[inline(always)]
 fn put_word(room: &mut [u8], at: usize, word: &[u8; 8], flip: u64) -> u64 {
     let word = u64::from_le_bytes(*word) ^ flip;
@@ -114,8 +117,9 @@ const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// Not 0 where one of eight bytes is not ASCII or has to be escaped. Each sum sets the highest bit of the byte that it looks for. A carry or
-/// borrow can set it in a byte further up, but only where a byte below was found.
+/// Not 0 where one of eight bytes is not ASCII or has to be escaped. Each sum sets the highest bit
+/// of the byte that it looks for. A carry or borrow can set it in a byte further up, but only where
+/// a byte below was found.
 #[inline(always)]
 fn not_plain(word: u64) -> u64 {
     let control = word.wrapping_sub(each(0x20));
@@ -125,13 +129,15 @@ fn not_plain(word: u64) -> u64 {
     (control | quote | backslash | delete | word) & HIGH
 }
 
-/// Not 0 where one of eight bytes has to be escaped, whatever the bytes beyond ASCII are. What is subtracted from a byte reaches its highest
-/// bit where the byte was less.
+/// Not 0 where one of eight bytes has to be escaped, whatever the bytes beyond ASCII are. What is
+/// subtracted from a byte reaches its highest bit where the byte was less.
 #[inline(always)]
 fn special(word: u64) -> u64 {
     let less = |word: u64, than: u8| word.wrapping_sub(each(than)) & !word;
-    let found =
-        less(word, 0x20) | less(word ^ each(b'"'), 1) | less(word ^ each(b'\\'), 1) | less(word ^ each(0x7f), 1);
+    let found = less(word, 0x20)
+        | less(word ^ each(b'"'), 1)
+        | less(word ^ each(b'\\'), 1)
+        | less(word ^ each(0x7f), 1);
     found & HIGH
 }
 
@@ -153,14 +159,15 @@ pub(super) fn control(text: &[u8]) -> Option<(char, usize)> {
     Some((c, c.len_utf8()))
 }
 
-/// Where the first byte is that is escaped, or may begin a character that is. The lowest bit that the sums below find is always right; what
-/// a borrow makes them find in vain lies above it.
+/// Where the first byte is that is escaped, or may begin a character that is. The lowest bit that
+/// the sums below find is always right; what a borrow makes them find in vain lies above it.
 #[inline]
 pub(super) fn first_special(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     let all = words.iter().map(|word| u64::from_le_bytes(*word)).chain([padded(rest)]);
     // Nearly all words are plain, which shows sooner.
-    let found = |word| Some(special_or_lead(word)).filter(|found| not_plain(word) != 0 && *found != 0);
+    let found =
+        |word| Some(special_or_lead(word)).filter(|found| not_plain(word) != 0 && *found != 0);
     all.enumerate().find_map(|(i, word)| Some(i * 8 + found(word)?.trailing_zeros() as usize / 8))
 }
 
@@ -184,8 +191,8 @@ fn flipped(bytes: &[u8], flip: u64) -> u64 {
     padded(bytes) ^ (flip & !(u64::MAX << (bytes.len() * 8)))
 }
 
-/// Appends up to [`PART`] bytes, each with the bits of `flip` inverted, if they are ASCII of which nothing has to be
-/// escaped; says whether it did.
+/// Appends up to [`PART`] bytes, each with the bits of `flip` inverted, if they are ASCII of which
+/// nothing has to be escaped; says whether it did.
 #[inline]
 fn plain(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
     let Some(room) = w.spare::<PART>() else { return false };
@@ -210,13 +217,15 @@ fn plain(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
 fn unicode(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
     let Some(room) = w.spare::<PART>() else { return false };
     let (words, rest) = bytes.as_chunks::<8>();
-    let all = words.iter().map(|word| u64::from_le_bytes(*word) ^ flip).chain([flipped(rest, flip)]);
+    let all =
+        words.iter().map(|word| u64::from_le_bytes(*word) ^ flip).chain([flipped(rest, flip)]);
     let mut found = 0;
     for (to, word) in room.as_chunks_mut::<8>().0.iter_mut().zip(all) {
         found |= special_or_lead(word);
         *to = word.to_le_bytes();
     }
-    let good = found == 0 && room.get(..bytes.len()).is_some_and(|text| std::str::from_utf8(text).is_ok());
+    let good =
+        found == 0 && room.get(..bytes.len()).is_some_and(|text| std::str::from_utf8(text).is_ok());
     if good {
         w.advance(bytes.len());
     }
@@ -226,7 +235,8 @@ fn unicode(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
 /// The same for Latin-1 that is more than ASCII, whose bytes become one or two.
 fn latin(w: &mut TextWriter<'_>, bytes: &[u8], flip: u64) -> bool {
     let Some(room) = w.spare::<{ PART * 2 + 8 }>() else { return false };
-    let (mut rest, mut at) = (bytes, 0);
+    let mut rest = bytes;
+    let mut at = 0;
     loop {
         let word = match rest.first_chunk::<8>() {
             Some(word) => u64::from_le_bytes(*word) ^ flip,
@@ -316,7 +326,8 @@ mod tests {
     use crate::out::scratch::Scratch;
 
     fn written(write: impl FnOnce(&mut TextWriter<'_>)) -> String {
-        let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+        let mut out = Vec::new();
+        let mut scratch = Scratch::default();
         let mut w = scratch.writer(&mut out);
         write(&mut w);
         w.finish();
@@ -327,8 +338,8 @@ mod tests {
     fn a_text_is_the_same_at_any_length_with_anything_in_it_in_every_kind() {
         for length in (0..40).chain([255, 256, 257, 264, 513, 20_000]) {
             for odd in [
-                "", "x", "\"", "\\", "\n", "\u{1}", "\u{7f}", "é", "©", "\u{80}", "\u{9b}", "\u{a0}", "\u{61c}", "؟",
-                "—", "\u{2028}", "\u{202e}", "𝄞",
+                "", "x", "\"", "\\", "\n", "\u{1}", "\u{7f}", "é", "©", "\u{80}", "\u{9b}",
+                "\u{a0}", "\u{61c}", "؟", "—", "\u{2028}", "\u{202e}", "𝄞",
             ] {
                 for at in [0, length / 2, length] {
                     let text = format!("{}{odd}{}", "a".repeat(at), "b".repeat(length - at));
@@ -342,12 +353,23 @@ mod tests {
                     };
                     as_kind(TextKind::Utf8, text.as_bytes());
                     as_kind(TextKind::Inverted8, &text.bytes().map(|b| !b).collect::<Vec<u8>>());
-                    as_kind(TextKind::Utf16, &text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
-                    let inverted = text.encode_utf16().flat_map(|unit| (!unit).to_le_bytes()).collect::<Vec<u8>>();
+                    as_kind(
+                        TextKind::Utf16,
+                        &text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>(),
+                    );
+                    let inverted = text
+                        .encode_utf16()
+                        .flat_map(|unit| (!unit).to_le_bytes())
+                        .collect::<Vec<u8>>();
                     as_kind(TextKind::Inverted16, &inverted);
-                    if let Ok(narrow) = text.chars().map(u8::try_from).collect::<Result<Vec<u8>, _>>() {
+                    if let Ok(narrow) =
+                        text.chars().map(u8::try_from).collect::<Result<Vec<u8>, _>>()
+                    {
                         as_kind(TextKind::Latin1, &narrow);
-                        as_kind(TextKind::InvertedLatin1, &narrow.iter().map(|b| !b).collect::<Vec<u8>>());
+                        as_kind(
+                            TextKind::InvertedLatin1,
+                            &narrow.iter().map(|b| !b).collect::<Vec<u8>>(),
+                        );
                     }
                 }
             }
@@ -357,7 +379,8 @@ mod tests {
     #[test]
     fn half_a_unit_is_no_text() {
         for length in 0..20 {
-            let bytes: Vec<u8> = b"a\0".iter().copied().cycle().take(length * 2).chain([b'b']).collect();
+            let bytes: Vec<u8> =
+                b"a\0".iter().copied().cycle().take(length * 2).chain([b'b']).collect();
             assert_eq!(written(|w| decoded(w, TextKind::Utf16, &bytes)), "a".repeat(length));
         }
     }

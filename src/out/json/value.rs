@@ -44,8 +44,8 @@ pub(super) struct ValueState {
 /// How deep the value lies that is being written.
 #[derive(Clone)]
 pub(super) struct DepthState {
-    /// What is open around the structure or list that is being written. There is one for every depth that a `u8` can count, so that none has to
-    /// be checked.
+    /// What is open around the structure or list that is being written. There is one for every
+    /// depth that a `u8` can count, so that none has to be checked.
     open: Box<[OpenPart; 256]>,
     /// What of this message lies too deep for JSON, if anything does.
     pub(super) too_deep: Option<TooDeep>,
@@ -53,20 +53,25 @@ pub(super) struct DepthState {
 
 impl Default for DepthState {
     fn default() -> Self {
-        DepthState { open: Box::new([OpenPart { end: 0, bracket: Bracket::Object }; 256]), too_deep: None }
+        DepthState {
+            open: Box::new([OpenPart { end: 0, bracket: Bracket::Object }; 256]),
+            too_deep: None,
+        }
     }
 }
 
 /// Objects and lists within each other in a line of JSON. What lies deeper is written as text.
 const MAX_DEPTH: usize = 200;
-/// What jq 1.6 has open while it reads a line: of an object the key too, so an object counts twice. It reads 256 at most, and what commands
-/// put around a message's values takes a few.
+/// What jq 1.6 has open while it reads a line: of an object the key too, so an object counts twice.
+/// It reads 256 at most, and what commands put around a message's values takes a few.
 pub(super) const MAX_ENTRIES: usize = 248;
 /// Entries of the record around its fields, and of an enum or flag set (its object, its names).
 pub(super) const ENTRIES_BESIDE: usize = 5;
-/// Levels around a message's fields (the record), and within an enum or flag set (its object, its names).
+/// Levels around a message's fields (the record), and within an enum or flag set (its object, its
+/// names).
 const LEVELS_BESIDE: usize = 4;
-/// As long as fewer parts are open around a part, it is not too deep, even if all of them are objects.
+/// As long as fewer parts are open around a part, it is not too deep, even if all of them are
+/// objects.
 const NEVER_TOO_DEEP: usize = (MAX_ENTRIES - ENTRIES_BESIDE) / 2 - 1;
 
 /// A structure or a list that is being written.
@@ -110,7 +115,9 @@ impl OpenPart {
     fn label<'a>(&self, labels: &'a [Label], node: &Node) -> Option<&'a Label> {
         match self.bracket {
             Bracket::Array => Some(&Label::COMMA),
-            Bracket::Object => labels.get(node.name.0 as usize).filter(|label| label.length() <= Label::MOST),
+            Bracket::Object => {
+                labels.get(node.name.0 as usize).filter(|label| label.length() <= Label::MOST)
+            }
         }
     }
 
@@ -138,7 +145,8 @@ fn is_too_deep(open: &[OpenPart; 256], depth: u8, last: [OpenPart; 2]) -> bool {
 /// What is cached for `tables`; made when they are met first.
 #[inline(always)]
 pub(super) fn cache<'a>(caches: &'a mut TableCaches, tables: &Tables) -> &'a mut TableCache {
-    let meaning = |tables: &Tables, ty| tables.type_op(ty).symbols().map_or(0, |symbols| symbols.0 + 1);
+    let meaning =
+        |tables: &Tables, ty| tables.type_op(ty).symbols().map_or(0, |symbols| symbols.0 + 1);
     caches.of(tables, key, meaning)
 }
 
@@ -156,7 +164,12 @@ pub(super) fn key_text(label: &Label) -> &[u8] {
 }
 
 /// One value.
-pub(super) fn value(view: &JsonView<'_>, state: &mut ValueState, index: u32, w: &mut TextWriter<'_>) {
+pub(super) fn value(
+    view: &JsonView<'_>,
+    state: &mut ValueState,
+    index: u32,
+    w: &mut TextWriter<'_>,
+) {
     match view.tree.get(index) {
         Some(node) if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) => {
             inside(view, state, index, w)
@@ -169,14 +182,22 @@ pub(super) fn value(view: &JsonView<'_>, state: &mut ValueState, index: u32, w: 
     }
 }
 
-/// Appends the bytes of a part that lies too deep, as a string: text where they are printable ASCII, else hex.
+/// Appends the bytes of a part that lies too deep, as a string: text where they are printable
+/// ASCII, else hex.
 #[cold]
 #[inline(never)]
-pub(super) fn too_deep_text(view: &JsonView<'_>, too_deep: &mut Option<TooDeep>, index: u32, w: &mut TextWriter<'_>) {
+pub(super) fn too_deep_text(
+    view: &JsonView<'_>,
+    too_deep: &mut Option<TooDeep>,
+    index: u32,
+    w: &mut TextWriter<'_>,
+) {
     let Some(node) = view.tree.get(index) else { return };
     too_deep.get_or_insert(TooDeep { first: index, count: 0 }).count += 1;
-    let (from, to) = (node.start as usize / 8, (node.start as usize + node.bits as usize).div_ceil(8));
-    if view.redact && view.tree.secrets(node.buffer).any(|secret| secret.0 < to && from < secret.1) {
+    let from = node.start as usize / 8;
+    let to = (node.start as usize + node.bits as usize).div_ceil(8);
+    if view.redact && view.tree.secrets(node.buffer).any(|secret| secret.0 < to && from < secret.1)
+    {
         return hidden(node, w);
     }
     let bytes = view.tree.bytes(node.buffer, view.bytes).get(from..to).unwrap_or(&[]);
@@ -190,19 +211,25 @@ pub(super) fn too_deep_text(view: &JsonView<'_>, too_deep: &mut Option<TooDeep>,
 }
 
 /// A structure as an object, a list as an array. Spans that are no values are left out.
-pub(super) fn inside(view: &JsonView<'_>, state: &mut ValueState, index: u32, w: &mut TextWriter<'_>) {
+pub(super) fn inside(
+    view: &JsonView<'_>,
+    state: &mut ValueState,
+    index: u32,
+    w: &mut TextWriter<'_>,
+) {
     w.by_parts(|scratch, at, out| all_inside(view, state, index, scratch, at, out));
 }
 
 /// Bytes that a key and most values fill at most, so that there has to be room for both only once.
 const FIELD: usize = Label::MOST + 1 + MOST_CACHED;
 
-/// Each part is written together with the byte before it: a comma, or for the first part the opening bracket. Where a structure or list has no
-/// parts, the opening bracket is written with the closing one. Returns the writer's new position.
+/// Each part is written together with the byte before it: a comma, or for the first part the
+/// opening bracket. Where a structure or list has no parts, the opening bracket is written with the
+/// closing one. Returns the writer's new position.
 ///
-/// The nodes lie in the order in which they are written, so that it goes from one to the next, and looks for the end of the part around it.
-/// What is frequent is written here, and all else by functions that are not inlined: a loop that did everything would hold nothing in
-/// registers.
+/// The nodes lie in the order in which they are written, so that it goes from one to the next, and
+/// looks for the end of the part around it. What is frequent is written here, and all else by
+/// functions that are not inlined: a loop that did everything would hold nothing in registers.
 #[inline(never)]
 fn all_inside(
     view: &JsonView<'_>,
@@ -217,12 +244,16 @@ fn all_inside(
     let mut w = TextWriter::new(scratch, at, out);
     let ValueState { caches, copied, depth: DepthState { open, too_deep } } = state;
     let TableCache { labels, meanings, value_texts, .. } = cache(caches, view.tables);
-    let (labels, meanings) = (labels.as_slice(), meanings.as_slice());
+    let labels = labels.as_slice();
+    let meanings = meanings.as_slice();
     let unusual = mark::SPAN | mark::SEE_THROUGH | if view.redact { mark::SECRET } else { 0 };
     let mut here = OpenPart::new(index, node);
     let mut part = here.of(nodes);
-    let (mut depth, mut next, mut lead) = (0u8, index as usize + 1, here.lead());
-    let mut copies = CopiesToWrite::new(if view.redact { &[] } else { view.tree.copies() }, index + 1, copied);
+    let mut depth = 0u8;
+    let mut next = index as usize + 1;
+    let mut lead = here.lead();
+    let mut copies =
+        CopiesToWrite::new(if view.redact { &[] } else { view.tree.copies() }, index + 1, copied);
     loop {
         let Some(node) = part.get(next) else {
             if lead != b',' {
@@ -251,7 +282,8 @@ fn all_inside(
         if label.is_none() {
             w.by_copy(|w| long_key(view, node.name, lead, w));
         }
-        let room = w.spare::<FIELD>().and_then(|room| label.unwrap_or(&Label::NONE).put(lead, room));
+        let room =
+            w.spare::<FIELD>().and_then(|room| label.unwrap_or(&Label::NONE).put(lead, room));
         let Some((length, value)) = room else { return w.position() };
         lead = b',';
         if let Kind::Text(kind) = node.kind {
@@ -277,7 +309,8 @@ fn all_inside(
                 continue;
             }
             open.get_mut(usize::from(depth)).into_iter().for_each(|place| *place = here);
-            (depth, here, next, part, lead) = (depth + 1, inner, index + 1, inner.of(nodes), inner.lead());
+            (depth, here, next, part, lead) =
+                (depth + 1, inner, index + 1, inner.of(nodes), inner.lead());
         } else {
             w.advance(length);
             w.by_copy(|w| leaf(view, meaning_of(meanings, node), value_texts, node, w));
@@ -285,9 +318,15 @@ fn all_inside(
     }
 }
 
-/// Puts an unsigned number of up to 32 bits into a room; returns its length, or `None` where it is long or its text is not at hand.
+/// Puts an unsigned number of up to 32 bits into a room; returns its length, or `None` where it is
+/// long or its text is not at hand.
 #[inline(always)]
-fn put_number(meaning: u32, value_texts: &ValueTexts, node: &Node, room: &mut [u8; MOST_CACHED]) -> Option<usize> {
+fn put_number(
+    meaning: u32,
+    value_texts: &ValueTexts,
+    node: &Node,
+    room: &mut [u8; MOST_CACHED],
+) -> Option<usize> {
     match meaning {
         0 => short_digits(room, node.value),
         _ => value_texts.find(ValueKey::new(meaning, node))?.put(room),
@@ -334,7 +373,13 @@ fn hidden(node: &Node, w: &mut TextWriter<'_>) {
 
 /// A value without children.
 #[inline(never)]
-fn leaf(view: &JsonView<'_>, meaning: u32, value_texts: &mut ValueTexts, node: &Node, w: &mut TextWriter<'_>) {
+fn leaf(
+    view: &JsonView<'_>,
+    meaning: u32,
+    value_texts: &mut ValueTexts,
+    node: &Node,
+    w: &mut TextWriter<'_>,
+) {
     if is_hidden(view, node) {
         hidden(node, w);
     } else if meaning != 0 {
@@ -354,10 +399,20 @@ fn scalar(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
             1 => w.fixed(b"true"),
             n => w.number(n),
         },
-        Kind::F32 if f32::from_bits(node.value as u32).is_finite() => float32(f32::from_bits(node.value as u32), w),
-        Kind::F64 if f64::from_bits(node.value).is_finite() => float64(f64::from_bits(node.value), w),
+        Kind::F32 if f32::from_bits(node.value as u32).is_finite() => {
+            float32(f32::from_bits(node.value as u32), w)
+        }
+        Kind::F64 if f64::from_bits(node.value).is_finite() => {
+            float64(f64::from_bits(node.value), w)
+        }
         Kind::Text(kind) => text(view.tree, view.bytes, node, kind, w),
-        Kind::Bytes | Kind::Undecoded | Kind::F32 | Kind::F64 | Kind::Uuid | Kind::UuidBe | Kind::Ipv4 => {
+        Kind::Bytes
+        | Kind::Undecoded
+        | Kind::F32
+        | Kind::F64
+        | Kind::Uuid
+        | Kind::UuidBe
+        | Kind::Ipv4 => {
             w.byte(b'"');
             unquoted(view, node, w);
             w.byte(b'"');
@@ -389,7 +444,13 @@ pub(super) fn unquoted(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>)
 
 /// A text between quotes.
 #[inline(never)]
-pub(in crate::out) fn text(tree: &Tree, bytes: &[u8], node: &Node, kind: TextKind, w: &mut TextWriter<'_>) {
+pub(in crate::out) fn text(
+    tree: &Tree,
+    bytes: &[u8],
+    node: &Node,
+    kind: TextKind,
+    w: &mut TextWriter<'_>,
+) {
     if kind == TextKind::Owned {
         w.byte(b'"');
         escaped(w, tree.owned(node.value).raw().as_bytes());
@@ -410,7 +471,8 @@ fn float32(f: f32, w: &mut TextWriter<'_>) {
         return;
     }
     if f.is_finite() && f.abs() > 3e38 {
-        // Read as 64 bits, the shortest bracket of the largest floats lies beyond what 32 bits can hold.
+        // Read as 64 bits, the shortest bracket of the largest floats lies beyond what 32 bits can
+        // hold.
         float64(f64::from(f), w);
     } else if f.is_finite() {
         w.raw(zmij::Buffer::new().format_finite(f).as_bytes());
@@ -430,13 +492,17 @@ fn float64(f: f64, w: &mut TextWriter<'_>) {
     }
 }
 
-/// Appends a float that is a whole number of eighths below 65,536; whether it is one. So are 0, 1, a half and many others that are sent, and
-/// their digits are the shortest that read back in 32 bits as in 64. JSON of game traffic takes 0.97 of the time for it.
+/// Appends a float that is a whole number of eighths below 65,536; whether it is one. So are 0, 1,
+/// a half and many others that are sent, and their digits are the shortest that read back in 32
+/// bits as in 64. JSON of game traffic takes 0.97 of the time for it.
 #[inline]
 fn eighths(f: f64, w: &mut TextWriter<'_>) -> bool {
     let all = f * 8.0;
     let count = all as i32;
-    if f64::from(count) != all || count.unsigned_abs() >= 8 << 16 || (count == 0 && f.is_sign_negative()) {
+    if f64::from(count) != all
+        || count.unsigned_abs() >= 8 << 16
+        || (count == 0 && f.is_sign_negative())
+    {
         return false;
     }
     if count < 0 {
@@ -475,7 +541,9 @@ mod tests {
 
     #[test]
     fn eighths_are_written_as_the_shortest_digits_that_read_back() {
-        let (mut scratch, mut own, mut buffer) = (Scratch::default(), Vec::new(), zmij::Buffer::new());
+        let mut scratch = Scratch::default();
+        let mut own = Vec::new();
+        let mut buffer = zmij::Buffer::new();
         for count in (-(9 << 16)..9 << 16).map(f64::from) {
             let f = count / 8.0;
             own.clear();

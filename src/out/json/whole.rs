@@ -1,10 +1,12 @@
-//! JSON that the program puts together as one value before it writes it: schemas, lists, what commands answer once. Records never are.
+//! JSON that the program puts together as one value before it writes it: schemas, lists, what
+//! commands answer once. Records never are.
 
 use serde_json::Value;
 
 use crate::captured::is_control;
 
-/// A value as JSON in one line. Controls in its texts are escaped as those of records are; `serde_json` would write some of them as they are.
+/// A value as JSON in one line. Controls in its texts are escaped as those of records are;
+/// `serde_json` would write some of them as they are.
 pub fn one_line(value: &Value) -> String {
     without_controls(value.to_string())
 }

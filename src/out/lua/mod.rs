@@ -1,7 +1,9 @@
-//! A script for Wireshark that shows exported messages (`pdu`): trees with their bytes, filters on fields, columns.
+//! A script for Wireshark that shows exported messages (`pdu`): trees with their bytes, filters on
+//! fields, columns.
 //!
-//! The script does not decode messages. It walks the tree that each packet carries, and declares the fields that tables name, so that
-//! display filters know them. It is written in what Lua 5.2, 5.3 and 5.4 have in common.
+//! The script does not decode messages. It walks the tree that each packet carries, and declares
+//! the fields that tables name, so that display filters know them. It is written in what Lua 5.2,
+//! 5.3 and 5.4 have in common.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -105,13 +107,17 @@ end
 /// Declares one protocol.
 fn protocol(tables: &Tables, out: &mut String) {
     let sides = [Side::Client, Side::Server];
-    let services = tables.services().iter().flat_map(|service| sides.map(|side| (&*service.name, side)));
-    let names: BTreeSet<String> = services.map(|(service, side)| dissector_name(tables, service, side)).collect();
+    let services =
+        tables.services().iter().flat_map(|service| sides.map(|side| (&*service.name, side)));
+    let names: BTreeSet<String> =
+        services.map(|(service, side)| dissector_name(tables, service, side)).collect();
     let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
     let _ = writeln!(out, "\ndeclare(\"{}\", {{ {} }}, [[", tables.protocol(), names.join(", "));
     for ((span, name), sorts) in fields(tables) {
-        let most =
-            sorts.iter().max_by_key(|(sort, count)| (**count, std::cmp::Reverse(**sort))).map(|(sort, _)| sort.word());
+        let most = sorts
+            .iter()
+            .max_by_key(|(sort, count)| (**count, std::cmp::Reverse(**sort)))
+            .map(|(sort, _)| sort.word());
         let span = if span { "spans." } else { "" };
         for (word, kind) in kinds(&sorts) {
             let further = if most == Some(word) { String::new() } else { format!(".{word}") };
@@ -126,7 +132,9 @@ fn fields(tables: &Tables) -> LuaFields<'_> {
     let mut fields = LuaFields::new();
     let mut add = |span: bool, name: Sym, ty: TypeRef| {
         let name = tables.name(name);
-        if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)) {
+        if !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        {
             sorts(tables, ty, 0, &mut |sort| {
                 *fields.entry((span, name)).or_default().entry(sort).or_default() += 1;
             });
@@ -156,7 +164,9 @@ fn sorts(tables: &Tables, ty: TypeRef, depth: usize, add: &mut dyn FnMut(FieldSo
         return;
     }
     match &def.read {
-        ReadAs::Int { size, signed, .. } => add(FieldSort::Number { wide: *size > 4, signed: *signed }),
+        ReadAs::Int { size, signed, .. } => {
+            add(FieldSort::Number { wide: *size > 4, signed: *signed })
+        }
         ReadAs::Float { .. } => add(FieldSort::Float),
         ReadAs::Bool => add(FieldSort::Bool),
         ReadAs::Uuid { .. } => add(FieldSort::Uuid),
@@ -168,9 +178,12 @@ fn sorts(tables: &Tables, ty: TypeRef, depth: usize, add: &mut dyn FnMut(FieldSo
         }
         ReadAs::Text { .. } => add(FieldSort::Text),
         ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => sorts(tables, *of, depth + 1, add),
-        ReadAs::Region(region) => region.inner.iter().for_each(|inner| sorts(tables, *inner, depth + 1, add)),
+        ReadAs::Region(region) => {
+            region.inner.iter().for_each(|inner| sorts(tables, *inner, depth + 1, add))
+        }
         ReadAs::Layout { .. } | ReadAs::Family(_) => {}
-        // Only the code knows what it reads: what its name says comes first, and everything else may be there too.
+        // Only the code knows what it reads: what its name says comes first, and everything else
+        // may be there too.
         ReadAs::Value(_) | ReadAs::Native { .. } => {
             let number = FieldSort::Number { wide: true, signed: true };
             let says = |words: &[&str]| words.iter().any(|word| def.text.contains(word));
@@ -193,7 +206,13 @@ fn kinds(sorts: &BTreeMap<FieldSort, usize>) -> Vec<(&'static str, &'static str)
         _ => Some("i64"),
     };
     kinds.extend(kept.map(|kind| ("number", kind)));
-    kinds.extend(sorts.keys().map(|sort| sort.word()).filter(|word| *word != "number").map(|word| (word, word)));
+    kinds.extend(
+        sorts
+            .keys()
+            .map(|sort| sort.word())
+            .filter(|word| *word != "number")
+            .map(|word| (word, word)),
+    );
     kinds
 }
 
@@ -214,8 +233,16 @@ mod tests {
         let source = TableSource { name: "test".into(), text: TABLE.into() };
         let tables = Tables::load("test", vec![source], &[]).unwrap();
         let script = lua_script([&tables]);
-        assert!(script.contains("declare(\"test\", { \"test.auth.client\", \"test.auth.server\" }, [[\n"), "{script}");
-        for line in ["trans_id number u32 trans_id", "ids number u64 ids", "spans.type number u32 spans.type"] {
+        assert!(
+            script
+                .contains("declare(\"test\", { \"test.auth.client\", \"test.auth.server\" }, [[\n"),
+            "{script}"
+        );
+        for line in [
+            "trans_id number u32 trans_id",
+            "ids number u64 ids",
+            "spans.type number u32 spans.type",
+        ] {
             assert!(script.contains(&format!("\n{line}\n")), "{line}");
         }
         assert!(script.contains("\nsize number i64 size\nsize text text size.text\n"));

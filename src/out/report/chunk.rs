@@ -1,24 +1,31 @@
 //! The trees and bytes of some hundred rows in the binary form that `data.js` reads.
 //!
-//! All numbers are unsigned LEB128, lowest bits first; signed ones are zigzag-coded. A chunk is: the number of texts, each as
-//! its length in bytes and UTF-8 (text 0 is empty and not written); the number of forms; the length in bytes of the forms of its nodes, and these
-//! forms in the order of the nodes; the number of rows; the rows. A form is what many nodes have in common (`forms.rs`, which also says how the
-//! forms of the nodes are written): name, type, kind, marks, buffer, length in bits, and the bits of what else a node has. A row is
+//! All numbers are unsigned LEB128, lowest bits first; signed ones are zigzag-coded. A chunk is:
+//! the number of texts, each as its length in bytes and UTF-8 (text 0 is empty and not written);
+//! the number of forms; the length in bytes of the forms of its nodes, and these forms in the order
+//! of the nodes; the number of rows; the rows. A form is what many nodes have in common
+//! (`forms.rs`, which also says how the forms of the nodes are written): name, type, kind, marks,
+//! buffer, length in bits, and the bits of what else a node has. A row is
 //!
 //! - the text of its message's explanation,
-//! - the number of buffers, each: how it was made (0 captured, 1 decompressed, 2 decrypted, 3 expanded, 4 reassembled), plus 8 if its bytes
-//!   are stored; its length; how many of its bytes the page has; and these bytes, unless they are stored,
-//! - the number of nodes, each as its form says: how many descendants follow it, the distance of its first bit from where it was
-//!   expected (signed), its length in bits, whose three lowest bits are put above the others; its value; the text of what the value means, and the text of what earlier records
-//!   call it with the record that said so,
+//! - the number of buffers, each: how it was made (0 captured, 1 decompressed, 2 decrypted, 3
+//!   expanded, 4 reassembled), plus 8 if its bytes are stored; its length; how many of its bytes
+//!   the page has; and these bytes, unless they are stored,
+//! - the number of nodes, each as its form says: how many descendants follow it, the distance of
+//!   its first bit from where it was expected (signed), its length in bits, whose three lowest bits
+//!   are put above the others; its value; the text of what the value means, and the text of what
+//!   earlier records call it with the record that said so,
 //! - the number of problems, each: severity (0 note, 1 warning, 2 error), node, text.
 //!
-//! A node is expected to begin where its parent begins if it is the first child, and otherwise where the node before it ended. Values
-//! are numbers for integers and booleans, unless the bytes at their place say the same, lowest byte first; nothing for structures, lists,
-//! nulls and bytes (the node says where they are); texts for everything else. Values that `--redact` hides are texts whatever their kind.
+//! A node is expected to begin where its parent begins if it is the first child, and otherwise
+//! where the node before it ended. Values are numbers for integers and booleans, unless the bytes
+//! at their place say the same, lowest byte first; nothing for structures, lists, nulls and bytes
+//! (the node says where they are); texts for everything else. Values that `--redact` hides are
+//! texts whatever their kind.
 //!
-//! Bytes that look random, those of compressed files and pictures for example, would take most of the time that compressing a chunk takes, and would
-//! become no smaller. They are stored: they lie one behind the other in a block of their own, which is not deflated.
+//! Bytes that look random, those of compressed files and pictures for example, would take most of
+//! the time that compressing a chunk takes, and would become no smaller. They are stored: they lie
+//! one behind the other in a block of their own, which is not deflated.
 
 use std::io::{self, Write};
 
@@ -27,7 +34,8 @@ use super::super::problem::problem_text;
 use super::super::scratch::Scratch;
 use super::super::tree::{Annotations, meaning};
 use super::forms::{
-    FormCode, LONG, MAX_BUFFER, MessageNodes, NodeForm, NodeForms, ValueCode, captured_bits, has, kind_number,
+    FormCode, LONG, MAX_BUFFER, MessageNodes, NodeForm, NodeForms, ValueCode, captured_bits, has,
+    kind_number,
 };
 use super::made_texts::{MadeTexts, NumberKey, TextKey};
 use crate::facts::definition;
@@ -39,7 +47,8 @@ use crate::tree::{Buffer, BufferOrigin, Kind, Node, Sym, TextKind, Tree, decode_
 
 /// Characters of one value that a report holds.
 const MAX_TEXT: usize = 4096;
-/// Lengths in bits are written with their lowest bits at the top, which makes those of whole bytes small.
+/// Lengths in bits are written with their lowest bits at the top, which makes those of whole bytes
+/// small.
 const WHOLE_BYTES: u32 = 3;
 /// Buffers with fewer bytes are never stored.
 const MIN_STORED: usize = 1 << 10;
@@ -97,7 +106,13 @@ impl ChunkBuilder {
     }
 
     /// Adds a message.
-    pub(super) fn message(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, mut names: Annotations<'_>) {
+    pub(super) fn message(
+        &mut self,
+        message: &Message<'_>,
+        tables: &Tables,
+        tree: &Tree,
+        mut names: Annotations<'_>,
+    ) {
         self.rows += 1;
         self.last_text = (None, 0);
         let address = std::ptr::from_ref(tables).addr();
@@ -112,7 +127,8 @@ impl ChunkBuilder {
         while index < nodes.nodes.len() {
             index += self.expected_nodes(source, nodes, index, names.next() as usize);
             if let Some(node) = nodes.nodes.get(index) {
-                let called = if names.next() as usize <= index { names.take(index as u32) } else { None };
+                let called =
+                    if names.next() as usize <= index { names.take(index as u32) } else { None };
                 let called = called.filter(|(name, _)| !name.is_empty() && !self.is_hidden(node));
                 let code = self.unexpected_form(source, nodes, index, node, called.is_some());
                 self.node(source, nodes, index, node, code);
@@ -186,14 +202,16 @@ impl ChunkBuilder {
             to.extend_from_slice(kept);
             if self.redact {
                 for (start, end) in source.tree.secrets(buffer) {
-                    let (start, end) = (at + start.min(kept.len()), at + end.min(kept.len()));
+                    let start = at + start.min(kept.len());
+                    let end = at + end.min(kept.len());
                     to.get_mut(start..end).unwrap_or_default().fill(0);
                 }
             }
         }
     }
 
-    /// Adds the nodes from `from` on that have the forms that are expected, but none from `until` on. Returns how many these were.
+    /// Adds the nodes from `from` on that have the forms that are expected, but none from `until`
+    /// on. Returns how many these were.
     fn expected_nodes(
         &mut self,
         source: ReportSource<'_>,
@@ -206,7 +224,8 @@ impl ChunkBuilder {
         loop {
             let run = self.forms.expected(nodes, from + done, until.min(nodes.nodes.len()));
             for (ahead, index) in (from + done..from + done + run).enumerate() {
-                if let (Some(code), Some(node)) = (self.forms.ahead(ahead), nodes.nodes.get(index)) {
+                if let (Some(code), Some(node)) = (self.forms.ahead(ahead), nodes.nodes.get(index))
+                {
                     self.node(source, nodes, index, node, code);
                 }
             }
@@ -220,7 +239,14 @@ impl ChunkBuilder {
 
     /// Adds what is to be said of a node beyond its form.
     #[inline(always)]
-    fn node(&mut self, source: ReportSource<'_>, nodes: MessageNodes<'_>, index: usize, node: &Node, code: FormCode) {
+    fn node(
+        &mut self,
+        source: ReportSource<'_>,
+        nodes: MessageNodes<'_>,
+        index: usize,
+        node: &Node,
+        code: FormCode,
+    ) {
         let FormCode { has, value } = code;
         if has & has::DESCENDANTS != 0 {
             self.put(nodes.below(index, node) as u64);
@@ -277,7 +303,14 @@ impl ChunkBuilder {
             | flag(OF_ANY_LENGTH >> (kind & 31) & 1 != 0 || node.bits >= LONG, has::LENGTH)
             | flag(is_named, has::NAME)
             | flag(captured.is_some(), has::CAPTURED);
-        let form = NodeForm::new(source.address, name.unwrap_or(node.name.0), name.is_some(), node, kind, has);
+        let form = NodeForm::new(
+            source.address,
+            name.unwrap_or(node.name.0),
+            name.is_some(),
+            node,
+            kind,
+            has,
+        );
         if let Some(code) = self.forms.known(form) {
             return code;
         }
@@ -296,7 +329,8 @@ impl ChunkBuilder {
         let has = has
             | flag(value == ValueCode::Hidden, has::HIDDEN)
             | flag(value != ValueCode::Hidden && has_meaning(source.tables, node), has::MEANING);
-        for number in [name.into(), ty.into()].into_iter().chain(form.numbers()).chain([has.into()]) {
+        for number in [name.into(), ty.into()].into_iter().chain(form.numbers()).chain([has.into()])
+        {
             put(&mut self.form_bytes, number);
         }
         let code = FormCode { has, value };
@@ -331,13 +365,18 @@ impl ChunkBuilder {
             return self.put(self.last_text.1.into());
         }
         let number = match kind {
-            TextKind::Owned => self.cut_text(|text| text.push_str(source.tree.owned(node.value).raw())),
+            TextKind::Owned => {
+                self.cut_text(|text| text.push_str(source.tree.owned(node.value).raw()))
+            }
             _ => {
                 let (start, length) = node.content();
                 // No encoding takes more than four bytes a character.
                 let length = length.min(MAX_TEXT * 4);
                 let all = source.tree.bytes(node.buffer, source.captured);
-                self.decoded_text(kind, all.get(start..start.saturating_add(length)).unwrap_or_default())
+                self.decoded_text(
+                    kind,
+                    all.get(start..start.saturating_add(length)).unwrap_or_default(),
+                )
             }
         };
         self.last_text = (place, number);
@@ -378,7 +417,8 @@ impl ChunkBuilder {
     #[inline(never)]
     fn put_other(&mut self, source: ReportSource<'_>, node: &Node) {
         // Of floats the number says all; of other kinds the bytes do.
-        let key = matches!(node.kind, Kind::F32 | Kind::F64).then(|| NumberKey::of(source.address, node));
+        let key =
+            matches!(node.kind, Kind::F32 | Kind::F64).then(|| NumberKey::of(source.address, node));
         if let Some(known) = key.and_then(|key| self.values.get(key)) {
             return self.put(known.into());
         }
@@ -444,13 +484,16 @@ impl ChunkBuilder {
     }
 }
 
-/// Kinds whose nodes have different lengths though their type is the same, as bits by their numbers.
+/// Kinds whose nodes have different lengths though their type is the same, as bits by their
+/// numbers.
 const OF_ANY_LENGTH: u32 = 1 | 1 << 1 | 1 << 13 | 1 << 14 | 1 << 16;
 
 /// How values of a kind are written.
 fn value_code(kind: Kind) -> ValueCode {
     match kind {
-        Kind::Struct | Kind::List | Kind::Null | Kind::Bytes | Kind::Undecoded => ValueCode::Nothing,
+        Kind::Struct | Kind::List | Kind::Null | Kind::Bytes | Kind::Undecoded => {
+            ValueCode::Nothing
+        }
         Kind::Unsigned | Kind::Unsigned64 | Kind::Bool => ValueCode::Unsigned,
         Kind::Signed | Kind::Signed64 => ValueCode::Signed,
         Kind::Text(_) => ValueCode::Text,
@@ -469,8 +512,8 @@ fn has_meaning(tables: &Tables, node: &Node) -> bool {
     is_integer(node.kind) && node.kind != Kind::Bool && (op.symbols().is_some() || op.shown)
 }
 
-/// Whether compressing these bytes would hardly make them smaller. Of 256 bytes among them, 162 different ones are expected if they are random, and far fewer
-/// if they are text, numbers or code.
+/// Whether compressing these bytes would hardly make them smaller. Of 256 bytes among them, 162
+/// different ones are expected if they are random, and far fewer if they are text, numbers or code.
 fn looks_random(bytes: &[u8]) -> bool {
     const SAMPLE: usize = 256;
     const RANDOM: usize = 145;

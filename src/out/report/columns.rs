@@ -1,4 +1,5 @@
-//! The columns of the message list: one number a row and column, written as typed arrays in little-endian order.
+//! The columns of the message list: one number a row and column, written as typed arrays in
+//! little-endian order.
 
 use std::net::SocketAddr;
 
@@ -23,7 +24,8 @@ pub(super) mod flag {
     pub const UNANSWERED: u8 = 8;
     /// The protocol promises a reply.
     pub const EXPECTS: u8 = 16;
-    /// It has a problem of the severity note. The next bit is for a warning, the one above for an error.
+    /// It has a problem of the severity note. The next bit is for a warning, the one above for an
+    /// error.
     pub const NOTE: u8 = 32;
 }
 
@@ -52,7 +54,8 @@ pub(super) struct ReportColumns {
     reply: Vec<u32>,
     /// Milliseconds since that record; negative for none.
     elapsed: Vec<f64>,
-    /// How many of these milliseconds the network took; [`NETWORK_UNKNOWN`] where the capture does not show it, [`NOT_LAST`] where this is not the last reply.
+    /// How many of these milliseconds the network took; [`NETWORK_UNKNOWN`] where the capture does
+    /// not show it, [`NOT_LAST`] where this is not the last reply.
     network: Vec<f32>,
     why: Vec<u16>,
     names: Interned,
@@ -107,7 +110,9 @@ impl ReportColumns {
     pub(super) fn tell_session(&mut self, number: u64, session: &SessionRow) {
         for (transport, stream) in &session.streams {
             let known = self.stream_of.get(&(transport.word(), *stream)).copied();
-            let Some((place, entry)) = known.and_then(|at| Some((at, self.streams.get_mut(at as usize)?))) else {
+            let Some((place, entry)) =
+                known.and_then(|at| Some((at, self.streams.get_mut(at as usize)?)))
+            else {
                 continue;
             };
             entry.session = number;
@@ -138,7 +143,9 @@ impl ReportColumns {
             self.mark_unanswered(request);
         }
         let (name, length, reply) = match &record.body {
-            Body::Message { message, .. } => (message.name.raw(), message.bytes.len(), message.reply),
+            Body::Message { message, .. } => {
+                (message.name.raw(), message.bytes.len(), message.reply)
+            }
             body => (event_word(body), 0, None),
         };
         self.record.push(narrow(record.number));
@@ -182,7 +189,16 @@ impl ReportColumns {
         let Ends { client, server } = record.ends();
         let (transport, number) = key;
         let protocol = record.protocol;
-        let stream = StreamRow { transport, number, protocol, service, client, server, session: 0, places: Vec::new() };
+        let stream = StreamRow {
+            transport,
+            number,
+            protocol,
+            service,
+            client,
+            server,
+            session: 0,
+            places: Vec::new(),
+        };
         self.streams.push(stream);
         let number = self.streams.len() as u32 - 1;
         self.stream_of.insert(key, number);

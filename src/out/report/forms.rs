@@ -1,9 +1,12 @@
-//! What many nodes of a chunk have in common, under one number: name, type, kind, marks, buffer, and where they take a fixed
-//! number of bits, that number. It knows nodes, and not how a chunk is laid out.
+//! What many nodes of a chunk have in common, under one number: name, type, kind, marks, buffer,
+//! and where they take a fixed number of bits, that number. It knows nodes, and not how a chunk is
+//! laid out.
 //!
-//! Messages of one type have the same forms in nearly the same order. So the forms of a chunk's nodes are written as how far they are as expected:
-//! how many nodes have the expected form, the form of the next one, again how many, and so on. After a form that was not expected, those are
-//! expected that followed when the same form came unexpectedly the last time. The page expects the same, as it reads the same nodes.
+//! Messages of one type have the same forms in nearly the same order. So the forms of a chunk's
+//! nodes are written as how far they are as expected: how many nodes have the expected form, the
+//! form of the next one, again how many, and so on. After a form that was not expected, those are
+//! expected that followed when the same form came unexpectedly the last time. The page expects the
+//! same, as it reads the same nodes.
 
 use crate::hashing::SeededMap;
 use crate::leb128::put;
@@ -17,7 +20,8 @@ pub(super) const MAX_BUFFER: usize = 64 << 10;
 pub(super) mod has {
     /// How many descendants follow the node.
     pub const DESCENDANTS: u8 = 1;
-    /// Where the node begins: it does not begin where the one before it ended, or where its parent begins.
+    /// Where the node begins: it does not begin where the one before it ended, or where its parent
+    /// begins.
     pub const PLACE: u8 = 2;
     /// Its length in bits, which the form does not say.
     pub const LENGTH: u8 = 4;
@@ -34,7 +38,8 @@ pub(super) mod has {
 /// The common part of nodes, in three words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct NodeForm {
-    /// Which tables `names` belongs to, by their address while a chunk is collected; 1 more where the name came with the traffic.
+    /// Which tables `names` belongs to, by their address while a chunk is collected; 1 more where
+    /// the name came with the traffic.
     tables: usize,
     /// The name's number, and above it the type's.
     names: u64,
@@ -46,17 +51,34 @@ pub(super) struct NodeForm {
 pub(super) const LONG: u32 = 1 << 24;
 
 impl NodeForm {
-    /// The form of a node. `name` is the name's number in the tables, or where it came with the traffic (`is_dynamic`) the number of its text
-    /// in the chunk; `kind` tells how the value is read; `has` are those bits of [`has`] that type, kind and marks do not decide.
+    /// The form of a node. `name` is the name's number in the tables, or where it came with the
+    /// traffic (`is_dynamic`) the number of its text in the chunk; `kind` tells how the value is
+    /// read; `has` are those bits of [`has`] that type, kind and marks do not decide.
     #[inline(always)]
-    pub(super) fn new(tables: usize, name: u32, is_dynamic: bool, node: &Node, kind: u8, has: u8) -> Self {
+    pub(super) fn new(
+        tables: usize,
+        name: u32,
+        is_dynamic: bool,
+        node: &Node,
+        kind: u8,
+        has: u8,
+    ) -> Self {
         let bits = if has & self::has::LENGTH == 0 { u64::from(node.bits) } else { 0 };
         let marks = u64::from(node.marks & !mark::NAME);
-        let rest = bits | u64::from(has) << 24 | u64::from(node.buffer.0) << 32 | marks << 48 | u64::from(kind) << 56;
-        NodeForm { tables: tables + usize::from(is_dynamic), names: u64::from(name) | u64::from(node.ty.0) << 32, rest }
+        let rest = bits
+            | u64::from(has) << 24
+            | u64::from(node.buffer.0) << 32
+            | marks << 48
+            | u64::from(kind) << 56;
+        NodeForm {
+            tables: tables + usize::from(is_dynamic),
+            names: u64::from(name) | u64::from(node.ty.0) << 32,
+            rest,
+        }
     }
 
-    /// Kind, marks, buffer, and length in bits where [`has::LENGTH`] is not set (0 otherwise), as a chunk has them.
+    /// Kind, marks, buffer, and length in bits where [`has::LENGTH`] is not set (0 otherwise), as a
+    /// chunk has them.
     pub(super) fn numbers(self) -> [u64; 4] {
         let NodeForm { rest, .. } = self;
         [rest >> 56, rest >> 48 & 0xff, rest >> 32 & 0xffff, rest & 0xff_ffff]
@@ -132,11 +154,13 @@ fn start_behind(node: &Node, is_parent: bool) -> u32 {
 /// What a chunk knows of a form.
 #[derive(Clone, Copy, Debug)]
 struct FormEntry {
-    /// The name that nodes of this form have; [`NOT_COMPARED`] where it came with the traffic, or where earlier records say what the node is.
+    /// The name that nodes of this form have; [`NOT_COMPARED`] where it came with the traffic, or
+    /// where earlier records say what the node is.
     name: Sym,
     ty: TypeRef,
     bits: u32,
-    /// Bits of a length that all nodes of this form have; none where the length is written with each node.
+    /// Bits of a length that all nodes of this form have; none where the length is written with
+    /// each node.
     fixed: u32,
     buffer: Buffer,
     /// The kind's number, as the page knows it.
@@ -146,7 +170,8 @@ struct FormEntry {
     /// How the value is read where the bytes say it.
     captured: Bits,
     tables: usize,
-    /// How many of the chunk's nodes came before the one that follows the last node that unexpectedly had this form.
+    /// How many of the chunk's nodes came before the one that follows the last node that
+    /// unexpectedly had this form.
     behind: usize,
 }
 
@@ -154,7 +179,8 @@ struct FormEntry {
 const NOT_COMPARED: Sym = Sym(u32::MAX);
 
 impl FormEntry {
-    /// Whether a node that earlier records do not name certainly has this form. `bytes` are those of its buffer.
+    /// Whether a node that earlier records do not name certainly has this form. `bytes` are those
+    /// of its buffer.
     #[inline(always)]
     fn fits(&self, node: &Node, is_parent: bool, is_in_place: bool, bytes: &[u8]) -> bool {
         let has = self.code.has;
@@ -187,11 +213,14 @@ fn last_bytes(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
-/// How an integer of whole bytes is read, if a node is one and its bytes are its value, lowest byte first.
+/// How an integer of whole bytes is read, if a node is one and its bytes are its value, lowest byte
+/// first.
 pub(super) fn captured_bits(nodes: MessageNodes<'_>, node: &Node) -> Option<Bits> {
     let is_signed = matches!(node.kind, Kind::Signed | Kind::Signed64);
     let is_unsigned = matches!(node.kind, Kind::Unsigned | Kind::Unsigned64 | Kind::Bool);
-    let size = u8::try_from(node.bits / 8).ok().filter(|size| matches!(size, 1..=8) && node.bits.is_multiple_of(8))?;
+    let size = u8::try_from(node.bits / 8)
+        .ok()
+        .filter(|size| matches!(size, 1..=8) && node.bits.is_multiple_of(8))?;
     let bits = Bits::of(size, is_signed);
     let bytes = nodes.kept(node.buffer);
     let is_there = node.start as usize / 8 + usize::from(size) <= bytes.len();
@@ -216,7 +245,8 @@ pub(super) struct NodeForms {
 const MAX_MODEL: usize = 1 << 20;
 
 impl NodeForms {
-    /// How many nodes of a message from `from` on, but before `until`, have the forms that are expected. Earlier records do not say what they are.
+    /// How many nodes of a message from `from` on, but before `until`, have the forms that are
+    /// expected. Earlier records do not say what they are.
     pub(super) fn expected(&self, message: MessageNodes<'_>, from: usize, until: usize) -> usize {
         let model = self.nodes.get(self.model..).unwrap_or_default();
         let nodes = message.nodes.get(from..until).unwrap_or_default();
@@ -267,8 +297,15 @@ impl NodeForms {
         Some(code)
     }
 
-    /// Adds the form of the next node, which is written as `code` says. Where the bytes say the value, `captured` says how.
-    pub(super) fn add(&mut self, form: NodeForm, node: &Node, code: FormCode, captured: Option<Bits>) {
+    /// Adds the form of the next node, which is written as `code` says. Where the bytes say the
+    /// value, `captured` says how.
+    pub(super) fn add(
+        &mut self,
+        form: NodeForm,
+        node: &Node,
+        code: FormCode,
+        captured: Option<Bits>,
+    ) {
         let number = self.entries.len() as u32;
         self.numbers.insert(form, number);
         let is_compared = node.name.0 < Sym::DYNAMIC && code.has & has::NAME == 0;

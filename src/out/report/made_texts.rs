@@ -1,5 +1,5 @@
-//! Texts that a chunk has already: which number the text of a value has, without making the text again. It knows values, and not how a chunk is laid
-//! out.
+//! Texts that a chunk has already: which number the text of a value has, without making the text
+//! again. It knows values, and not how a chunk is laid out.
 
 use super::super::value_texts::ValueKey;
 use crate::tree::{Node, TextKind};
@@ -14,8 +14,8 @@ pub(super) trait TextSource: Copy + Default + PartialEq {
     fn place(self) -> usize;
 }
 
-/// Texts that were made before: their numbers in the chunk. An entry has two places, so that two frequent ones with the same hash do not evict each other again
-/// and again.
+/// Texts that were made before: their numbers in the chunk. An entry has two places, so that two
+/// frequent ones with the same hash do not evict each other again and again.
 pub(super) struct MadeTexts<K> {
     entries: Vec<(K, u32)>,
 }
@@ -31,7 +31,9 @@ impl<K: TextSource> MadeTexts<K> {
     /// The number of the text of `key`, where it is kept.
     #[inline(always)]
     pub(super) fn get(&self, key: K) -> Option<u32> {
-        let at = |place: usize| self.entries.get(place).filter(|(known, _)| *known == key).map(|(_, number)| *number);
+        let at = |place: usize| {
+            self.entries.get(place).filter(|(known, _)| *known == key).map(|(_, number)| *number)
+        };
         at(key.place()).or_else(|| at(key.place() ^ 1))
     }
 
@@ -100,8 +102,10 @@ impl TextKey {
 impl TextSource for TextKey {
     #[inline(always)]
     fn place(self) -> usize {
-        self.words.iter().fold(self.shape, |all, word| all.rotate_left(23) ^ word.wrapping_mul(ODD)).wrapping_mul(ODD)
-            as usize
+        self.words
+            .iter()
+            .fold(self.shape, |all, word| all.rotate_left(23) ^ word.wrapping_mul(ODD))
+            .wrapping_mul(ODD) as usize
             >> 48
             & (CACHED - 1)
     }

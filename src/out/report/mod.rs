@@ -1,11 +1,14 @@
 //! One HTML page that shows a capture to readers who have neither the keys nor this program.
 //!
-//! The page is written from its beginning to its end while records come in. Its data is in blocks of
-//! `<script type="application/octet-stream">`, in base64, and deflated (RFC 1951) but for bytes that look random; the page's own script opens them. Trees
-//! and bytes are written some hundred rows at a time (`chunk.rs`), so only the columns of the message list, about 50 bytes a
-//! row, stay in memory. The page loads nothing: a Content-Security-Policy allows its own script and style alone, by hash.
+//! The page is written from its beginning to its end while records come in. Its data is in blocks
+//! of `<script type="application/octet-stream">`, in base64, and deflated (RFC 1951) but for bytes
+//! that look random; the page's own script opens them. Trees and bytes are written some hundred
+//! rows at a time (`chunk.rs`), so only the columns of the message list, about 50 bytes a row, stay
+//! in memory. The page loads nothing: a Content-Security-Policy allows its own script and style
+//! alone, by hash.
 //!
-//! Captured text never becomes markup: it is inside the blocks, and the script puts it into text nodes.
+//! Captured text never becomes markup: it is inside the blocks, and the script puts it into text
+//! nodes.
 
 mod chunk;
 mod columns;
@@ -99,13 +102,15 @@ pub struct ReportSession {
     pub places: Vec<(u64, String)>,
     /// What became of its requests, and how long their replies took.
     pub requests: RequestCounts,
-    /// What packets take from the place of the capture to its servers and back, in nanoseconds: half of its streams take no longer.
+    /// What packets take from the place of the capture to its servers and back, in nanoseconds:
+    /// half of its streams take no longer.
     pub to_server: Option<i64>,
     /// The same to the client.
     pub to_client: Option<i64>,
 }
 
-/// A session as it is kept until the page ends: its JSON, and what ties it to rows. There may be very many.
+/// A session as it is kept until the page ends: its JSON, and what ties it to rows. There may be
+/// very many.
 pub struct SessionRow {
     json: Box<str>,
     streams: Box<[(Transport, u32)]>,
@@ -172,9 +177,11 @@ impl<W: Write> ReportWriter<W> {
         // The title goes in last: nothing in it is taken for one of the page's own marks.
         out.write_all(head.replace("{{title}}", &title).as_bytes())?;
         let chunk = ChunkBuilder::new(options.redact);
-        let [info, encoder] = [(); 2].map(|()| DeflateEncoder::new(Vec::new(), Compression::fast()));
+        let [info, encoder] =
+            [(); 2].map(|()| DeflateEncoder::new(Vec::new(), Compression::fast()));
         let lines = String::new();
-        let (columns, problems) = (ReportColumns::default(), ProblemCounts::default());
+        let columns = ReportColumns::default();
+        let problems = ProblemCounts::default();
         Ok(ReportWriter {
             out,
             options,
@@ -194,12 +201,20 @@ impl<W: Write> ReportWriter<W> {
     ///
     /// # Errors
     /// What writing gives.
-    pub fn record(&mut self, record: &Record<'_>, facts: RowFacts<'_>, names: Annotations<'_>) -> io::Result<()> {
+    pub fn record(
+        &mut self,
+        record: &Record<'_>,
+        facts: RowFacts<'_>,
+        names: Annotations<'_>,
+    ) -> io::Result<()> {
         let mut flags = 0;
         match &record.body {
             Body::Message { tree, .. } => {
                 self.problems.add(tree.problems());
-                flags |= tree.problems().iter().fold(0, |all, problem| all | flag::NOTE << problem.severity.index());
+                flags |= tree
+                    .problems()
+                    .iter()
+                    .fold(0, |all, problem| all | flag::NOTE << problem.severity.index());
             }
             _ => flags |= flag::EVENT,
         }
@@ -214,7 +229,9 @@ impl<W: Write> ReportWriter<W> {
         self.columns.push(record, flags, facts);
         self.line(facts.info)?;
         match &record.body {
-            Body::Message { message, tables, tree } => self.chunk.message(message, tables, tree, names),
+            Body::Message { message, tables, tree } => {
+                self.chunk.message(message, tables, tree, names)
+            }
             _ => self.chunk.event(),
         }
         if self.chunk.rows() >= CHUNK_ROWS { self.write_chunk() } else { Ok(()) }
@@ -235,7 +252,8 @@ impl<W: Write> ReportWriter<W> {
         for (number, session) in (1..).zip(&about.sessions) {
             self.columns.tell_session(number, session);
         }
-        let (bytes, problems) = (about.bytes, self.problems);
+        let bytes = about.bytes;
+        let problems = self.problems;
         if about.sessions_left_out > 0 {
             let limit = format!(
                 "{} {} left out; {} messages are not.",
@@ -258,7 +276,8 @@ impl<W: Write> ReportWriter<W> {
             "program": concat!("moulsniff ", env!("CARGO_PKG_VERSION")),
         });
         let sessions = about.sessions.iter().map(|session| session.json.to_string());
-        let block = meta_block(&meta, sessions, self.columns.streams().map(|stream| stream.to_string()))?;
+        let block =
+            meta_block(&meta, sessions, self.columns.streams().map(|stream| stream.to_string()))?;
         write_block(&mut self.out, "data-meta", &block)?;
         let (_, foot) = PAGE.split_once("{{data}}").unwrap_or_default();
         self.out.write_all(foot.replace("{{script}}", &SCRIPT.join("\n")).as_bytes())?;
@@ -282,7 +301,11 @@ impl<W: Write> ReportWriter<W> {
 
     fn write_chunk(&mut self) -> io::Result<()> {
         if !self.chunk.stored().is_empty() {
-            write_block(&mut self.out, &format!("data-stored-{}", self.chunks), self.chunk.stored())?;
+            write_block(
+                &mut self.out,
+                &format!("data-stored-{}", self.chunks),
+                self.chunk.stored(),
+            )?;
         }
         self.chunk.write(&mut self.encoder)?;
         let block = self.encoder.reset(Vec::new())?;
@@ -292,7 +315,8 @@ impl<W: Write> ReportWriter<W> {
     }
 }
 
-/// The object `meta`, with two more members: lists of which each item is JSON already. There may be very many items, so no tree of JSON is made of them.
+/// The object `meta`, with two more members: lists of which each item is JSON already. There may be
+/// very many items, so no tree of JSON is made of them.
 fn meta_block(
     meta: &Value,
     sessions: impl Iterator<Item = String>,
@@ -308,7 +332,11 @@ fn meta_block(
 }
 
 /// One more member of an object that has some: a list.
-fn write_list(out: &mut impl Write, name: &str, items: impl Iterator<Item = String>) -> io::Result<()> {
+fn write_list(
+    out: &mut impl Write,
+    name: &str,
+    items: impl Iterator<Item = String>,
+) -> io::Result<()> {
     write!(out, ",\"{name}\":[")?;
     for (at, item) in items.enumerate() {
         let comma = if at > 0 { "," } else { "" };
@@ -319,7 +347,8 @@ fn write_list(out: &mut impl Write, name: &str, items: impl Iterator<Item = Stri
 
 /// A session as the page's script knows it; times in milliseconds.
 fn session_value(session: &ReportSession) -> Value {
-    let RequestCounts { sent, answered, refused, unanswered, latency, network, slowest, .. } = &session.requests;
+    let RequestCounts { sent, answered, refused, unanswered, latency, network, slowest, .. } =
+        &session.requests;
     let ms = |nanos: Option<i64>| nanos.map(milliseconds);
     json!({
         "title": session.title, "inferred": session.inferred, "detail": session.detail,

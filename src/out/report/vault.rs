@@ -12,7 +12,8 @@ const MAX_VALUE: usize = 200;
 /// The nodes and references of a graph, for `data.js`; nothing for a capture without any.
 pub(super) fn vault(graph: &Graph) -> Option<Value> {
     let last = graph.nodes.keys().take(MAX_NODES).next_back()?;
-    let nodes: Vec<Value> = graph.nodes.range(..=last).map(|(key, node)| shown(&id(graph, *key), node)).collect();
+    let nodes: Vec<Value> =
+        graph.nodes.range(..=last).map(|(key, node)| shown(&id(graph, *key), node)).collect();
     let links = graph.edges.iter().filter(|((parent, child), _)| parent <= last && child <= last);
     let links: Vec<Value> = links
         .map(|((parent, child), edge)| {
@@ -39,7 +40,11 @@ fn shown(id: &str, node: &GraphNode) -> Value {
         // Each old value went when the next one came.
         let set_by = field.old.iter().map(|(_, record)| *record).skip(1).chain([field.record]);
         said.extend(
-            field.old.iter().zip(set_by).map(|((old, _), record)| (record, format!("{name} was {}", text(old)))),
+            field
+                .old
+                .iter()
+                .zip(set_by)
+                .map(|((old, _), record)| (record, format!("{name} was {}", text(old)))),
         );
     }
     said.extend(node.deleted.map(|record| (record, "deleted".to_string())));

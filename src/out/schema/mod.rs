@@ -1,7 +1,8 @@
-//! The JSON as JSON Schema (2020-12): records as the writer writes them, each message's fields from its table, and under `$defs` the JSON of
-//! commands that print no records.
+//! The JSON as JSON Schema (2020-12): records as the writer writes them, each message's fields from
+//! its table, and under `$defs` the JSON of commands that print no records.
 //!
-//! What no table changes is kept as JSON in `shapes.json`. The rest is made from the tables. Tests check what is printed against both.
+//! What no table changes is kept as JSON in `shapes.json`. The rest is made from the tables. Tests
+//! check what is printed against both.
 
 mod sql;
 mod types;
@@ -36,7 +37,8 @@ pub fn schema(all: &[&Tables]) -> Value {
     })
 }
 
-/// The definitions that are the same whatever the tables say. `message` lacks the messages of the protocols.
+/// The definitions that are the same whatever the tables say. `message` lacks the messages of the
+/// protocols.
 fn shapes() -> Map<String, Value> {
     serde_json::from_str(include_str!("shapes.json")).unwrap_or_default()
 }

@@ -1,7 +1,9 @@
 //! The definition of a database table that takes the lines of `--json`, in the words of one engine.
 //!
-//! The columns are the keys of `record`, `message` and `event` in `shapes.json`, so a new key is a new column without a word here. Engines that guess types from the first lines give one capture other types than the next; these are always the same.
-//! What has a shape of its own in each message (`fields`, `names`, `problems` …) is JSON.
+//! The columns are the keys of `record`, `message` and `event` in `shapes.json`, so a new key is a
+//! new column without a word here. Engines that guess types from the first lines give one capture
+//! other types than the next; these are always the same. What has a shape of its own in each
+//! message (`fields`, `names`, `problems` …) is JSON.
 
 use serde_json::{Map, Value};
 
@@ -37,7 +39,8 @@ struct Column<'a> {
     required: bool,
 }
 
-/// The statement that makes a table `records`, with a comment that says how lines are loaded into it.
+/// The statement that makes a table `records`, with a comment that says how lines are loaded into
+/// it.
 ///
 /// ```
 /// use moulsniff::out::schema::{SqlEngine, sql};
@@ -49,7 +52,8 @@ struct Column<'a> {
 pub fn sql(engine: SqlEngine) -> String {
     let mut all = super::shapes();
     let shapes = ["record", "message", "event"].map(|name| all.remove(name).unwrap_or_default());
-    let columns: Vec<String> = columns(&shapes).iter().map(|column| engine.column(column)).collect();
+    let columns: Vec<String> =
+        columns(&shapes).iter().map(|column| engine.column(column)).collect();
     let (before, after) = engine.around();
     format!("{before}    {}\n{after};\n", columns.join(",\n    "))
 }
@@ -60,7 +64,8 @@ fn columns(shapes: &[Value]) -> Vec<Column<'_>> {
     let required = shapes.first().and_then(|record| record.get("required")?.as_array());
     for (name, shape) in shapes.iter().filter_map(properties).flatten() {
         if !columns.iter().any(|column| column.name == name) {
-            let required = required.is_some_and(|names| names.iter().any(|required| required == name));
+            let required =
+                required.is_some_and(|names| names.iter().any(|required| required == name));
             columns.push(Column { name, column_type: column_type(shape), required });
         }
     }
@@ -173,7 +178,11 @@ mod tests {
             "`fields` Nullable(String),",
             "`bytes` Nullable(String),",
         ] {
-            assert_eq!(text.lines().filter(|found| found.trim() == line).count(), 1, "{line}\n{text}");
+            assert_eq!(
+                text.lines().filter(|found| found.trim() == line).count(),
+                1,
+                "{line}\n{text}"
+            );
         }
     }
 }

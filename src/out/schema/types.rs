@@ -19,8 +19,10 @@ pub(super) struct ProtocolSchema<'a> {
 impl<'a> ProtocolSchema<'a> {
     pub(super) fn new(tables: &'a Tables) -> ProtocolSchema<'a> {
         let names = layout_names(tables);
-        let framed =
-            tables.messages().iter().filter(|m| tables.service(m.service).is_some_and(|s| s.header.is_empty()));
+        let framed = tables
+            .messages()
+            .iter()
+            .filter(|m| tables.service(m.service).is_some_and(|s| s.header.is_empty()));
         let framed = framed.filter_map(|m| m.layout).map(|id| id.0).collect();
         ProtocolSchema { tables, names, framed }
     }
@@ -40,7 +42,8 @@ impl<'a> ProtocolSchema<'a> {
                 None => by_name.push((name, vec![place], def.doc.to_string())),
             }
         }
-        let cases: Vec<Value> = by_name.into_iter().map(|(name, places, doc)| case(&name, places, &doc)).collect();
+        let cases: Vec<Value> =
+            by_name.into_iter().map(|(name, places, doc)| case(&name, places, &doc)).collect();
         defs.insert(protocol.to_string(), json!({ "allOf": cases }));
         for (id, layout) in self.tables.layouts().iter().enumerate() {
             if let Some(name) = self.names.get(id) {
@@ -62,9 +65,11 @@ impl<'a> ProtocolSchema<'a> {
         format!("{}.{}", self.tables.protocol(), symbols.name)
     }
 
-    /// A structure: every field that its steps may read. Bytes that could not be read are `undecoded`.
+    /// A structure: every field that its steps may read. Bytes that could not be read are
+    /// `undecoded`.
     fn layout(&self, layout: &Layout, framed: bool) -> Value {
-        // Self-describing values are what they say they are; a table only names what should stand where.
+        // Self-describing values are what they say they are; a table only names what should stand
+        // where.
         let free = layout.positions.is_some();
         let mut open = free || framed;
         let mut properties: Vec<(String, Vec<Value>)> = Vec::new();
@@ -105,10 +110,17 @@ impl<'a> ProtocolSchema<'a> {
 
     fn plain(&self, def: &TypeDef) -> Value {
         let symbols = def.symbols.and_then(|id| self.tables.enum_def(id));
-        let scalar = matches!(def.read, ReadAs::Int { .. } | ReadAs::Bool | ReadAs::Value(_) | ReadAs::Native { .. });
+        let scalar = matches!(
+            def.read,
+            ReadAs::Int { .. } | ReadAs::Bool | ReadAs::Value(_) | ReadAs::Native { .. }
+        );
         if let Some(symbols) = symbols.filter(|_| scalar) {
             let named = json!({ "$ref": format!("#/$defs/{}", self.symbols_name(symbols)) });
-            return if matches!(def.read, ReadAs::Int { .. } | ReadAs::Bool) { named } else { json!(true) };
+            return if matches!(def.read, ReadAs::Int { .. } | ReadAs::Bool) {
+                named
+            } else {
+                json!(true)
+            };
         }
         let named = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
         match &def.read {
@@ -136,19 +148,25 @@ impl<'a> ProtocolSchema<'a> {
     }
 }
 
-/// A name for each layout, no two alike. A structure written within another has none of its own and is called by its place,
-/// `secondlife.AgentUpdate.AgentData`: a number would change with each message that is added before it.
+/// A name for each layout, no two alike. A structure written within another has none of its own and
+/// is called by its place, `secondlife.AgentUpdate.AgentData`: a number would change with each
+/// message that is added before it.
 fn layout_names(tables: &Tables) -> Vec<String> {
-    let mut names: Vec<String> = tables.layouts().iter().map(|l| tables.name(l.name).to_string()).collect();
+    let mut names: Vec<String> =
+        tables.layouts().iter().map(|l| tables.name(l.name).to_string()).collect();
     // A layout may come before the one it is written in, hence as many rounds as there are levels.
     while names.iter().any(String::is_empty) {
         let mut found = Vec::new();
-        for (outer, layout) in names.iter().zip(tables.layouts()).filter(|(outer, _)| !outer.is_empty()) {
+        for (outer, layout) in
+            names.iter().zip(tables.layouts()).filter(|(outer, _)| !outer.is_empty())
+        {
             for (_, name, ty, _) in steps(tables, layout) {
                 let mut inner = Vec::new();
                 within(tables, ty, &mut inner);
                 inner.retain(|id| names.get(id.0 as usize).is_some_and(String::is_empty));
-                found.extend(inner.into_iter().map(|id| (id, format!("{outer}.{}", tables.name(name)))));
+                found.extend(
+                    inner.into_iter().map(|id| (id, format!("{outer}.{}", tables.name(name)))),
+                );
             }
         }
         if found.is_empty() {
@@ -169,7 +187,8 @@ fn layout_names(tables: &Tables) -> Vec<String> {
     names.into_iter().map(unique).collect()
 }
 
-/// All fields a layout may have, in order: the step, the name, the type, and whether it is only an empty list.
+/// All fields a layout may have, in order: the step, the name, the type, and whether it is only an
+/// empty list.
 fn steps(tables: &Tables, layout: &Layout) -> Vec<(u32, Sym, TypeRef, bool)> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
@@ -188,7 +207,9 @@ fn steps(tables: &Tables, layout: &Layout) -> Vec<(u32, Sym, TypeRef, bool)> {
                 ways.extend(targets.iter().map(|t| t.1));
                 continue;
             }
-            LayoutStep::Field { name, ty, marks, .. } if marks & mark::SPAN == 0 => found.push((at, *name, *ty, false)),
+            LayoutStep::Field { name, ty, marks, .. } if marks & mark::SPAN == 0 => {
+                found.push((at, *name, *ty, false))
+            }
             LayoutStep::Empty { name, ty } => found.push((at, *name, *ty, true)),
             LayoutStep::Field { .. }
             | LayoutStep::Say { .. }
@@ -211,7 +232,9 @@ fn within(tables: &Tables, ty: TypeRef, found: &mut Vec<LayoutId>) {
     match tables.type_def(ty).map(|def| &def.read) {
         Some(ReadAs::Layout { layout, .. }) => found.push(*layout),
         Some(ReadAs::List { of, .. } | ReadAs::NullOr { of, .. }) => within(tables, *of, found),
-        Some(ReadAs::Region(RegionType { inner, .. })) => inner.iter().for_each(|ty| within(tables, *ty, found)),
+        Some(ReadAs::Region(RegionType { inner, .. })) => {
+            inner.iter().for_each(|ty| within(tables, *ty, found))
+        }
         _ => {}
     }
 }
@@ -252,7 +275,11 @@ fn names(symbols: &EnumDef) -> Value {
     }
     let number = json!({ "anyOf": [{ "type": "integer" }, { "$ref": "#/$defs/long" }] });
     let (key, shape, required) = match symbols.flags {
-        true => ("names", json!({ "type": "array", "items": { "enum": known } }), json!(["value", "names"])),
+        true => (
+            "names",
+            json!({ "type": "array", "items": { "enum": known } }),
+            json!(["value", "names"]),
+        ),
         false => ("name", json!({ "enum": known }), json!(["value"])),
     };
     let mut shape = json!({ "type": "object", "required": required, "properties": { "value": number, key: shape },

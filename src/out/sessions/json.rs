@@ -2,7 +2,8 @@
 
 use super::earlier;
 use crate::facts::{
-    ClientSession, Identity, IdentityValue, Place, SessionStream, StoryLine, StoryOutcome, TiedBy, World,
+    ClientSession, Identity, IdentityValue, Place, SessionStream, StoryLine, StoryOutcome, TiedBy,
+    World,
 };
 use crate::out::json::{JsonObject, json_list, json_object, json_round_trips, number, string};
 use crate::out::stats::json_world;
@@ -17,16 +18,22 @@ pub fn session_json(session: &ClientSession, story: bool, out: &mut Vec<u8>) {
         o.time("start", session.start.time);
         o.time("end", session.end.time);
         o.milliseconds("duration_ms", session.duration());
-        o.object("who", |o| session.latest().into_iter().for_each(|identity| json_identity(identity, o)));
+        o.object("who", |o| {
+            session.latest().into_iter().for_each(|identity| json_identity(identity, o))
+        });
         let before: Vec<&Identity> = earlier(session).collect();
         json_identities("earlier", &before, o);
         json_identities("refused", &session.refused.iter().collect::<Vec<_>>(), o);
         o.member("streams", |out| {
-            json_list(out, &session.streams, |out, stream| json_object(out, |o| json_stream(stream, o)));
+            json_list(out, &session.streams, |out, stream| {
+                json_object(out, |o| json_stream(stream, o))
+            });
         });
         if !session.places.is_empty() {
             o.member("places", |out| {
-                json_list(out, &session.places, |out, place| json_object(out, |o| json_place(place, o)));
+                json_list(out, &session.places, |out, place| {
+                    json_object(out, |o| json_place(place, o))
+                });
             });
         }
         json_requests(session, o);
@@ -44,7 +51,9 @@ pub fn session_json(session: &ClientSession, story: bool, out: &mut Vec<u8>) {
         }
         if story {
             o.member("story", |out| {
-                json_list(out, &session.story, |out, line| json_object(out, |o| json_story(line, o)));
+                json_list(out, &session.story, |out, line| {
+                    json_object(out, |o| json_story(line, o))
+                });
             });
             o.number("steps_left_out", session.steps_left_out);
         }
@@ -79,7 +88,9 @@ fn json_requests(session: &ClientSession, o: &mut JsonObject<'_>) {
 
 fn json_lines(key: &str, lines: &[StoryLine], o: &mut JsonObject<'_>) {
     if !lines.is_empty() {
-        o.member(key, |out| json_list(out, lines, |out, line| json_object(out, |o| json_story(line, o))));
+        o.member(key, |out| {
+            json_list(out, lines, |out, line| json_object(out, |o| json_story(line, o)))
+        });
     }
 }
 

@@ -21,12 +21,19 @@ pub fn session_csv(session: &ClientSession, out: &mut Vec<u8>) {
     let ProblemCounts { errors: error, warnings: warning, notes: note } = session.problems;
     let [client, server] = session.messages();
     let requests = &session.requests;
-    let figure = |nanos: Option<i64>| nanos.map_or(String::new(), |nanos| milliseconds(nanos).to_string());
+    let figure =
+        |nanos: Option<i64>| nanos.map_or(String::new(), |nanos| milliseconds(nanos).to_string());
     // Where no stream has any, the cell is empty.
     let sum = |of: &dyn Fn(&SessionStream) -> Option<u64>| {
-        session.streams.iter().filter_map(of).reduce(|sum, one| sum + one).map_or(String::new(), |sum| sum.to_string())
+        session
+            .streams
+            .iter()
+            .filter_map(of)
+            .reduce(|sum, one| sum + one)
+            .map_or(String::new(), |sum| sum.to_string())
     };
-    let places: Vec<String> = session.places.iter().filter_map(|place| place_name(&place.name, &place.id)).collect();
+    let places: Vec<String> =
+        session.places.iter().filter_map(|place| place_name(&place.name, &place.id)).collect();
     let cells = [
         session.number.to_string(),
         session.protocol.clone(),
@@ -71,7 +78,10 @@ pub fn session_csv(session: &ClientSession, out: &mut Vec<u8>) {
 /// Earlier identities of the client that a later one of the same kind replaced.
 fn earlier(session: &ClientSession) -> impl Iterator<Item = &Identity> {
     let latest = session.latest();
-    session.who.iter().filter(move |identity| !latest.iter().any(|known| std::ptr::eq(*known, *identity)))
+    session
+        .who
+        .iter()
+        .filter(move |identity| !latest.iter().any(|known| std::ptr::eq(*known, *identity)))
 }
 
 fn who_text(session: &ClientSession) -> String {

@@ -16,13 +16,19 @@ const TROUBLES: usize = 8;
 
 /// A session as a block of text; `story` adds its story.
 pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
-    let (start, end) = (time_text(session.start.time), time_text(session.end.time));
+    let start = time_text(session.start.time);
+    let end = time_text(session.end.time);
     let _ = writeln!(out, "session {}  {}  {}", session.number, session.protocol, session.client);
     let _ = writeln!(out, "  time      {start} to {end}, {}", span_text(session.duration()));
     let who = who_text(session);
     let refused: Vec<String> = session.refused.iter().map(identity_text).collect();
-    let refused = if refused.is_empty() { String::new() } else { format!("; refused as {}", refused.join(", ")) };
-    let _ = writeln!(out, "  who       {}{refused}", if who.is_empty() { "not said" } else { &who });
+    let refused = if refused.is_empty() {
+        String::new()
+    } else {
+        format!("; refused as {}", refused.join(", "))
+    };
+    let _ =
+        writeln!(out, "  who       {}{refused}", if who.is_empty() { "not said" } else { &who });
     let before: Vec<String> = earlier(session).map(identity_text).collect();
     if !before.is_empty() {
         let _ = writeln!(out, "  before    {}", before.join(", "));
@@ -93,7 +99,8 @@ fn streams_text(session: &ClientSession, out: &mut String) {
         );
         unread_text(stream, out);
         if let Some(mean) = stream.mean_acknowledgement() {
-            let (again, count) = (stream.sent_again, stream.acknowledged.0);
+            let again = stream.sent_again;
+            let count = stream.acknowledged.0;
             let lost = stream.lost().map_or(String::new(), |lost| format!("{lost} lost, "));
             let mean = milliseconds(mean);
             let _ = writeln!(
@@ -120,7 +127,8 @@ fn learned_text(learned: &Learned, out: &mut String) {
         _ => Some(format!("{key} {value}")),
     });
     let facts: Vec<String> = facts.map(|fact| fact.replace('_', " ")).collect();
-    let name = learned.name.get(learned.heading..).unwrap_or("").trim_start_matches([',', ':', ' ']);
+    let name =
+        learned.name.get(learned.heading..).unwrap_or("").trim_start_matches([',', ':', ' ']);
     let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
     let _ = writeln!(out, "            {}", escape(&format!("{name}{}", facts.join(", "))));
 }
@@ -128,7 +136,8 @@ fn learned_text(learned: &Learned, out: &mut String) {
 /// The last message of a session.
 fn last_text(session: &ClientSession, out: &mut String) {
     let Some(last) = &session.last_message else { return };
-    let (from, message) = (last.from.word(), escape(&last.message));
+    let from = last.from.word();
+    let message = escape(&last.message);
     let before = match session.since(last.at.time) {
         0 => "at the end".to_string(),
         nanos => format!("{} before the end", span_text(nanos)),
@@ -181,7 +190,8 @@ fn line_text(line: &StoryLine, session: &ClientSession, out: &mut String) {
         StoryOutcome::None => Ok(()),
         StoryOutcome::Answered(nanos) => write!(out, ": answered after {}", length_text(*nanos)),
         StoryOutcome::Refused(why, nanos) => {
-            let after = nanos.map_or(String::new(), |nanos| format!(" after {}", length_text(nanos)));
+            let after =
+                nanos.map_or(String::new(), |nanos| format!(" after {}", length_text(nanos)));
             let why = if why.is_empty() { String::new() } else { format!(", {}", escape(why)) };
             write!(out, ": REFUSED{why}{after}")
         }
@@ -197,7 +207,9 @@ fn line_text(line: &StoryLine, session: &ClientSession, out: &mut String) {
 fn until_text(line: &StoryLine, nanos: i64, session: &ClientSession) -> String {
     let stream = session.streams.iter().find(|stream| stream.id == line.stream);
     let what = match stream {
-        Some(stream) if matches!(stream.how, EndedBy::Fin | EndedBy::Reset) => format!("{} ", how_text(stream)),
+        Some(stream) if matches!(stream.how, EndedBy::Fin | EndedBy::Reset) => {
+            format!("{} ", how_text(stream))
+        }
         _ if nanos == 0 => return "the capture ends with it".to_string(),
         _ => "in ".to_string(),
     };
@@ -250,7 +262,8 @@ fn slowest_text(session: &ClientSession, out: &mut String) {
     let Some(slowest) = session.requests.slowest else { return };
     let _ = write!(out, "  slowest   #{}", slowest.record);
     if let Some(line) = &session.slowest {
-        let text = if line.text.is_empty() { String::new() } else { format!("  {}", escape(&line.text)) };
+        let text =
+            if line.text.is_empty() { String::new() } else { format!("  {}", escape(&line.text)) };
         let _ = write!(out, " {}{text}", escape(&line.message));
     }
     let whole = milliseconds(slowest.nanos);
@@ -283,7 +296,11 @@ fn how_text(stream: &SessionStream) -> &'static str {
 /// Bytes of a stream that were not captured or could not be read: what was in them is not known.
 fn unread_text(stream: &SessionStream, out: &mut String) {
     let Counts { undecoded, closed, lost, .. } = stream.bytes;
-    let parts = [(lost, "never captured"), (undecoded, "not understood"), (closed, "not opened by any key")];
+    let parts = [
+        (lost, "never captured"),
+        (undecoded, "not understood"),
+        (closed, "not opened by any key"),
+    ];
     let parts: Vec<String> = parts
         .iter()
         .filter(|(bytes, _)| *bytes > 0)

@@ -65,17 +65,26 @@ fn json_rates(stats: &Stats, span: &FrameSpan, out: &mut Vec<u8>) {
 
 fn json_problems(problems: &Problems, o: &mut JsonObject<'_>) {
     let counts = problems.by_severity();
-    o.counts("severities", [("error", counts.errors), ("warning", counts.warnings), ("note", counts.notes)]);
+    o.counts(
+        "severities",
+        [("error", counts.errors), ("warning", counts.warnings), ("note", counts.notes)],
+    );
     let kinds = problems.kinds(false);
     // A text is one member, also where it came with two severities.
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     kinds.iter().for_each(|kind| *sums.entry(&kind.text).or_default() += kind.count);
-    o.counts("problems", kinds.iter().filter_map(|kind| sums.remove(kind.text.as_str()).map(|n| (&kind.text, n))));
+    o.counts(
+        "problems",
+        kinds.iter().filter_map(|kind| sums.remove(kind.text.as_str()).map(|n| (&kind.text, n))),
+    );
     o.member("problems_by_severity", |out| {
         json_object(out, |o| {
             for severity in [Severity::Error, Severity::Warning, Severity::Note] {
                 let own = |kind: &&ProblemKind| kind.severity == severity;
-                o.counts(severity.word(), kinds.iter().filter(own).map(|kind| (&kind.text, kind.count)));
+                o.counts(
+                    severity.word(),
+                    kinds.iter().filter(own).map(|kind| (&kind.text, kind.count)),
+                );
             }
         });
     });
@@ -110,7 +119,9 @@ fn json_refused(replies: &Replies, out: &mut Vec<u8>) {
     for (message, reason, n) in replies.refusals() {
         by_message.entry(message).or_default().push((reason, n));
     }
-    json_object(out, |o| by_message.into_iter().for_each(|(message, reasons)| o.counts(message, reasons)));
+    json_object(out, |o| {
+        by_message.into_iter().for_each(|(message, reasons)| o.counts(message, reasons))
+    });
 }
 
 fn json_bytes(bytes: &ByteCounts, out: &mut Vec<u8>) {
@@ -119,7 +130,9 @@ fn json_bytes(bytes: &ByteCounts, out: &mut Vec<u8>) {
         for (key, list) in [("by_protocol", bytes.protocols()), ("by_service", bytes.services())] {
             o.member(key, |out| {
                 json_object(out, |o| {
-                    list.iter().for_each(|(name, own)| o.member(name, |out| json_object(out, |o| o.bytes(*own))))
+                    list.iter().for_each(|(name, own)| {
+                        o.member(name, |out| json_object(out, |o| o.bytes(*own)))
+                    })
                 });
             });
         }
@@ -153,7 +166,10 @@ pub(in crate::out) fn json_world(world: &World, out: &mut Vec<u8>) {
                 json_object(out, |o| {
                     for thing in things {
                         let facts = |o: &mut JsonObject<'_>| {
-                            thing.facts.iter().for_each(|(key, value)| o.text(key, &value.to_string()));
+                            thing
+                                .facts
+                                .iter()
+                                .for_each(|(key, value)| o.text(key, &value.to_string()));
                         };
                         o.member(&thing.name, |out| json_object(out, facts));
                     }

@@ -1,6 +1,7 @@
 //! Tables and lists in lines of at most [`WIDTH`] characters.
 //!
-//! Columns in which every cell is 0 or empty are left out. Columns that do not fit beside each other go into a further table below.
+//! Columns in which every cell is 0 or empty are left out. Columns that do not fit beside each
+//! other go into a further table below.
 
 use std::fmt::Write;
 
@@ -51,12 +52,19 @@ impl Table {
 
     /// Appends the table, with an empty line before it; nothing where it has no rows.
     pub(super) fn write(&self, out: &mut String) {
-        let mut columns: Vec<usize> = (0..self.heads.len()).filter(|column| self.has_content(*column)).collect();
+        let mut columns: Vec<usize> =
+            (0..self.heads.len()).filter(|column| self.has_content(*column)).collect();
         if self.rows.is_empty() {
             return;
         }
         let mut further = false;
-        let names = self.rows.iter().map(|row| width(&row.name)).chain([width(&self.title)]).max().unwrap_or(0);
+        let names = self
+            .rows
+            .iter()
+            .map(|row| width(&row.name))
+            .chain([width(&self.title)])
+            .max()
+            .unwrap_or(0);
         loop {
             let most = WIDTH - names.min(NAME);
             let mut taken = 0;
@@ -75,17 +83,21 @@ impl Table {
         }
     }
 
-    /// Appends a table of some of the columns. A further one below has only the rows with something in these columns.
+    /// Appends a table of some of the columns. A further one below has only the rows with something
+    /// in these columns.
     fn part(&self, columns: &[usize], names: usize, further: bool, out: &mut String) {
         // Each width is a look at every row, so it is taken once.
-        let placed: Vec<Placed> = columns.iter().map(|c| Placed { column: *c, width: self.width(*c) }).collect();
+        let placed: Vec<Placed> =
+            columns.iter().map(|c| Placed { column: *c, width: self.width(*c) }).collect();
         let taken: usize = placed.iter().map(|column| column.width).sum();
         let names = names.min(WIDTH.saturating_sub(taken));
         out.push('\n');
         line(&self.title, names, &placed, |column| self.heads.get(column), out);
         let mut heading = "";
-        let used =
-            |row: &&Row| !further || columns.iter().any(|column| row.cells.get(*column).is_some_and(|c| is_used(c)));
+        let used = |row: &&Row| {
+            !further
+                || columns.iter().any(|column| row.cells.get(*column).is_some_and(|c| is_used(c)))
+        };
         for row in self.rows.iter().filter(used) {
             if row.heading != heading {
                 heading = &row.heading;
@@ -128,7 +140,11 @@ fn line<'a>(
 }
 
 /// A list of counts, each with the name behind it, which may be text from outside.
-pub(super) fn counted_list<'a>(title: &str, list: impl IntoIterator<Item = (&'a str, u64)>, out: &mut String) {
+pub(super) fn counted_list<'a>(
+    title: &str,
+    list: impl IntoIterator<Item = (&'a str, u64)>,
+    out: &mut String,
+) {
     let mut list = list.into_iter().peekable();
     if list.peek().is_some() {
         let _ = writeln!(out, "\n{title}");
@@ -138,7 +154,8 @@ pub(super) fn counted_list<'a>(title: &str, list: impl IntoIterator<Item = (&'a 
     }
 }
 
-/// Appends a text behind `before`, broken between words into as many lines as it takes; the further ones are indented as the first.
+/// Appends a text behind `before`, broken between words into as many lines as it takes; the further
+/// ones are indented as the first.
 pub(super) fn wrapped(before: &str, text: &str, out: &mut String) {
     let indent = width(before).min(WIDTH / 2);
     let room = WIDTH - width(before).min(WIDTH / 2);
@@ -154,7 +171,8 @@ pub(super) fn wrapped(before: &str, text: &str, out: &mut String) {
             }
             // A word that is longer than a line is cut.
             let end = rest.char_indices().nth(room - used).map_or(rest.len(), |(at, _)| at);
-            let (now, later) = if width(rest.trim_end()) <= room - used { (rest, "") } else { rest.split_at(end) };
+            let (now, later) =
+                if width(rest.trim_end()) <= room - used { (rest, "") } else { rest.split_at(end) };
             out.push_str(now);
             used += width(now);
             rest = later;
@@ -192,7 +210,10 @@ mod tests {
         table.row_below("game".into(), "tcp 4".into(), cells(&[7, 0, 0]));
         let mut out = String::new();
         table.write(&mut out);
-        assert_eq!(out, "\nbytes    payload  opaque\nall           10       3\ngame\n  tcp 4        7       0\n");
+        assert_eq!(
+            out,
+            "\nbytes    payload  opaque\nall           10       3\ngame\n  tcp 4        7       0\n"
+        );
     }
 
     #[test]
@@ -201,8 +222,7 @@ mod tests {
         let heads: Vec<String> = (0..20).map(|n| format!("a long head {n}")).collect();
         let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
         let mut table = Table::new("table", &heads);
-        let name =
-            "a name of several words that is longer than what is left beside the columns, and longer than a line";
+        let name = "a name of several words that is longer than what is left beside the columns, and longer than a line";
         table.row(name.into(), cells(&[u64::MAX; 20]));
         table.row("x".repeat(200), cells(&[1; 20]));
         table.write(&mut out);

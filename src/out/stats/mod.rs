@@ -25,8 +25,9 @@ impl FrameSpan {
     pub fn nanos(&self) -> Option<i64> {
         let (first, last) = self.times?;
         let seconds = last.seconds.saturating_sub(first.seconds);
-        let nanos =
-            seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(last.nanos) - i64::from(first.nanos));
+        let nanos = seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(i64::from(last.nanos) - i64::from(first.nanos));
         (nanos > 0).then_some(nanos)
     }
 

@@ -36,10 +36,17 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
     if let (Some((from, to)), Some(nanos)) = (span.times, span.nanos()) {
         let day = date(from);
         let end = if date(to) == day { String::new() } else { format!("{} ", date(to)) };
-        let _ = write!(first, " in {}, {day} {} to {end}{} UTC", duration(nanos), clock(from), clock(to));
+        let _ = write!(
+            first,
+            " in {}, {day} {} to {end}{} UTC",
+            duration(nanos),
+            clock(from),
+            clock(to)
+        );
     }
     wrapped("", &first, out);
-    let (streams, messages) = (stats.bytes().streams(), stats.pace().messages());
+    let streams = stats.bytes().streams();
+    let messages = stats.pace().messages();
     let mut second = format!("{}, {}", counted(streams, "stream"), counted(messages, "message"));
     if let (Some(rate), Some((at, most))) = (span.rate(messages), stats.pace().busiest()) {
         let busiest = clock(Time { seconds: at, nanos: 0, digits: 0 });
@@ -53,7 +60,8 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
             let _ = write!(third, ", {}/s", rounded(rate));
         }
         let _ = write!(third, ", {} understood", share(all.explained + all.opaque, all.payload));
-        for (n, what) in [(all.closed, "not opened by any key"), (all.lost, "more never captured")] {
+        for (n, what) in [(all.closed, "not opened by any key"), (all.lost, "more never captured")]
+        {
             if n > 0 {
                 let _ = write!(third, ", {n} {what}");
             }
@@ -72,14 +80,20 @@ fn problem_list(title: &str, severity: Severity, kinds: &[ProblemKind], out: &mu
 const BYTES: [&str; 6] = ["payload", "explained", "opaque", "undecoded", "closed", "lost"];
 
 fn byte_cells(c: Counts) -> Vec<String> {
-    [c.payload, c.explained, c.opaque, c.undecoded, c.closed, c.lost].iter().map(ToString::to_string).collect()
+    [c.payload, c.explained, c.opaque, c.undecoded, c.closed, c.lost]
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 fn byte_tables(bytes: &ByteCounts, out: &mut String) {
     let mut table = Table::new("bytes", &BYTES);
     table.row("all".into(), byte_cells(bytes.all()));
     bytes.protocols().iter().for_each(|(name, own)| table.row(name.clone(), byte_cells(*own)));
-    bytes.services().iter().for_each(|(name, own)| table.row(format!("  {name}"), byte_cells(*own)));
+    bytes
+        .services()
+        .iter()
+        .for_each(|(name, own)| table.row(format!("  {name}"), byte_cells(*own)));
     table.write(out);
     let mut table = Table::new("streams", &BYTES);
     let mut servers: Vec<String> = Vec::new();
@@ -95,7 +109,11 @@ fn byte_tables(bytes: &ByteCounts, out: &mut String) {
     streams.sort_by_key(|(place, _)| *place);
     for (place, stream) in streams {
         let name = format!("{} {}  {}", stream.transport.word(), stream.stream, stream.client);
-        table.row_below(servers.get(place).cloned().unwrap_or_default(), name, byte_cells(stream.bytes));
+        table.row_below(
+            servers.get(place).cloned().unwrap_or_default(),
+            name,
+            byte_cells(stream.bytes),
+        );
     }
     table.write(out);
     if bytes.unlisted() > 0 {
@@ -112,19 +130,26 @@ fn reply_tables(replies: &Replies, out: &mut String) {
     let kinds = replies.kinds();
     let mut table = Table::new("requests", &["sent", "answered", "refused", "unanswered"]);
     let all = replies.all();
-    let cells = |c: &RequestCounts| [c.sent, c.answered, c.refused, c.unanswered].map(|n| n.to_string()).to_vec();
+    let cells = |c: &RequestCounts| {
+        [c.sent, c.answered, c.refused, c.unanswered].map(|n| n.to_string()).to_vec()
+    };
     if kinds.len() > 1 {
         table.row("all".into(), cells(&all));
     }
     kinds.iter().for_each(|kind| table.row(escape(&kind.message), cells(&kind.counts)));
     table.write(out);
-    let acknowledged: u64 = kinds.iter().filter(|kind| kind.receipt).map(|kind| kind.counts.unknown()).sum();
+    let acknowledged: u64 =
+        kinds.iter().filter(|kind| kind.receipt).map(|kind| kind.counts.unknown()).sum();
     let unknown = all.unknown() - acknowledged;
     if unknown > 0 {
-        let _ = writeln!(out, "Of {unknown} it is not known: a reply may be among bytes that were not captured.");
+        let _ = writeln!(
+            out,
+            "Of {unknown} it is not known: a reply may be among bytes that were not captured."
+        );
     }
     if acknowledged > 0 {
-        let _ = writeln!(out, "{acknowledged} have no reply; to be acknowledged is enough for them.");
+        let _ =
+            writeln!(out, "{acknowledged} have no reply; to be acknowledged is enough for them.");
     }
     if replies.forgotten() > 0 {
         let _ = writeln!(
@@ -134,17 +159,27 @@ fn reply_tables(replies: &Replies, out: &mut String) {
             plural(replies.forgotten(), "was", "were")
         );
     }
-    let refusals: Vec<(String, u64)> =
-        replies.refusals().into_iter().map(|(message, reason, n)| (format!("{message}: {reason}"), n)).collect();
+    let refusals: Vec<(String, u64)> = replies
+        .refusals()
+        .into_iter()
+        .map(|(message, reason, n)| (format!("{message}: {reason}"), n))
+        .collect();
     counted_list("refused", refusals.iter().map(|(text, n)| (text.as_str(), *n)), out);
-    let mut table = Table::new("times to replies in ms", &["p50", "p95", "max", "slowest", "network"]);
-    let mut slow: Vec<_> = kinds.into_iter().filter(|kind| kind.counts.latency.count() > 0).collect();
+    let mut table =
+        Table::new("times to replies in ms", &["p50", "p95", "max", "slowest", "network"]);
+    let mut slow: Vec<_> =
+        kinds.into_iter().filter(|kind| kind.counts.latency.count() > 0).collect();
     slow.sort_by_key(|kind| std::cmp::Reverse(kind.counts.latency.max()));
     for kind in slow {
         let all = &kind.counts.latency;
-        let mut cells: Vec<String> =
-            [all.percentile(50), all.percentile(95), all.max()].into_iter().flatten().map(milliseconds).collect();
-        cells.push(kind.counts.slowest.map_or(String::new(), |slowest| format!("#{}", slowest.record)));
+        let mut cells: Vec<String> = [all.percentile(50), all.percentile(95), all.max()]
+            .into_iter()
+            .flatten()
+            .map(milliseconds)
+            .collect();
+        cells.push(
+            kind.counts.slowest.map_or(String::new(), |slowest| format!("#{}", slowest.record)),
+        );
         let network = kind.counts.slowest.and_then(|slowest| slowest.network);
         cells.push(network.map_or(String::new(), milliseconds));
         table.row(escape(&kind.message), cells);
@@ -160,28 +195,36 @@ fn network_table(bytes: &ByteCounts, out: &mut String) {
         if trips.iter().all(Option::is_none) {
             continue;
         }
-        let place = services.iter().position(|(name, _)| *name == stream.service).unwrap_or_else(|| {
-            services.push((&stream.service, Default::default()));
-            services.len() - 1
-        });
+        let place =
+            services.iter().position(|(name, _)| *name == stream.service).unwrap_or_else(|| {
+                services.push((&stream.service, Default::default()));
+                services.len() - 1
+            });
         let Some((_, times)) = services.get_mut(place) else { continue };
         for (times, trip) in times.iter_mut().zip(trips) {
             trip.map(|trip| times.add(trip.nanos));
         }
     }
-    let mut table = Table::new("network, there and back in ms", &["to server", "max", "to client", "max"]);
+    let mut table =
+        Table::new("network, there and back in ms", &["to server", "max", "to client", "max"]);
     for (name, times) in &services {
         let figures = times.iter().flat_map(|times| [times.percentile(50), times.max()]);
-        table.row(escape(name), figures.map(|nanos| nanos.map_or(String::new(), milliseconds)).collect());
+        table.row(
+            escape(name),
+            figures.map(|nanos| nanos.map_or(String::new(), milliseconds)).collect(),
+        );
     }
     table.write(out);
 }
 
-/// Facts that sessions learned about their network: things with only numbers as tables, others as lines.
+/// Facts that sessions learned about their network: things with only numbers as tables, others as
+/// lines.
 fn world_tables(world: &World, out: &mut String) {
     for (group, things) in world.groups() {
         let title = group.replace('_', " ");
-        let texts = |thing: &&Learned| thing.facts.iter().any(|(_, value)| matches!(value, LearnedValue::Text(_)));
+        let texts = |thing: &&Learned| {
+            thing.facts.iter().any(|(_, value)| matches!(value, LearnedValue::Text(_)))
+        };
         if things.iter().any(texts) {
             world_lines(&title, &things, out);
         } else {
@@ -191,10 +234,12 @@ fn world_tables(world: &World, out: &mut String) {
 }
 
 fn world_lines(title: &str, things: &[&Learned], out: &mut String) {
-    let names = things.iter().map(|thing| escape(&thing.name).chars().count()).max().unwrap_or(0).min(32);
+    let names =
+        things.iter().map(|thing| escape(&thing.name).chars().count()).max().unwrap_or(0).min(32);
     let _ = writeln!(out, "\n{title}");
     for thing in things {
-        let facts: Vec<String> = thing.facts.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let facts: Vec<String> =
+            thing.facts.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let name = escape(&thing.name);
         wrapped(&format!("  {name:names$}  "), &escape(&facts.join(", ")), out);
     }
@@ -207,16 +252,20 @@ fn world_table(title: &str, things: &[&Learned], out: &mut String) {
             keys.push(key);
         }
     }
-    let heads: Vec<String> = keys.iter().map(|key| key.replace("_microseconds", "_ms").replace('_', " ")).collect();
+    let heads: Vec<String> =
+        keys.iter().map(|key| key.replace("_microseconds", "_ms").replace('_', " ")).collect();
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table = Table::new(title, &heads);
     for thing in things {
         let cell = |key: &&str| match thing.facts.iter().find(|(known, _)| known == key) {
             None | Some((_, LearnedValue::Microseconds(0))) => String::new(),
-            Some((_, LearnedValue::Microseconds(n))) => milliseconds(i64::try_from(*n).unwrap_or(i64::MAX) * 1000),
+            Some((_, LearnedValue::Microseconds(n))) => {
+                milliseconds(i64::try_from(*n).unwrap_or(i64::MAX) * 1000)
+            }
             Some((_, value)) => value.to_string(),
         };
-        let (heading, name) = thing.name.split_at_checked(thing.heading).unwrap_or(("", &thing.name));
+        let (heading, name) =
+            thing.name.split_at_checked(thing.heading).unwrap_or(("", &thing.name));
         let name = name.trim_start_matches([',', ':', ' ']);
         let cells = keys.iter().map(cell).collect();
         table.row_below(escape(heading), escape(name), cells);
@@ -281,7 +330,8 @@ mod tests {
 
     #[test]
     fn durations_are_printed_in_the_usual_units() {
-        let all = [8_377_500_000, 723_000_000_000, 10_859_000_000_000, 187_200_000_000_000].map(duration);
+        let all =
+            [8_377_500_000, 723_000_000_000, 10_859_000_000_000, 187_200_000_000_000].map(duration);
         assert_eq!(all, ["8.38 s", "12 min 3 s", "3 h 0 min", "2 d 4 h"]);
     }
 

@@ -1,4 +1,5 @@
-//! Holds the annotations of many records in one buffer until they are printed, so that no record needs an allocation.
+//! Holds the annotations of many records in one buffer until they are printed, so that no record
+//! needs an allocation.
 
 /// The annotations of one record: what its tree shows because of earlier records.
 #[derive(Clone, Copy, Default)]
@@ -22,24 +23,30 @@ impl<'a> Annotations<'a> {
         self.named.first().map_or(u32::MAX, |first| first.node)
     }
 
-    /// The name of a node's number and the record that gave it. Nodes may be asked for in any order.
+    /// The name of a node's number and the record that gave it. Nodes may be asked for in any
+    /// order.
     pub fn name_of(&self, node: u32) -> Option<(&'a str, u64)> {
         let at = self.named.binary_search_by_key(&node, |named| named.node).ok()?;
         let named = self.named.get(at)?;
         Some((self.text.get(named.start..named.end)?, named.record))
     }
 
-    /// All nodes whose numbers have names, in ascending order, each with its name and the record that gave it.
+    /// All nodes whose numbers have names, in ascending order, each with its name and the record
+    /// that gave it.
     pub fn names(&self) -> impl Iterator<Item = (u32, &'a str, u64)> {
         let text = self.text;
-        self.named.iter().filter_map(|named| Some((named.node, text.get(named.start..named.end)?, named.record)))
+        self.named
+            .iter()
+            .filter_map(|named| Some((named.node, text.get(named.start..named.end)?, named.record)))
     }
 
-    /// The name of a node's number and the record that gave it. Nodes have to be asked for in ascending order: names of earlier nodes are
-    /// dropped.
+    /// The name of a node's number and the record that gave it. Nodes have to be asked for in
+    /// ascending order: names of earlier nodes are dropped.
     #[inline(never)]
     pub(in crate::out) fn take(&mut self, node: u32) -> Option<(&'a str, u64)> {
-        while let Some((first, rest)) = self.named.split_first().filter(|(first, _)| first.node <= node) {
+        while let Some((first, rest)) =
+            self.named.split_first().filter(|(first, _)| first.node <= node)
+        {
             self.named = rest;
             if first.node == node {
                 return Some((self.text.get(first.start..first.end)?, first.record));
@@ -115,7 +122,8 @@ impl AnnotationStore {
         self.get(AnnotationRange { end: self.named.len(), ..AnnotationRange::default() })
     }
 
-    /// Adds the name of a node's number, given by `record`. A record's nodes have to be added in ascending order.
+    /// Adds the name of a node's number, given by `record`. A record's nodes have to be added in
+    /// ascending order.
     pub(super) fn call(&mut self, node: u32, name: &str, record: u64) {
         let start = self.text.len();
         self.text.push_str(name);

@@ -1,12 +1,14 @@
-//! The parts of a record's tree that depend on earlier records: names of numbers, the line of a new day. [`Annotator`] makes them once, in
-//! capture order. After that, any thread can write the tree at any time, without state of its own.
+//! The parts of a record's tree that depend on earlier records: names of numbers, the line of a new
+//! day. [`Annotator`] makes them once, in capture order. After that, any thread can write the tree
+//! at any time, without state of its own.
 
 use super::annotation_store::{AnnotationRange, AnnotationStore, Annotations};
 use super::inferred::{InferenceMessage, NameInference};
 use crate::out::{Body, Outlined, Record, Zone};
 use crate::table::OutlineOf;
 
-/// A record's time in nanoseconds since 1970. Times beyond the year 2262 wrap around; only differences are used.
+/// A record's time in nanoseconds since 1970. Times beyond the year 2262 wrap around; only
+/// differences are used.
 fn nanoseconds<B>(record: &Record<'_, B>) -> i64 {
     let time = record.at.time;
     time.seconds.wrapping_mul(1_000_000_000).wrapping_add(time.nanos.into())
@@ -44,21 +46,35 @@ impl Annotator {
         Annotator { zone, ..Annotator::default() }
     }
 
-    /// Learns from the next record, which is printed. What earlier records add to it goes into `annotation_store`; the range returned finds
-    /// it there.
-    pub fn next(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> AnnotationRange {
+    /// Learns from the next record, which is printed. What earlier records add to it goes into
+    /// `annotation_store`; the range returned finds it there.
+    pub fn next(
+        &mut self,
+        record: &Record<'_>,
+        annotation_store: &mut AnnotationStore,
+    ) -> AnnotationRange {
         let mut range = self.see(record, annotation_store);
         self.print(record, &mut range);
         range
     }
 
-    /// The same for a record that may not be printed. If it is printed, the caller then calls [`print`](Annotator::print).
-    pub fn see(&mut self, record: &Record<'_>, annotation_store: &mut AnnotationStore) -> AnnotationRange {
+    /// The same for a record that may not be printed. If it is printed, the caller then calls
+    /// [`print`](Annotator::print).
+    pub fn see(
+        &mut self,
+        record: &Record<'_>,
+        annotation_store: &mut AnnotationStore,
+    ) -> AnnotationRange {
         let now = nanoseconds(record);
         let since_first = now.wrapping_sub(*self.first.get_or_insert(now));
         let first = annotation_store.len();
         self.forgotten |= self.names_in(record, annotation_store);
-        AnnotationRange { since_first, first, end: annotation_store.len(), ..AnnotationRange::default() }
+        AnnotationRange {
+            since_first,
+            first,
+            end: annotation_store.len(),
+            ..AnnotationRange::default()
+        }
     }
 
     /// The same for a record that names nothing, answers nothing and is not printed.
@@ -66,7 +82,8 @@ impl Annotator {
         self.first.get_or_insert(nanoseconds(record));
     }
 
-    /// Completes the annotations of a record that is printed, with those that depend on the record printed before it.
+    /// Completes the annotations of a record that is printed, with those that depend on the record
+    /// printed before it.
     pub fn print(&mut self, record: &Record<'_>, range: &mut AnnotationRange) {
         let seconds = record.at.time.seconds;
         let offset = self.zone.offset(seconds);
@@ -82,7 +99,14 @@ impl Annotator {
         let Body::Message { message, tables, tree } = &record.body else { return false };
         let answers = message.reply.map(|reply| reply.record);
         let stream = (record.transport, record.stream);
-        let seen = InferenceMessage { tables, tree, bytes: message.bytes, record: record.number, answers, stream };
+        let seen = InferenceMessage {
+            tables,
+            tree,
+            bytes: message.bytes,
+            record: record.number,
+            answers,
+            stream,
+        };
         self.names.infer(seen, annotation_store)
     }
 }
@@ -90,7 +114,8 @@ impl Annotator {
 /// Bytes that stay allocated for the names in one record.
 const KEEP: usize = 64 << 10;
 
-/// Annotates one record at a time, for an output that needs the annotations no longer than the record.
+/// Annotates one record at a time, for an output that needs the annotations no longer than the
+/// record.
 #[derive(Default)]
 pub struct RecordAnnotator {
     annotator: Annotator,
@@ -109,7 +134,8 @@ impl RecordAnnotator {
         self.annotator.names.new_names()
     }
 
-    /// Whether the annotations of later records may depend on a message of which only the outline was read. It is no reply.
+    /// Whether the annotations of later records may depend on a message of which only the outline
+    /// was read. It is no reply.
     pub fn learns_from(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
         let Outlined { id, tables, outline, .. } = record.body;
         let layout = tables.message(id).and_then(|def| def.layout);

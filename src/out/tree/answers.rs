@@ -1,4 +1,5 @@
-//! The parts of a message's text that are not fields: that it expects a reply, that it refuses a request, and its summary.
+//! The parts of a message's text that are not fields: that it expects a reply, that it refuses a
+//! request, and its summary.
 
 use super::super::paint::Paint;
 use super::super::scratch::TextWriter;
@@ -9,8 +10,9 @@ use crate::captured::Captured;
 use crate::facts::{InfoSource, definition, refused, write_info};
 use crate::proto::Message;
 
-/// Appends `   [expects a reply]` and `   [REFUSED: kNetErrAgeNotFound]`, the end of the message's first line, and below it what the message
-/// is about, where its table says so. `text` is used for that.
+/// Appends ` [expects a reply]` and ` [REFUSED: kNetErrAgeNotFound]`, the end of the message's
+/// first line, and below it what the message is about, where its table says so. `text` is used for
+/// that.
 pub(super) fn answers(
     message: &Message<'_>,
     view: &TreeView<'_>,
@@ -34,7 +36,10 @@ pub(super) fn answers(
         painted(w, &paint.bad, "]");
     }
     w.byte(b'\n');
-    let own_line = def.layout.and_then(|layout| tables.layout(layout)).is_some_and(|layout| layout.info.is_some());
+    let own_line = def
+        .layout
+        .and_then(|layout| tables.layout(layout))
+        .is_some_and(|layout| layout.info.is_some());
     if !own_line {
         return;
     }

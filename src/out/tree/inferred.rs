@@ -1,5 +1,7 @@
-//! Infers names for the numbers of players, nodes, ages and accounts. From a message with a name and a number it learns that they belong
-//! together; trees then show the name beside the number in later messages. It knows no protocol: tables mark types as names or as numbers of a kind of thing.
+//! Infers names for the numbers of players, nodes, ages and accounts. From a message with a name
+//! and a number it learns that they belong together; trees then show the name beside the number in
+//! later messages. It knows no protocol: tables mark types as names or as numbers of a kind of
+//! thing.
 
 use std::collections::VecDeque;
 
@@ -22,7 +24,8 @@ const LENGTH: usize = 64;
 pub(super) struct NameInference {
     known: KnownNames,
     places: StreamPlaces,
-    /// Names in requests, the oldest first, as (record, kind, name). The number of the thing comes with the reply.
+    /// Names in requests, the oldest first, as (record, kind, name). The number of the thing comes
+    /// with the reply.
     asked: VecDeque<(u64, Sym, String)>,
     /// Nodes of the current message: numbers of things, and names.
     numbers: Vec<u32>,
@@ -46,14 +49,20 @@ impl NameInference {
         self.known.told.iter_mut().flat_map(|told| told.drain(..))
     }
 
-    /// Whether something may be learned from a message of which only the outline was read. It answers nothing.
+    /// Whether something may be learned from a message of which only the outline was read. It
+    /// answers nothing.
     pub(super) fn learns_from(&mut self, tables: &Tables, read: OutlineOf<'_>) -> bool {
         self.naming.reaches(tables, read, &|_, ty| gives_names(tables, ty))
     }
 
-    /// Learns from a message, and adds the names of its numbers to `store`: those given by earlier messages or by the request it
-    /// answers. Returns true when the bound was reached with this message.
-    pub(super) fn infer(&mut self, seen: InferenceMessage<'_>, annotation_store: &mut AnnotationStore) -> bool {
+    /// Learns from a message, and adds the names of its numbers to `store`: those given by earlier
+    /// messages or by the request it answers. Returns true when the bound was reached with this
+    /// message.
+    pub(super) fn infer(
+        &mut self,
+        seen: InferenceMessage<'_>,
+        annotation_store: &mut AnnotationStore,
+    ) -> bool {
         self.look(seen);
         if !self.numbers.is_empty() {
             self.answered(seen);
@@ -61,7 +70,9 @@ impl NameInference {
                 self.place_of_stream(seen);
             }
             for index in &self.numbers {
-                if let Some((name, record)) = seen.tree.get(*index).and_then(|node| self.known.of(seen, node)) {
+                if let Some((name, record)) =
+                    seen.tree.get(*index).and_then(|node| self.known.of(seen, node))
+                {
                     annotation_store.call(*index, name, record);
                 }
             }
@@ -78,7 +89,9 @@ impl NameInference {
         self.numbers.clear();
         self.texts.clear();
         self.enters = false;
-        let (numbers, texts, enters) = (&mut self.numbers, &mut self.texts, &mut self.enters);
+        let numbers = &mut self.numbers;
+        let texts = &mut self.texts;
+        let enters = &mut self.enters;
         let mut add = |index: u32, node: &Node, role: u8| {
             if role & NUMBER != 0 {
                 numbers.push(index);
@@ -96,8 +109,9 @@ impl NameInference {
         }
     }
 
-    /// Learns from a message. A text that names a kind of thing belongs to the number of that kind in the same structure. In a request the
-    /// number may also be a field of the message itself (a node that is saved), or come with the reply (a login).
+    /// Learns from a message. A text that names a kind of thing belongs to the number of that kind
+    /// in the same structure. In a request the number may also be a field of the message itself (a
+    /// node that is saved), or come with the reply (a login).
     fn learn(&mut self, seen: InferenceMessage<'_>) {
         let request = seen.answers.is_none() && has_transaction(seen);
         for at in 0..self.texts.len() {
@@ -110,7 +124,13 @@ impl NameInference {
             }
             append_continued(seen, index, &mut self.text);
             for named in &def.names {
-                let beside = self.known.give(seen, parent(seen.tree, index), *named, &self.text, seen.record);
+                let beside = self.known.give(
+                    seen,
+                    parent(seen.tree, index),
+                    *named,
+                    &self.text,
+                    seen.record,
+                );
                 if request {
                     let _ = beside || self.known.give(seen, 0, *named, &self.text, seen.record);
                     ask(&mut self.asked, seen.record, *named, &self.text);
@@ -126,7 +146,9 @@ impl NameInference {
             if !is_entered(def) {
                 continue;
             }
-            let (Some(kind), Some(number)) = (def.ids.first(), number_of(seen, node)) else { continue };
+            let (Some(kind), Some(number)) = (def.ids.first(), number_of(seen, node)) else {
+                continue;
+            };
             let thing = (tables_id(seen.tables), *kind, number);
             if let Some((name, record)) = self.places.enter(seen.stream, thing) {
                 self.known.keep(thing, name, record);
@@ -134,7 +156,8 @@ impl NameInference {
         }
     }
 
-    /// Learns the name of the place that a stream is about, for its number and for the numbers of its kinds in the same message.
+    /// Learns the name of the place that a stream is about, for its number and for the numbers of
+    /// its kinds in the same message.
     fn name_of_stream(&mut self, seen: InferenceMessage<'_>) {
         for index in &self.texts {
             let Some(node) = seen.tree.get(*index) else { continue };
@@ -147,7 +170,8 @@ impl NameInference {
                 continue;
             }
             for number in self.numbers.iter().filter_map(|index| seen.tree.get(*index)) {
-                let kinds = seen.tables.type_def(number.ty).map_or(&[][..], |def| def.ids.as_slice());
+                let kinds =
+                    seen.tables.type_def(number.ty).map_or(&[][..], |def| def.ids.as_slice());
                 let kind = kinds.iter().find(|kind| def.names.contains(kind));
                 if let (Some(kind), Some(key)) = (kind, number_of(seen, number)) {
                     self.known.keep((tables_id(seen.tables), *kind, key), &self.text, seen.record);
@@ -222,7 +246,9 @@ fn append_continued(seen: InferenceMessage<'_>, index: u32, out: &mut String) {
 
 /// Whether a message has a number that its reply will repeat.
 fn has_transaction(seen: InferenceMessage<'_>) -> bool {
-    seen.tree.children(0).any(|(_, node)| seen.tables.type_def(node.ty).is_some_and(|def| def.transaction))
+    seen.tree
+        .children(0)
+        .any(|(_, node)| seen.tables.type_def(node.ty).is_some_and(|def| def.transaction))
 }
 
 /// The structure that contains a node.
@@ -254,7 +280,8 @@ mod tests {
             Fixture { tables, names: NameInference::default(), record: 0 }
         }
 
-        /// Takes a message in, a reply to a record or not, and gives what its numbers are called before it is learned from.
+        /// Takes a message in, a reply to a record or not, and gives what its numbers are called
+        /// before it is learned from.
         fn read(&mut self, sender: usize, hex: &str, reply: Option<u64>) -> Vec<(String, u64)> {
             self.hear_on("auth", 0, sender, hex, reply)
         }
@@ -271,7 +298,8 @@ mod tests {
             let bytes = parse_hex(hex).unwrap();
             let mut tree = Tree::new();
             let service = self.tables.service_named(service).unwrap();
-            let outcome = Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
+            let outcome =
+                Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
             assert!(matches!(outcome, Outcome::Message(..)), "{outcome:?}");
             self.record += 1;
             let seen = InferenceMessage {
@@ -294,7 +322,8 @@ mod tests {
 
     const LOGIN: &str = "0300 01000000 d4c3b2a1 0900 70006c00610069006e007500730065007200
         5d1b91b0dfcaf9bf617b340305a40c2266631886 0000 0300 770069006e00";
-    const LOGIN_REPLY: &str = "0400 01000000 00000000 e78a2e1963b2444b996e2b492a30da53 08000000 01000000
+    const LOGIN_REPLY: &str =
+        "0400 01000000 00000000 e78a2e1963b2444b996e2b492a30da53 08000000 01000000
         00000000000000000000000000000000";
     const ACCOUNT_CREATED: &str = "0800 02000000 00000000 e78a2e1963b2444b996e2b492a30da53";
 
@@ -303,7 +332,11 @@ mod tests {
         let mut fixture = Fixture::new();
         assert_eq!(fixture.read(0, LOGIN, None), []);
         assert_eq!(fixture.read(1, LOGIN_REPLY, Some(1)), [("plainuser".into(), 1)]);
-        assert_eq!(fixture.read(1, ACCOUNT_CREATED, None), [("plainuser".into(), 1)], "elsewhere too");
+        assert_eq!(
+            fixture.read(1, ACCOUNT_CREATED, None),
+            [("plainuser".into(), 1)],
+            "elsewhere too"
+        );
     }
 
     #[test]
@@ -323,14 +356,23 @@ mod tests {
         fixture.read(0, &format!("2100 07000000 18000000 {FOLDER}"), None);
         let reply = "1f00 07000000 00000000 01000000 6b000000";
         assert_eq!(fixture.read(1, reply, Some(1)), [("A".into(), 1)]);
-        assert_eq!(fixture.read(0, "1a00 08000000 6b000000", None), [("A".into(), 1)], "a fetch of 107");
-        assert_eq!(fixture.read(0, "1a00 09000000 05000000", None), [], "its creator has another name");
+        assert_eq!(
+            fixture.read(0, "1a00 08000000 6b000000", None),
+            [("A".into(), 1)],
+            "a fetch of 107"
+        );
+        assert_eq!(
+            fixture.read(0, "1a00 09000000 05000000", None),
+            [],
+            "its creator has another name"
+        );
     }
 
     #[test]
     fn two_connections_number_their_downloads_independently() {
         let mut fixture = Fixture::new();
-        let request = |name: &str| format!("18020000 15000000 02000000 {name} {} 00000000", "00".repeat(518));
+        let request =
+            |name: &str| format!("18020000 15000000 02000000 {name} {} 00000000", "00".repeat(518));
         let part = "1d000000 15000000 02000000 00000000 01000000 02000000 01000000 78";
         let ack = "10000000 17000000 02000000 01000000";
         fixture.hear_on("file", 0, 0, &request("6100"), None);
@@ -347,8 +389,10 @@ mod tests {
         let tables = load_tables(protocol_named("secondlife").unwrap(), &[]).unwrap();
         let message = tables.message(tables.message_named("UUIDNameReply").unwrap()).unwrap();
         let ty = tables.layout(message.layout.unwrap()).unwrap().ty;
-        let bytes = parse_hex("01 000000000000000000000000000000aa 0441646100 084578616d706c6500").unwrap();
-        let (mut tree, mut names) = (Tree::new(), NameInference::default());
+        let bytes =
+            parse_hex("01 000000000000000000000000000000aa 0441646100 084578616d706c6500").unwrap();
+        let mut tree = Tree::new();
+        let mut names = NameInference::default();
         Evaluator::default().value(&tables, ty, Sym::ELEMENT, &bytes, 0, &mut tree);
         let seen = InferenceMessage {
             tables: &tables,

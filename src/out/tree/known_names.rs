@@ -1,4 +1,5 @@
-//! Names of things by their numbers, each with the record that gave it. It knows how many are remembered, and not where they come from.
+//! Names of things by their numbers, each with the record that gave it. It knows how many are
+//! remembered, and not where they come from.
 
 use std::collections::VecDeque;
 
@@ -34,7 +35,8 @@ pub(super) struct KnownNames {
     /// The names that were learned and are not told yet, if somebody wants to know.
     pub(super) told: Option<Vec<String>>,
     numbers: NumberFilter,
-    /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)` after that.
+    /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)`
+    /// after that.
     full: Option<bool>,
 }
 
@@ -51,7 +53,8 @@ impl KnownNames {
         }
         let key = number_of(seen, node)?;
         let ids = &seen.tables.type_def(node.ty)?.ids;
-        let known = ids.iter().find_map(|id| self.things.get(&(tables_id(seen.tables), *id, key)))?;
+        let known =
+            ids.iter().find_map(|id| self.things.get(&(tables_id(seen.tables), *id, key)))?;
         Some((known.0.as_str(), known.1))
     }
 
@@ -65,7 +68,14 @@ impl KnownNames {
     }
 
     /// Gives a name to the numbers of a kind in a structure. Returns whether there was one.
-    pub(super) fn give(&mut self, seen: InferenceMessage<'_>, parent: u32, kind: Sym, name: &str, record: u64) -> bool {
+    pub(super) fn give(
+        &mut self,
+        seen: InferenceMessage<'_>,
+        parent: u32,
+        kind: Sym,
+        name: &str,
+        record: u64,
+    ) -> bool {
         let mut given = false;
         for (_, number) in seen.tree.children(parent) {
             let Some(def) = seen.tables.type_def(number.ty) else { continue };
@@ -115,12 +125,14 @@ pub(super) fn tables_id(tables: &Tables) -> usize {
     std::ptr::from_ref(tables) as usize
 }
 
-/// A number, or a UUID as a 128-bit one; `None` for 0, which identifies nothing. Above a number that counts on its connection alone is that of the stream.
+/// A number, or a UUID as a 128-bit one; `None` for 0, which identifies nothing. Above a number
+/// that counts on its connection alone is that of the stream.
 pub(super) fn number_of(seen: InferenceMessage<'_>, node: &Node) -> Option<u128> {
     let key = match node.kind {
         Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 if node.value != 0 => {
             let facts = seen.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
-            let stream = facts.filter(|facts| facts.local).map_or(0, |_| u128::from(seen.stream.1) + 1);
+            let stream =
+                facts.filter(|facts| facts.local).map_or(0, |_| u128::from(seen.stream.1) + 1);
             stream << 64 | u128::from(node.value)
         }
         Kind::Uuid | Kind::UuidBe => {

@@ -1,4 +1,5 @@
-//! The lines of a message's fields: names under each other, values beside them, and what these mean.
+//! The lines of a message's fields: names under each other, values beside them, and what these
+//! mean.
 
 use super::super::json;
 use super::super::paint::Style;
@@ -48,7 +49,8 @@ pub(super) fn lines(
     w: &mut TextWriter<'_>,
 ) {
     let LineState { caches, open } = state;
-    let TableCache { labels, meanings, value_texts, .. } = caches.of(view.tables, label, meaning_of);
+    let TableCache { labels, meanings, value_texts, .. } =
+        caches.of(view.tables, label, meaning_of);
     let labels = if options.paint.field.on.is_empty() { labels.as_slice() } else { &[] };
     let lines = Lines { view, labels, meanings, options };
     match view.tree.get(0) {
@@ -67,7 +69,8 @@ pub(super) fn lines(
     }
 }
 
-/// Appends a name as it is. Returns whether it has one byte a character, so that its length is its width.
+/// Appends a name as it is. Returns whether it has one byte a character, so that its length is its
+/// width.
 fn label(name: &str, out: &mut Vec<u8>) -> bool {
     out.extend_from_slice(name.as_bytes());
     name.is_ascii()
@@ -97,7 +100,8 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The fields of a structure, whose values begin in the same column, or the elements of a list, with all that is in them.
+    /// The fields of a structure, whose values begin in the same column, or the elements of a list,
+    /// with all that is in them.
     #[inline(never)]
     fn inside(
         &self,
@@ -124,10 +128,14 @@ impl Lines<'_> {
             };
             spaces(open.len() * 4 + 4, &mut w);
             // The most frequent case comes first and makes the fewest checks.
-            if node.kind == Kind::Unsigned && here.container == Container::Structure && !self.is_hidden(node) {
+            if node.kind == Kind::Unsigned
+                && here.container == Container::Structure
+                && !self.is_hidden(node)
+            {
                 self.name(node.name, here.count, tie, &mut w);
                 self.number(node, value_texts, &mut w);
-            } else if matches!(node.kind, Kind::Struct | Kind::List) && self.is_nested(index, node) {
+            } else if matches!(node.kind, Kind::Struct | Kind::List) && self.is_nested(index, node)
+            {
                 self.begin(node.name, &mut here, 0, tie, &mut w);
                 open.push(here);
                 here = self.open(index, node);
@@ -168,9 +176,14 @@ impl Lines<'_> {
     /// The characters of a structure's longest name.
     #[inline(never)]
     fn widest(&self, walk: Walk) -> u32 {
-        let (nodes, labels, mut widest, mut next) = (self.view.tree.nodes(), self.labels, 0, walk);
+        let nodes = self.view.tree.nodes();
+        let labels = self.labels;
+        let mut widest = 0;
+        let mut next = walk;
         while let Some((_, node)) = next.next(nodes) {
-            let Some(label) = labels.get(node.name.0 as usize) else { return self.widest_of_any(walk) };
+            let Some(label) = labels.get(node.name.0 as usize) else {
+                return self.widest_of_any(walk);
+            };
             widest = widest.max(label.length());
         }
         if widest > Label::MOST { self.widest_of_any(walk) } else { widest as u32 }
@@ -188,7 +201,14 @@ impl Lines<'_> {
 
     /// Begins a line: a field's name and spaces, or an element's number.
     #[inline(always)]
-    fn begin(&self, name: Sym, here: &mut OpenBlock, width: u32, tie: usize, w: &mut TextWriter<'_>) {
+    fn begin(
+        &self,
+        name: Sym,
+        here: &mut OpenBlock,
+        width: u32,
+        tie: usize,
+        w: &mut TextWriter<'_>,
+    ) {
         if here.container == Container::List {
             let number = here.count;
             w.by_copy(|w| self.element(name, number, tie, w));
@@ -268,7 +288,8 @@ impl Lines<'_> {
     /// Any value on the line of its name, with what it means.
     #[inline(never)]
     fn value(&self, index: u32, node: &Node, value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
-        let integer = matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
+        let integer =
+            matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
         match self.meaning(node) {
             _ if self.is_hidden(node) => value::hidden(node, w),
             meaning if meaning != 0 && integer => self.explained(meaning, node, value_texts, w),
@@ -296,7 +317,13 @@ impl Lines<'_> {
 
     /// The name that earlier records give a node's number.
     #[inline(never)]
-    fn inferred(&self, index: u32, node: &Node, annotations: &mut Annotations<'_>, w: &mut TextWriter<'_>) {
+    fn inferred(
+        &self,
+        index: u32,
+        node: &Node,
+        annotations: &mut Annotations<'_>,
+        w: &mut TextWriter<'_>,
+    ) {
         if let Some((name, record)) = annotations.take(index).filter(|_| !self.is_hidden(node)) {
             w.fixed(b"  \"");
             json::write_escaped(w, name.as_bytes());
@@ -308,7 +335,13 @@ impl Lines<'_> {
 
     /// A number whose type says what it means.
     #[inline(always)]
-    fn explained(&self, by: u32, node: &Node, value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
+    fn explained(
+        &self,
+        by: u32,
+        node: &Node,
+        value_texts: &mut ValueTexts,
+        w: &mut TextWriter<'_>,
+    ) {
         let key = ValueKey::new(by, node);
         match value_texts.find(key) {
             Some(text) => text.append(w),

@@ -1,6 +1,8 @@
-//! Links from a message to earlier ones, at the end of its line: it repeats an earlier message, or acknowledges some.
+//! Links from a message to earlier ones, at the end of its line: it repeats an earlier message, or
+//! acknowledges some.
 //!
-//! It knows links as the tree has them. How they are expressed on the wire is the protocol's business.
+//! It knows links as the tree has them. How they are expressed on the wire is the protocol's
+//! business.
 
 use super::super::json::milliseconds;
 use super::super::scratch::TextWriter;
@@ -9,8 +11,9 @@ use crate::tree::{LinkKind, RecordLink};
 /// More records than this are counted instead of named.
 const NAMED: usize = 8;
 
-/// Appends `   [sent again: record 12, 1000.5 ms later]` and `   [acknowledges records 2, 3]`. If the only acknowledged record is the
-/// one that the message replies to, it is left out, because the line has it already.
+/// Appends ` [sent again: record 12, 1000.5 ms later]` and ` [acknowledges records 2, 3]`. If the
+/// only acknowledged record is the one that the message replies to, it is left out, because the
+/// line has it already.
 pub(super) fn links(said: Option<u64>, all: &[RecordLink], w: &mut TextWriter<'_>) {
     for link in all.iter().filter(|l| l.kind == LinkKind::SentAgain) {
         w.fixed(b"   [sent again: record ");
@@ -56,9 +59,15 @@ mod tests {
     fn said(reply: Option<u64>, all: &[(LinkKind, u64)]) -> String {
         let all: Vec<RecordLink> = all
             .iter()
-            .map(|(kind, record)| RecordLink { kind: *kind, node: 0, record: *record, nanos: 1_500_400 })
+            .map(|(kind, record)| RecordLink {
+                kind: *kind,
+                node: 0,
+                record: *record,
+                nanos: 1_500_400,
+            })
             .collect();
-        let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+        let mut out = Vec::new();
+        let mut scratch = Scratch::default();
         let mut w = scratch.writer(&mut out);
         links(reply, &all, &mut w);
         w.finish();
@@ -71,10 +80,19 @@ mod tests {
         assert_eq!(said(None, &[]), "");
         assert_eq!(said(Some(2), &[(Acknowledges, 2)]), "");
         assert_eq!(said(None, &[(Acknowledges, 2)]), "   [acknowledges record 2, 1.5 ms]");
-        assert_eq!(said(Some(2), &[(Acknowledges, 2), (Acknowledges, 4)]), "   [acknowledges records 2, 4]");
+        assert_eq!(
+            said(Some(2), &[(Acknowledges, 2), (Acknowledges, 4)]),
+            "   [acknowledges records 2, 4]"
+        );
         let both = [(SentAgain, 7), (Acknowledges, 9)];
-        assert_eq!(said(None, &both), "   [sent again: record 7, 1.5 ms later]   [acknowledges record 9, 1.5 ms]");
+        assert_eq!(
+            said(None, &both),
+            "   [sent again: record 7, 1.5 ms later]   [acknowledges record 9, 1.5 ms]"
+        );
         let many: Vec<(LinkKind, u64)> = (1..=10).map(|n| (Acknowledges, n)).collect();
-        assert_eq!(said(None, &many), "   [acknowledges records 1, 2, 3, 4, 5, 6, 7, 8 and 2 more]");
+        assert_eq!(
+            said(None, &many),
+            "   [acknowledges records 1, 2, 3, 4, 5, 6, 7, 8 and 2 more]"
+        );
     }
 }

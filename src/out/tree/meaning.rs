@@ -1,4 +1,5 @@
-//! Appends the meaning of a number: its name in an enum, the time that it encodes, or a protocol's own explanation.
+//! Appends the meaning of a number: its name in an enum, the time that it encodes, or a protocol's
+//! own explanation.
 
 use std::io::Write;
 

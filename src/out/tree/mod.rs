@@ -1,4 +1,5 @@
-//! Annotated trees for people: one line for the message, then one line for each field with its value, the value's name and its meaning.
+//! Annotated trees for people: one line for the message, then one line for each field with its
+//! value, the value's name and its meaning.
 
 mod annotation_store;
 mod annotations;
@@ -103,28 +104,45 @@ impl TreeWriter {
     }
 
     /// Appends the line of a message, and the one that says what it is about, without its fields.
-    pub fn message_line(&mut self, message: &Message<'_>, tables: &Tables, tree: &Tree, out: &mut Vec<u8>) {
+    pub fn message_line(
+        &mut self,
+        message: &Message<'_>,
+        tables: &Tables,
+        tree: &Tree,
+        out: &mut Vec<u8>,
+    ) {
         let mut w = self.scratch.writer(out);
-        let view = TreeView { tables, tree, bytes: message.bytes, redact: self.formatter.options.redact };
+        let view =
+            TreeView { tables, tree, bytes: message.bytes, redact: self.formatter.options.redact };
         self.formatter.message_line(message, &view, Annotations::default(), &mut w);
         w.finish();
     }
 }
 
 impl TreeFormatter {
-    fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, w: &mut TextWriter<'_>) {
+    fn record(
+        &mut self,
+        record: &Record<'_>,
+        annotations: Annotations<'_>,
+        w: &mut TextWriter<'_>,
+    ) {
         if annotations.new_day {
             self.day_line(record.at.time, w);
         }
         self.head(record, annotations, w);
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let view = TreeView { tables, tree, bytes: message.bytes, redact: self.options.redact };
+                let view =
+                    TreeView { tables, tree, bytes: message.bytes, redact: self.options.redact };
                 self.message_line(message, &view, annotations, w);
                 self.body(tables, tree, message.bytes, annotations, w);
                 if annotations.forgotten {
                     painted(w, &self.options.paint.dim, self.options.paint.marks.rule);
-                    painted(w, &self.options.paint.dim, "the oldest names are forgotten from here on");
+                    painted(
+                        w,
+                        &self.options.paint.dim,
+                        "the oldest names are forgotten from here on",
+                    );
                     w.byte(b'\n');
                 }
             }
@@ -162,7 +180,11 @@ impl TreeFormatter {
             // The text may have said how many bytes there are.
             let bytes = counted(length, "byte");
             let said = length == 0 || event.text.starts_with(&bytes);
-            let _ = if said { write!(out, "  at {offset}") } else { write!(out, "  {bytes} at {offset}") };
+            let _ = if said {
+                write!(out, "  at {offset}")
+            } else {
+                write!(out, "  {bytes} at {offset}")
+            };
         }
         out.push(b'\n');
         if self.options.bytes && !event.bytes.is_empty() {

@@ -1,4 +1,5 @@
-//! Numbers to which names were given. Most numbers of most messages have no name, and that shows here without a look-up by hash. It knows no names.
+//! Numbers to which names were given. Most numbers of most messages have no name, and that shows
+//! here without a look-up by hash. It knows no names.
 
 /// Bits of the numbers that were added.
 #[derive(Default)]

@@ -1,4 +1,5 @@
-//! The problems below a message, one a line. A problem that several fields share is one line, with the first of these fields.
+//! The problems below a message, one a line. A problem that several fields share is one line, with
+//! the first of these fields.
 
 use super::super::paint::Paint;
 use super::super::problem::{any_name, problem_text_into, write_path};
@@ -12,8 +13,15 @@ use crate::tree::{Problem, ProblemText, Severity, Tree};
 const PLACES: usize = 3;
 
 /// Appends a line for each problem of a tree. `scratch` takes texts that are put together.
-pub(super) fn problem_lines(tree: &Tree, tables: &Tables, paint: &Paint, scratch: &mut String, w: &mut TextWriter<'_>) {
-    // A tree keeps at most `Tree::MAX_PROBLEMS`, so that comparing each with those before it is cheap.
+pub(super) fn problem_lines(
+    tree: &Tree,
+    tables: &Tables,
+    paint: &Paint,
+    scratch: &mut String,
+    w: &mut TextWriter<'_>,
+) {
+    // A tree keeps at most `Tree::MAX_PROBLEMS`, so that comparing each with those before it is
+    // cheap.
     let all = tree.problems();
     for (at, problem) in all.iter().enumerate() {
         let same = |other: &&Problem| says_the_same(tree, problem, other);
@@ -31,7 +39,9 @@ pub(super) fn problem_lines(tree: &Tree, tables: &Tables, paint: &Paint, scratch
 
 fn says_the_same(tree: &Tree, one: &Problem, other: &Problem) -> bool {
     let same = |one, other| match (one, other) {
-        (ProblemText::Owned(one), ProblemText::Owned(other)) => tree.owned(one).raw() == tree.owned(other).raw(),
+        (ProblemText::Owned(one), ProblemText::Owned(other)) => {
+            tree.owned(one).raw() == tree.owned(other).raw()
+        }
         (one, other) => one == other,
     };
     (one.severity, one.a, one.b) == (other.severity, other.a, other.b) && same(one.text, other.text)
@@ -49,7 +59,8 @@ impl Line<'_> {
     /// `  · note`
     fn begin(&self, w: &mut TextWriter<'_>) {
         w.fixed(b"  ");
-        let paint = if self.problem.severity == Severity::Note { &self.paint.dim } else { &self.paint.bad };
+        let paint =
+            if self.problem.severity == Severity::Note { &self.paint.dim } else { &self.paint.bad };
         painted(w, paint, self.paint.marks.dot);
         painted(w, paint, self.problem.severity.word());
     }
@@ -74,8 +85,15 @@ impl Line<'_> {
         w.byte(b'\n');
     }
 
-    /// `  · note, 12 times: unlisted bits: in list[0].flags, list[1].flags, list[2].flags and others`
-    fn several(&self, count: usize, nodes: impl Iterator<Item = u32>, scratch: &mut String, w: &mut TextWriter<'_>) {
+    /// ` · note, 12 times: unlisted bits: in list[0].flags, list[1].flags, list[2].flags and
+    /// others`
+    fn several(
+        &self,
+        count: usize,
+        nodes: impl Iterator<Item = u32>,
+        scratch: &mut String,
+        w: &mut TextWriter<'_>,
+    ) {
         self.begin(w);
         w.fixed(b", ");
         w.number(count as u64);

@@ -1,4 +1,5 @@
-//! The place that each stream is about: its number and its name may come in different messages of the stream, in any order.
+//! The place that each stream is about: its number and its name may come in different messages of
+//! the stream, in any order.
 
 use std::collections::VecDeque;
 
@@ -29,15 +30,25 @@ pub(super) struct StreamPlaces {
 }
 
 impl StreamPlaces {
-    /// The client enters a place on a stream. Returns the place's name and its record, if the stream gave one.
-    pub(super) fn enter(&mut self, stream: TransportStream, number: Nameable) -> Option<(&str, u64)> {
+    /// The client enters a place on a stream. Returns the place's name and its record, if the
+    /// stream gave one.
+    pub(super) fn enter(
+        &mut self,
+        stream: TransportStream,
+        number: Nameable,
+    ) -> Option<(&str, u64)> {
         let place = self.of(stream);
         place.number = Some(number);
         place.name.as_ref().map(|(name, record)| (name.as_str(), *record))
     }
 
     /// A stream names its place. Returns the place's number, if the stream gave one.
-    pub(super) fn name(&mut self, stream: TransportStream, name: &str, record: u64) -> Option<Nameable> {
+    pub(super) fn name(
+        &mut self,
+        stream: TransportStream,
+        name: &str,
+        record: u64,
+    ) -> Option<Nameable> {
         let place = self.of(stream);
         place.name = Some((name.to_string(), record));
         place.number
@@ -74,7 +85,8 @@ mod tests {
     #[test]
     fn number_and_name_meet_in_either_order_and_old_streams_are_forgotten() {
         let mut places = StreamPlaces::default();
-        let (one, other) = ((Transport::Udp, 1), (Transport::Udp, 2));
+        let one = (Transport::Udp, 1);
+        let other = (Transport::Udp, 2);
         let number = (0, Sym(3), 77);
         assert_eq!(places.enter(one, number), None);
         assert_eq!(places.name(one, "LabOne", 5), Some(number));

@@ -74,7 +74,8 @@ const LINE: u32 = 256;
 #[inline(never)]
 pub(super) fn is_short_list(view: &TreeView<'_>, index: u32, node: &Node) -> bool {
     let numbers = |n: &Node| {
-        matches!(n.kind, Kind::Unsigned | Kind::Signed | Kind::F32 | Kind::F64) && view.tables.symbols(n.ty).is_none()
+        matches!(n.kind, Kind::Unsigned | Kind::Signed | Kind::F32 | Kind::F64)
+            && view.tables.symbols(n.ty).is_none()
     };
     node.kind == Kind::List
         && node.end - index <= LINE + 1
@@ -98,7 +99,8 @@ fn short_list(view: &TreeView<'_>, index: u32, w: &mut TextWriter<'_>) {
 pub(super) fn dump(view: &TreeView<'_>, paint: &Paint, out: &mut Vec<u8>) {
     let mut left = MAX_DUMP;
     dump_buffer(view, Buffer::CAPTURED, paint, &mut left, out);
-    let mut buffers: Vec<u16> = view.tree.nodes().iter().map(|n| n.buffer.0).filter(|b| *b > 0).collect();
+    let mut buffers: Vec<u16> =
+        view.tree.nodes().iter().map(|n| n.buffer.0).filter(|b| *b > 0).collect();
     buffers.sort_unstable();
     buffers.dedup();
     for buffer in buffers {
@@ -108,7 +110,8 @@ pub(super) fn dump(view: &TreeView<'_>, paint: &Paint, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the bytes of an event, as those of a message. With `redact` all are hidden, because what they say is not known.
+/// Appends the bytes of an event, as those of a message. With `redact` all are hidden, because what
+/// they say is not known.
 pub(super) fn dump_event(event: &Event, redact: bool, paint: &Paint, out: &mut Vec<u8>) {
     dump_bytes(&event.bytes, &vec![(usize::MAX, redact); event.bytes.len()], paint, out);
     if event.cut() > 0 {
@@ -116,12 +119,19 @@ pub(super) fn dump_event(event: &Event, redact: bool, paint: &Paint, out: &mut V
     }
 }
 
-/// Bytes that `-x` shows of a message with all its buffers. In colour a byte takes some 40 bytes of text, and several threads hold such texts
-/// at a time.
+/// Bytes that `-x` shows of a message with all its buffers. In colour a byte takes some 40 bytes of
+/// text, and several threads hold such texts at a time.
 const MAX_DUMP: usize = 64 << 10;
 
-/// Appends the bytes of a buffer, at most `left`, and counts them there; says how many are not shown.
-fn dump_buffer(view: &TreeView<'_>, buffer: Buffer, paint: &Paint, left: &mut usize, out: &mut Vec<u8>) {
+/// Appends the bytes of a buffer, at most `left`, and counts them there; says how many are not
+/// shown.
+fn dump_buffer(
+    view: &TreeView<'_>,
+    buffer: Buffer,
+    paint: &Paint,
+    left: &mut usize,
+    out: &mut Vec<u8>,
+) {
     let whole = view.tree.bytes(buffer, view.bytes);
     let all = whole.get(..*left).unwrap_or(whole);
     *left -= all.len();
@@ -131,7 +141,8 @@ fn dump_buffer(view: &TreeView<'_>, buffer: Buffer, paint: &Paint, left: &mut us
     }
 }
 
-/// Appends bytes, 16 a line; `ties` has for each of them the number of its field, and whether it is hidden.
+/// Appends bytes, 16 a line; `ties` has for each of them the number of its field, and whether it is
+/// hidden.
 fn dump_bytes(all: &[u8], ties: &[(usize, bool)], paint: &Paint, out: &mut Vec<u8>) {
     for (row, line) in all.chunks(16).enumerate() {
         let _ = write!(out, "      {:06x} ", row * 16);
@@ -162,10 +173,12 @@ fn ties(view: &TreeView<'_>, buffer: Buffer, len: usize) -> Vec<(usize, bool)> {
     let mut out = vec![(usize::MAX, false); len];
     let mut tie = 0;
     for (index, node) in view.tree.nodes().iter().enumerate().skip(1) {
-        let leaf = !matches!(node.kind, Kind::Struct | Kind::List) || is_short_list(view, index as u32, node);
+        let leaf = !matches!(node.kind, Kind::Struct | Kind::List)
+            || is_short_list(view, index as u32, node);
         let hidden = view.redact && node.has(mark::SECRET);
         if hidden || (leaf && !node.has(mark::SPAN)) {
-            let (from, to) = (node.start as usize / 8, (node.start + node.bits).div_ceil(8) as usize);
+            let from = node.start as usize / 8;
+            let to = (node.start + node.bits).div_ceil(8) as usize;
             if node.buffer == buffer {
                 for place in out.get_mut(from..to.min(len)).unwrap_or(&mut []) {
                     place.0 = tie;

@@ -1,20 +1,27 @@
-//! Finds packets in a stream. Each is a length of 4 bytes, most significant first, and that many bytes of text.
+//! Finds packets in a stream. Each is a length of 4 bytes, most significant first, and that many
+//! bytes of text.
 //!
-//! It knows lengths and the first bytes of a text, not its content. Mudmode text contains no NUL, and a length of up to 2 MiB
-//! begins with one: this is how lost framing is found again.
+//! It knows lengths and the first bytes of a text, not its content. Mudmode text contains no NUL,
+//! and a length of up to 2 MiB begins with one: this is how lost framing is found again.
 
 use super::text::begins_value;
 use crate::session::{CountsFrom, LengthField, LengthOrder, Unit};
 
-/// The longest text that is reassembled: "new implementations should make sure to accept packets upto 2mb in size".
+/// The longest text that is reassembled: "new implementations should make sure to accept packets
+/// upto 2mb in size".
 pub(super) const MAX_TEXT: u32 = 2 << 20;
 
 /// The bytes of a length.
 pub(super) const PREFIX: usize = LENGTH.end();
 
 /// The length of a packet's text, which follows it.
-const LENGTH: LengthField =
-    LengthField { at: 0, size: 4, order: LengthOrder::Big, unit: Unit::Bytes, counts: CountsFrom::BehindLength };
+const LENGTH: LengthField = LengthField {
+    at: 0,
+    size: 4,
+    order: LengthOrder::Big,
+    unit: Unit::Bytes,
+    counts: CountsFrom::BehindLength,
+};
 
 /// With this many bytes, it is plain whether a packet begins within the first four.
 const LOOK: usize = 2 * PREFIX + 2;
@@ -26,7 +33,8 @@ pub(super) enum PacketStep {
     Packet(usize),
     /// Too few bytes: this many are needed from here on.
     Need(usize),
-    /// A NUL that ends the packet before it, but is not in its length. The next packet begins behind it.
+    /// A NUL that ends the packet before it, but is not in its length. The next packet begins
+    /// behind it.
     StrayNul,
     /// A packet whose text is too long to be reassembled.
     TooLong(u32),
@@ -39,8 +47,8 @@ pub(super) fn length(bytes: &[u8]) -> Option<u32> {
     LENGTH.read(bytes).and_then(|length| u32::try_from(length).ok())
 }
 
-/// What is at the start of `rest`. Texts longer than `most` are not reassembled. With `last`, no more bytes follow
-/// `rest`.
+/// What is at the start of `rest`. Texts longer than `most` are not reassembled. With `last`, no
+/// more bytes follow `rest`.
 pub(super) fn step(rest: &[u8], most: usize, last: bool) -> PacketStep {
     let Some(length) = length(rest) else {
         return PacketStep::Need(PREFIX);
@@ -67,7 +75,11 @@ pub(super) fn step(rest: &[u8], most: usize, last: bool) -> PacketStep {
         };
     }
     if length as usize > most {
-        return if first.is_none() && !last { PacketStep::Need(PREFIX + 1) } else { PacketStep::TooLong(length) };
+        return if first.is_none() && !last {
+            PacketStep::Need(PREFIX + 1)
+        } else {
+            PacketStep::TooLong(length)
+        };
     }
     let whole = PREFIX + length as usize;
     if rest.len() < whole { PacketStep::Need(whole) } else { PacketStep::Packet(whole) }
@@ -111,9 +123,18 @@ mod tests {
 
     #[test]
     fn two_mebibytes_are_the_most() {
-        assert_eq!(step(b"\0\x20\0\0({\"x", usize::MAX, false), PacketStep::Need(PREFIX + (2 << 20)));
-        assert_eq!(step(b"\0\x20\0\x01({\"xyz", usize::MAX, false), PacketStep::TooLong((2 << 20) + 1));
-        assert_eq!(step(b"GET / HTTP", usize::MAX, false), PacketStep::Lost(u32::from_be_bytes(*b"GET ")));
+        assert_eq!(
+            step(b"\0\x20\0\0({\"x", usize::MAX, false),
+            PacketStep::Need(PREFIX + (2 << 20))
+        );
+        assert_eq!(
+            step(b"\0\x20\0\x01({\"xyz", usize::MAX, false),
+            PacketStep::TooLong((2 << 20) + 1)
+        );
+        assert_eq!(
+            step(b"GET / HTTP", usize::MAX, false),
+            PacketStep::Lost(u32::from_be_bytes(*b"GET "))
+        );
     }
 
     #[test]

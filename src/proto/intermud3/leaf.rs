@@ -61,7 +61,8 @@ impl PacketRun<'_> {
         found
     }
 
-    /// A text's content for its node: a place in the captured bytes, or in the tree if escapes were resolved.
+    /// A text's content for its node: a place in the captured bytes, or in the tree if escapes were
+    /// resolved.
     fn content(&mut self, found: &Quoted) -> (u64, TextKind) {
         let bytes = self.bytes.get(found.start..found.end).unwrap_or(&[]);
         let ascii = bytes.is_ascii();
@@ -133,7 +134,12 @@ impl PacketRun<'_> {
         }
         let other = |b: &u8| matches!(*b, 1..=0x0c | 0x0e..=0x1f | 0x7f);
         if let Some(at) = bytes.iter().position(other) {
-            self.say(Severity::Note, index, "a control character in a text, at byte {a}", start + at);
+            self.say(
+                Severity::Note,
+                index,
+                "a control character in a text, at byte {a}",
+                start + at,
+            );
         }
     }
 
@@ -153,7 +159,8 @@ impl PacketRun<'_> {
             NumberForm::Float => self.float(bytes),
             _ => self.integer(bytes),
         };
-        let integer = matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
+        let integer =
+            matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
         let own = if found.form == NumberForm::Float { self.types.float } else { self.types.int };
         let marks = self.marks(ty);
         let fits = ty == self.types.any || self.check_number(ty, found.form, bytes, value, kind);
@@ -177,12 +184,14 @@ impl PacketRun<'_> {
         (value.to_bits(), Kind::F64)
     }
 
-    /// The smallest kind that an integer fits. An integer beyond 64 bits stays text, without leading zeros.
+    /// The smallest kind that an integer fits. An integer beyond 64 bits stays text, without
+    /// leading zeros.
     fn integer(&mut self, bytes: &[u8]) -> (u64, Kind) {
         let negative = bytes.first() == Some(&b'-');
         let signed = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
         let digits = bytes.get(signed..).unwrap_or(&[]);
-        let zeros = digits.iter().take(digits.len().saturating_sub(1)).take_while(|d| **d == b'0').count();
+        let zeros =
+            digits.iter().take(digits.len().saturating_sub(1)).take_while(|d| **d == b'0').count();
         let significant = digits.get(zeros..).unwrap_or(&[]);
         match number::magnitude(significant) {
             Some(n) if n <= EXACT && negative => ((n as i64).wrapping_neg() as u64, Kind::Signed),
@@ -204,8 +213,16 @@ impl PacketRun<'_> {
         }
     }
 
-    /// Whether a number is what the tables expect. 0 means an absent value of any type and gets no note.
-    fn check_number(&mut self, ty: TypeRef, form: NumberForm, bytes: &[u8], value: u64, kind: Kind) -> bool {
+    /// Whether a number is what the tables expect. 0 means an absent value of any type and gets no
+    /// note.
+    fn check_number(
+        &mut self,
+        ty: TypeRef,
+        form: NumberForm,
+        bytes: &[u8],
+        value: u64,
+        kind: Kind,
+    ) -> bool {
         let tables = self.tables;
         let Some(def) = tables.type_def(ty) else { return false };
         let fits = match (&def.read, form) {
@@ -213,20 +230,29 @@ impl PacketRun<'_> {
             (ReadAs::Value(ValueRead::Int), NumberForm::Int) => true,
             (ReadAs::Value(ValueRead::Uint), NumberForm::Int) => {
                 if bytes.first() == Some(&b'-') && value != 0 {
-                    self.say_here(Severity::Note, "a negative number at byte {a}, where 0 or more is expected");
+                    self.say_here(
+                        Severity::Note,
+                        "a negative number at byte {a}, where 0 or more is expected",
+                    );
                 }
                 true
             }
-            (_, NumberForm::Int) if value == 0 && matches!(kind, Kind::Unsigned | Kind::Signed) => false,
+            (_, NumberForm::Int) if value == 0 && matches!(kind, Kind::Unsigned | Kind::Signed) => {
+                false
+            }
             (read, form) => {
-                self.expect(Some(read), if form == NumberForm::Float { "a float" } else { "a number" });
+                self.expect(
+                    Some(read),
+                    if form == NumberForm::Float { "a float" } else { "a number" },
+                );
                 false
             }
         };
         if let (Some(max), Kind::Unsigned) = (def.max, kind)
             && value > max
         {
-            let (index, text) = (self.tree.len(), "{a}, where the documents say {b} at most");
+            let index = self.tree.len();
+            let text = "{a}, where the documents say {b} at most";
             self.tree.problem(Problem::new(Severity::Note, index, text, value as i64, max as i64));
         }
         fits
@@ -238,7 +264,10 @@ impl PacketRun<'_> {
         let Some(len) = memchr::memchr(b'>', rest) else {
             return self.garbage();
         };
-        self.say_here(Severity::Warning, "a reference to an object at byte {a}, which has no place on this network");
+        self.say_here(
+            Severity::Warning,
+            "a reference to an object at byte {a}, which has no place on this network",
+        );
         let found = Quoted {
             start: self.pos,
             end: self.pos + len + 1,
@@ -258,7 +287,8 @@ impl PacketRun<'_> {
         self.complete(index, index);
     }
 
-    /// A mapping's key: it names the value's node or, if the mapping is shown as pairs, has a node of its own.
+    /// A mapping's key: it names the value's node or, if the mapping is shown as pairs, has a node
+    /// of its own.
     pub(super) fn key(&mut self, byte: u8) {
         if self.top.pairs {
             if self.top.pair.is_none() {
@@ -305,7 +335,8 @@ impl PacketRun<'_> {
         if kind == TextKind::Owned {
             text.push_str(self.tree.owned(value).raw());
         } else {
-            let (start, len) = ((value >> 32) as usize, (value & 0xffff_ffff) as usize);
+            let start = (value >> 32) as usize;
+            let len = (value & 0xffff_ffff) as usize;
             let bytes = self.bytes.get(start..start + len).unwrap_or(&[]);
             crate::tree::decode_text(kind, bytes, &mut text);
         }
@@ -333,7 +364,9 @@ impl PacketRun<'_> {
 
     /// Whether the mapping has this key already.
     fn known_key(&mut self, name: Sym) -> bool {
-        let hash = |run: &Self, key: Sym| run.keep.hasher.hash_one((run.top.number, run.tree.dynamic(key)));
+        let hash = |run: &Self, key: Sym| {
+            run.keep.hasher.hash_one((run.top.number, run.tree.dynamic(key)))
+        };
         if self.top.count >= FEW_KEYS {
             if self.top.count == FEW_KEYS {
                 let mut seen = std::mem::take(&mut self.keep.seen);
@@ -353,7 +386,8 @@ impl PacketRun<'_> {
         self.elements().map(|node| node.name)
     }
 
-    /// The elements of the open container. Its node has no end yet, so its children run to the end of the tree.
+    /// The elements of the open container. Its node has no end yet, so its children run to the end
+    /// of the tree.
     pub(super) fn elements(&self) -> impl Iterator<Item = &Node> + '_ {
         let mut next = self.top.node + 1;
         std::iter::from_fn(move || {
@@ -369,7 +403,8 @@ impl PacketRun<'_> {
         self.tables.type_def(ty).map_or(0, |d| d.marks)
     }
 
-    /// The type of a text's node: the one in the tables or, if they expect something else, plain text.
+    /// The type of a text's node: the one in the tables or, if they expect something else, plain
+    /// text.
     fn text_type(&mut self, ty: TypeRef) -> TypeRef {
         let tables = self.tables;
         match tables.type_def(ty).map(|d| &d.read) {
@@ -382,8 +417,8 @@ impl PacketRun<'_> {
         }
     }
 
-    /// The type of a value of which tables expect another kind: theirs if they mark the value as personal data or as volatile, which holds for any kind; else
-    /// the plain type of its own kind.
+    /// The type of a value of which tables expect another kind: theirs if they mark the value as
+    /// personal data or as volatile, which holds for any kind; else the plain type of its own kind.
     pub(super) fn marked_or(&self, ty: TypeRef, plain: TypeRef) -> TypeRef {
         let facts = self.tables.type_def(ty).and_then(|def| def.facts.as_deref());
         if facts.is_some_and(|facts| facts.person.is_some() || facts.volatile) { ty } else { plain }

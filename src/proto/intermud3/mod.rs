@@ -1,4 +1,5 @@
-//! Intermud-3: MUDs talk to each other through routers, in packets of mudmode text. See `docs/intermud3.md`.
+//! Intermud-3: MUDs talk to each other through routers, in packets of mudmode text. See
+//! `docs/intermud3.md`.
 
 mod framing;
 mod leaf;
@@ -42,7 +43,12 @@ impl Protocol for Intermud3 {
     }
 
     fn record_names(&self) -> RecordNames {
-        RecordNames { messages: &["value"], any_message: true, numbered_fields: &["extra"], ..RecordNames::default() }
+        RecordNames {
+            messages: &["value"],
+            any_message: true,
+            numbered_fields: &["extra"],
+            ..RecordNames::default()
+        }
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
@@ -54,7 +60,8 @@ impl Protocol for Intermud3 {
     }
 }
 
-/// The positions at the start of every packet. They name the elements of a packet whose type no table knows.
+/// The positions at the start of every packet. They name the elements of a packet whose type no
+/// table knows.
 fn header(tables: &Tables) -> Option<LayoutId> {
     let ty = tables.type_named("Packet")?;
     match tables.type_def(ty)?.read {

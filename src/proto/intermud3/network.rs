@@ -1,5 +1,5 @@
-//! Collects facts about the network from packets: muds with their states, routers with their addresses, channels with
-//! their hosts.
+//! Collects facts about the network from packets: muds with their states, routers with their
+//! addresses, channels with their hosts.
 //!
 //! Mud and channel lists come as deltas. This file sums them up, in bounded space.
 
@@ -61,12 +61,16 @@ impl Network {
             .messages()
             .iter()
             .map(|def| match tables.name(def.name) {
-                "startup-req" | "startup-req-1" | "startup-req-2" | "startup-req-3" => NetworkContent::Startup,
+                "startup-req" | "startup-req-1" | "startup-req-2" | "startup-req-3" => {
+                    NetworkContent::Startup
+                }
                 "mudlist" => NetworkContent::Muds(sym("info_mapping")),
                 "irn-mudlist-delta" | "irn-mudlist-altered" => NetworkContent::Muds(sym("mudlist")),
                 "startup-reply" => NetworkContent::Routers(sym("router_list")),
                 "chanlist-reply" => NetworkContent::Channels(sym("channel_list")),
-                "irn-chanlist-delta" | "irn-chanlist-altered" => NetworkContent::RouterChannels(sym("data")),
+                "irn-chanlist-delta" | "irn-chanlist-altered" => {
+                    NetworkContent::RouterChannels(sym("data"))
+                }
                 _ => NetworkContent::Nothing,
             })
             .collect();
@@ -80,7 +84,8 @@ impl Network {
             NetworkContent::Nothing => {}
             NetworkContent::Startup => {
                 if let Some(name) = view.value_of(0, "originator_mudname") {
-                    let facts = view.facts(0, &["player_port", "mudlib", "driver", "mud_type", "open_status"]);
+                    let facts = view
+                        .facts(0, &["player_port", "mudlib", "driver", "mud_type", "open_status"]);
                     self.put(Group::Muds, view.text(name), facts, "connects here");
                 }
             }
@@ -120,7 +125,10 @@ impl Network {
                 name: name.clone(),
                 heading: 0,
                 of_stream: facts.iter().any(|(key, _)| CHANGES.contains(key)),
-                facts: facts.iter().map(|(key, text)| (*key, LearnedValue::Text(text.clone()))).collect(),
+                facts: facts
+                    .iter()
+                    .map(|(key, text)| (*key, LearnedValue::Text(text.clone())))
+                    .collect(),
             })
             .collect()
     }
@@ -163,8 +171,8 @@ impl Network {
         self.put(group, name.raw().to_string(), facts, &state);
     }
 
-    /// Adds to a mud's facts the frames in which it came to the network and left it. The first list does not tell this,
-    /// only later ones do.
+    /// Adds to a mud's facts the frames in which it came to the network and left it. The first list
+    /// does not tell this, only later ones do.
     fn note_change(&self, name: &str, state: &str, at: Moment, facts: &mut Facts) {
         let known = self.known.get(&(Group::Muds, name.to_string()));
         facts.retain(|(key, _)| !CHANGES.contains(key));
@@ -234,7 +242,8 @@ impl<'a> PacketView<'a> {
         self.tree.children(parent).find(|(_, n)| n.name == name).map(|(i, _)| i)
     }
 
-    /// An element of a position or a key: of an array, a mapping, or a mapping that is a list of pairs.
+    /// An element of a position or a key: of an array, a mapping, or a mapping that is a list of
+    /// pairs.
     fn value_of(&self, parent: u32, name: &str) -> Option<u32> {
         let has_name = |node: &Node| match self.tree.dynamic(node.name) {
             Some(key) => key.raw() == name,
@@ -244,15 +253,21 @@ impl<'a> PacketView<'a> {
             if has_name(node) {
                 return Some(index);
             }
-            let mut pair = self.elements((node.kind == Kind::List).then_some(index)).map(|(_, index)| index);
-            let (key, value) = (pair.next()?, pair.next()?);
+            let mut pair =
+                self.elements((node.kind == Kind::List).then_some(index)).map(|(_, index)| index);
+            let key = pair.next()?;
+            let value = pair.next()?;
             (self.text(key) == name).then_some(value)
         })
     }
 
     fn elements(&self, parent: Option<u32>) -> impl Iterator<Item = (&'a Node, u32)> + use<'a> {
         let tree = self.tree;
-        parent.into_iter().flat_map(move |p| tree.children(p)).filter(|(_, n)| !n.has(mark::SPAN)).map(|(i, n)| (n, i))
+        parent
+            .into_iter()
+            .flat_map(move |p| tree.children(p))
+            .filter(|(_, n)| !n.has(mark::SPAN))
+            .map(|(i, n)| (n, i))
     }
 
     fn facts(&self, parent: u32, names: &[&'static str]) -> Facts {

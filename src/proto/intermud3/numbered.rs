@@ -1,7 +1,9 @@
-//! Values with numbers, as LDMud writes a value that occurs more than once: `<1>=({"a",})` where it is written, `<1>` wherever it occurs again. Also
-//! the width that it writes into an empty mapping (`([:2])`).
+//! Values with numbers, as LDMud writes a value that occurs more than once: `<1>=({"a",})` where it
+//! is written, `<1>` wherever it occurs again. Also the width that it writes into an empty mapping
+//! (`([:2])`).
 //!
-//! It knows the nodes of such values, and repeats them in bounded space. It knows neither the values themselves nor packets.
+//! It knows the nodes of such values, and repeats them in bounded space. It knows neither the
+//! values themselves nor packets.
 //!
 //! Grammar: `save_value` in LDMud.
 
@@ -12,14 +14,16 @@ use crate::tree::{Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, decode_
 /// What it costs to repeat a node, in bytes, without its text.
 const NODE: usize = 8;
 
-/// All repeated values of a packet together may cost this many times the packet's bytes, and [`SPARE`] more.
+/// All repeated values of a packet together may cost this many times the packet's bytes, and
+/// [`SPARE`] more.
 const TIMES: usize = 4;
 
 /// What repeated values may cost in the smallest packet.
 const SPARE: usize = 1024;
 
 impl PacketRun<'_> {
-    /// A `<` in the place of a value: a number that LDMud gave to the value behind it or to an earlier one, or else an object.
+    /// A `<` in the place of a value: a number that LDMud gave to the value behind it or to an
+    /// earlier one, or else an object.
     pub(super) fn angle(&mut self, name: Sym, ty: TypeRef) {
         let Some((number, len)) = self.value_number() else { return self.object(name, ty) };
         match self.peek_at(len) {
@@ -28,18 +32,19 @@ impl PacketRun<'_> {
         }
     }
 
-    /// How long the width of an empty mapping is that stands `ahead` of the current position, its colon included.
+    /// How long the width of an empty mapping is that stands `ahead` of the current position, its
+    /// colon included.
     pub(super) fn width(&self, ahead: usize) -> Option<usize> {
         let inner = self.bytes.get(self.pos + ahead..self.end)?.strip_prefix(b":")?;
         let digits = inner.iter().take(9).take_while(|b| b.is_ascii_digit()).count();
         (digits > 0 && inner.get(digits..)?.starts_with(b"])")).then_some(digits + 1)
     }
 
-    /// Passes over the width of an empty mapping whose bracket was opened: how many values each key would have. It belongs to the closing bracket.
+    /// Passes over the width of an empty mapping whose bracket was opened: how many values each key
+    /// would have. It belongs to the closing bracket.
     pub(super) fn pass_width(&mut self) {
         if let Some(len) = self.width(0) {
-            let text =
-                "how many values a key has in the empty mapping, at byte {a}: LDMud writes it where it is not one";
+            let text = "how many values a key has in the empty mapping, at byte {a}: LDMud writes it where it is not one";
             self.say(Severity::Note, self.top.node, text, self.pos);
             self.pos += len;
         }
@@ -74,7 +79,8 @@ impl PacketRun<'_> {
         }
     }
 
-    /// Forgets the numbers of values that are no longer in the tree. A container that is read again keeps its own, which stands before it.
+    /// Forgets the numbers of values that are no longer in the tree. A container that is read again
+    /// keeps its own, which stands before it.
     pub(super) fn forget_numbers(&mut self) {
         let len = self.tree.len();
         while self.keep.numbered.pop_if(|node| *node > len).is_some() {}
@@ -82,13 +88,17 @@ impl PacketRun<'_> {
 
     /// A value again that was written before.
     fn again(&mut self, name: Sym, ty: TypeRef, number: u32, len: usize) {
-        let place = number.checked_sub(1).and_then(|at| self.keep.numbered.get(at as usize)).copied();
-        let found = place.and_then(|at| Some((at, *self.tree.get(at)?))).filter(|(_, n)| !n.has(mark::SPAN));
+        let place =
+            number.checked_sub(1).and_then(|at| self.keep.numbered.get(at as usize)).copied();
+        let found = place
+            .and_then(|at| Some((at, *self.tree.get(at)?)))
+            .filter(|(_, n)| !n.has(mark::SPAN));
         let Some((first, value)) = found else {
             self.say_here(Severity::Error, "the number at byte {a} is that of no value before it");
             return self.number_alone(name, len);
         };
-        let open = first == self.top.node || self.keep.stack.iter().any(|outer| outer.node == first);
+        let open =
+            first == self.top.node || self.keep.stack.iter().any(|outer| outer.node == first);
         if open {
             self.say_here(
                 Severity::Warning,
@@ -97,11 +107,16 @@ impl PacketRun<'_> {
             return self.number_alone(name, len);
         }
         if !self.pay_for(first, value) {
-            self.say_here(Severity::Warning, "the value with the number at byte {a} is too large to be repeated here");
+            self.say_here(
+                Severity::Warning,
+                "the value with the number at byte {a} is too large to be repeated here",
+            );
             return self.number_alone(name, len);
         }
-        let (at, written) = (self.pos as i64, i64::from(value.start / 8));
-        let text = "the number at byte {a} stands for the value at byte {b}, which is repeated here";
+        let at = self.pos as i64;
+        let written = i64::from(value.start / 8);
+        let text =
+            "the number at byte {a} stands for the value at byte {b}, which is repeated here";
         self.tree.problem(Problem::new(Severity::Note, self.tree.len(), text, at, written));
         let marks = self.marks(ty) & mark::SECRET;
         self.repeat(first, Node { name, marks: value.marks | marks, ..value }, len);
@@ -117,8 +132,8 @@ impl PacketRun<'_> {
         self.complete(index, index);
     }
 
-    /// Adds what it costs to repeat a value to what was repeated. Returns whether it may be repeated here: within the bounds of cost and depth, and only if all
-    /// of it was read.
+    /// Adds what it costs to repeat a value to what was repeated. Returns whether it may be
+    /// repeated here: within the bounds of cost and depth, and only if all of it was read.
     fn pay_for(&mut self, first: u32, value: Node) -> bool {
         let most = self.bytes.len() * TIMES + SPARE;
         let count = value.end.saturating_sub(first);
@@ -128,7 +143,8 @@ impl PacketRun<'_> {
             return false;
         }
         self.repeated += nodes;
-        let (mut text, mut depth) = (0, 0);
+        let mut text = 0;
+        let mut depth = 0;
         let mut ends = std::mem::take(&mut self.keep.ends);
         ends.clear();
         for at in first..value.end {
@@ -150,7 +166,8 @@ impl PacketRun<'_> {
         self.repeated <= most && usize::from(self.top.level) + depth <= usize::from(MAX_DEPTH)
     }
 
-    /// Adds the nodes of a value once more. They take no bytes: those of the number belong to the value as a whole.
+    /// Adds the nodes of a value once more. They take no bytes: those of the number belong to the
+    /// value as a whole.
     fn repeat(&mut self, first: u32, value: Node, len: usize) {
         let from = self.pos;
         self.pos += len;
@@ -166,7 +183,10 @@ impl PacketRun<'_> {
             while let Some((_, copy)) = open.pop_if(|(end, _)| *end <= at) {
                 self.tree.close(copy, self.claimed * 8);
             }
-            let Some(inner) = self.tree.get(at).copied().filter(|inner| !inner.has(mark::SPAN)) else { continue };
+            let Some(inner) = self.tree.get(at).copied().filter(|inner| !inner.has(mark::SPAN))
+            else {
+                continue;
+            };
             let copy = self.copy(inner);
             if matches!(inner.kind, Kind::Struct | Kind::List) {
                 open.push((inner.end, copy));
@@ -180,7 +200,8 @@ impl PacketRun<'_> {
         self.complete(index, last);
     }
 
-    /// Adds a node like another one, with no bytes. Its text becomes the tree's own, because the bytes of the text belong to the other node.
+    /// Adds a node like another one, with no bytes. Its text becomes the tree's own, because the
+    /// bytes of the text belong to the other node.
     fn copy(&mut self, of: Node) -> u32 {
         let mut copy = Node { start: (self.claimed * 8) as u32, bits: 0, ..of };
         if let Kind::Text(kind) = of.kind {

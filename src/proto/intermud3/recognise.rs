@@ -16,7 +16,8 @@ enum Sign {
     Plain,
 }
 
-/// Judges both directions. A server that an earlier connection identified is trusted unless the bytes contradict it.
+/// Judges both directions. A server that an earlier connection identified is trusted unless the
+/// bytes contradict it.
 pub(super) fn verdict(opening: &Opening<'_>) -> Verdict {
     let signs = [opening.client, opening.server].map(|b| sign(b, opening.whole));
     let known = opening.known.filter(|k| k.protocol == "intermud3");
@@ -31,11 +32,13 @@ pub(super) fn verdict(opening: &Opening<'_>) -> Verdict {
         let guess = known.is_some_and(|k| k.swapped);
         return Verdict::Yes { swapped: !opening.whole && swapped(opening).unwrap_or(guess) };
     }
-    // One direction may speak something else by mistake (a browser on a router's port): the other one decides.
+    // One direction may speak something else by mistake (a browser on a router's port): the other
+    // one decides.
     if opening.last || signs == [Sign::Against; 2] { Verdict::No } else { Verdict::Maybe }
 }
 
-/// Whether the end that was taken for the client is the server, as far as the first bytes of either end show it.
+/// Whether the end that was taken for the client is the server, as far as the first bytes of either
+/// end show it.
 fn swapped(opening: &Opening<'_>) -> Option<bool> {
     match (speaker(opening.client), speaker(opening.server)) {
         (Some(client), _) => Some(client == Speaker::Server),
@@ -59,7 +62,9 @@ fn sign(bytes: &[u8], whole: bool) -> Sign {
             _ => Sign::Open,
         },
         PacketStep::Need(_)
-            if bytes.get(framing::PREFIX..).is_some_and(|t| t.starts_with(b"({") || t.starts_with(b"([")) =>
+            if bytes
+                .get(framing::PREFIX..)
+                .is_some_and(|t| t.starts_with(b"({") || t.starts_with(b"([")) =>
         {
             Sign::Weak
         }
@@ -76,7 +81,9 @@ fn mudmode(text: &[u8]) -> bool {
     match (text.first(), text.last()) {
         (Some(b'('), Some(b')')) => true,
         (Some(b'"'), Some(b'"')) => text.len() > 1,
-        (Some(b'-' | b'0'..=b'9'), _) => text.iter().all(|b| b.is_ascii_digit() || b"+-.eE".contains(b)),
+        (Some(b'-' | b'0'..=b'9'), _) => {
+            text.iter().all(|b| b.is_ascii_digit() || b"+-.eE".contains(b))
+        }
         _ => false,
     }
 }
@@ -87,8 +94,8 @@ enum Speaker {
     Server,
 }
 
-/// The side that sends this packet, if its type tells: muds log in to routers, and the client of an out-of-band
-/// connection sends first.
+/// The side that sends this packet, if its type tells: muds log in to routers, and the client of an
+/// out-of-band connection sends first.
 fn speaker(bytes: &[u8]) -> Option<Speaker> {
     let mut rest = bytes.get(framing::find(bytes).unwrap_or(0)..)?;
     for _ in 0..8 {
@@ -106,7 +113,8 @@ fn speaker_of(text: &[u8]) -> Option<Speaker> {
     let elements = text.strip_prefix(b"({\"")?;
     let kind = elements.split(|b| *b == b'"').next()?;
     match kind {
-        b"startup-req" | b"startup-req-1" | b"startup-req-2" | b"startup-req-3" | b"irn-startup-req" | b"oob-begin" => {
+        b"startup-req" | b"startup-req-1" | b"startup-req-2" | b"startup-req-3"
+        | b"irn-startup-req" | b"oob-begin" => {
             return Some(Speaker::Client);
         }
         b"startup-reply" | b"mudlist" | b"chanlist-reply" => return Some(Speaker::Server),
@@ -135,7 +143,10 @@ mod tests {
     }
 
     fn of(client: &[u8], server: &[u8], whole: bool, last: bool) -> Verdict {
-        let ends = Ends { client: "127.0.0.1:50000".parse().unwrap(), server: "127.0.0.1:8080".parse().unwrap() };
+        let ends = Ends {
+            client: "127.0.0.1:50000".parse().unwrap(),
+            server: "127.0.0.1:8080".parse().unwrap(),
+        };
         verdict(&Opening { client, server, ends, whole, last, known: None })
     }
 

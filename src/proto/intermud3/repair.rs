@@ -1,4 +1,5 @@
-//! Handles text that deviates from the grammar: adds a problem in its place, and reads on as far as possible.
+//! Handles text that deviates from the grammar: adds a problem in its place, and reads on as far as
+//! possible.
 //!
 //! Separators and closing brackets are here too, since most deviations show there.
 
@@ -63,19 +64,33 @@ impl PacketRun<'_> {
         match self.peek() {
             Some(b',') => self.pos += 1,
             None => {}
-            Some(b'}' | b']') => {
-                self.say(Severity::Note, self.top.node, "no comma before the closing bracket at byte {a}", self.pos)
-            }
-            Some(b'/') if self.peek_at(1) == Some(b')') => {
-                self.say(Severity::Note, self.top.node, "no comma before the closing bracket at byte {a}", self.pos)
-            }
+            Some(b'}' | b']') => self.say(
+                Severity::Note,
+                self.top.node,
+                "no comma before the closing bracket at byte {a}",
+                self.pos,
+            ),
+            Some(b'/') if self.peek_at(1) == Some(b')') => self.say(
+                Severity::Note,
+                self.top.node,
+                "no comma before the closing bracket at byte {a}",
+                self.pos,
+            ),
             Some(b':') => {
-                self.say(Severity::Error, last, "a colon where a comma belongs, at byte {a}", self.pos);
+                self.say(
+                    Severity::Error,
+                    last,
+                    "a colon where a comma belongs, at byte {a}",
+                    self.pos,
+                );
                 self.pos += 1;
             }
-            Some(byte) if begins_value(byte) => {
-                self.say(Severity::Error, last, "no comma between two values, at byte {a}", self.pos)
-            }
+            Some(byte) if begins_value(byte) => self.say(
+                Severity::Error,
+                last,
+                "no comma between two values, at byte {a}",
+                self.pos,
+            ),
             Some(_) => self.stray = true,
         }
     }
@@ -85,7 +100,9 @@ impl PacketRun<'_> {
         self.blanks();
         match self.peek() {
             Some(b':') => self.pos += 1,
-            Some(b',' | b'}' | b']') | None => self.say_here(Severity::Error, "a key without a value, before byte {a}"),
+            Some(b',' | b'}' | b']') | None => {
+                self.say_here(Severity::Error, "a key without a value, before byte {a}")
+            }
             _ => self.say_here(Severity::Error, "no colon between key and value, at byte {a}"),
         }
     }
@@ -99,13 +116,23 @@ impl PacketRun<'_> {
     /// A comma with nothing before it.
     pub(super) fn nothing(&mut self) {
         let rest = self.bytes.get(self.pos + 1..self.end).unwrap_or(&[]);
-        let closes =
-            matches!(rest.trim_ascii_start().first(), Some(b'}' | b']')) || rest.trim_ascii_start().starts_with(b"/)");
+        let closes = matches!(rest.trim_ascii_start().first(), Some(b'}' | b']'))
+            || rest.trim_ascii_start().starts_with(b"/)");
         if self.top.count == 0 && closes && !self.top.value_next {
-            self.say(Severity::Note, self.top.node, "a lone comma in an empty container, at byte {a}", self.pos);
+            self.say(
+                Severity::Note,
+                self.top.node,
+                "a lone comma in an empty container, at byte {a}",
+                self.pos,
+            );
             self.pos += 1;
         } else if self.top.sort == Sort::Mapping && !self.top.value_next {
-            self.say(Severity::Error, self.top.node, "a comma where a key belongs, at byte {a}", self.pos);
+            self.say(
+                Severity::Error,
+                self.top.node,
+                "a comma where a key belongs, at byte {a}",
+                self.pos,
+            );
             self.pos += 1;
         } else {
             self.empty();
@@ -114,7 +141,10 @@ impl PacketRun<'_> {
 
     /// An empty slot: FluffOS writes objects and functions so.
     pub(super) fn empty(&mut self) {
-        self.say_here(Severity::Note, "an empty slot at byte {a}: FluffOS writes an object or a function so");
+        self.say_here(
+            Severity::Note,
+            "an empty slot at byte {a}: FluffOS writes an object or a function so",
+        );
         let (name, ty) = self.slot();
         let ty = if self.tables.symbols(ty).is_some() { self.types.any } else { ty };
         let mut leaf = node(name, ty, Kind::Null, self.claimed, self.pos);
@@ -135,12 +165,22 @@ impl PacketRun<'_> {
                 self.say(Severity::Error, self.top.node, "not closed before byte {a}", self.pos);
                 return self.finish();
             }
-            self.say(Severity::Error, self.top.node, "closed by the bracket of another kind, at byte {a}", self.pos);
+            self.say(
+                Severity::Error,
+                self.top.node,
+                "closed by the bracket of another kind, at byte {a}",
+                self.pos,
+            );
         }
         self.pos += 1;
         match self.peek() {
             Some(b')') => self.pos += 1,
-            _ => self.say(Severity::Error, self.top.node, "no `)` behind the bracket, at byte {a}", self.pos),
+            _ => self.say(
+                Severity::Error,
+                self.top.node,
+                "no `)` behind the bracket, at byte {a}",
+                self.pos,
+            ),
         }
         self.finish();
     }
@@ -199,7 +239,12 @@ impl PacketRun<'_> {
     /// The text ended inside brackets.
     pub(super) fn unclosed(&mut self) {
         let node = self.tree.len().saturating_sub(1);
-        self.say(Severity::Error, node, "the text ends at byte {a}, before its brackets are closed", self.pos);
+        self.say(
+            Severity::Error,
+            node,
+            "the text ends at byte {a}, before its brackets are closed",
+            self.pos,
+        );
         self.silent = true;
         while !self.outside() {
             self.finish();
@@ -223,7 +268,8 @@ impl PacketRun<'_> {
     /// The packet has more values than the bound: shows the rest as plain bytes.
     #[cold]
     pub(super) fn too_many(&mut self) {
-        let (most, index) = (i64::from(super::value::MAX_NODES), self.tree.len());
+        let most = i64::from(super::value::MAX_NODES);
+        let index = self.tree.len();
         let text = "more than {a} values in one packet: undecoded from byte {b} on";
         self.tree.problem(Problem::new(Severity::Error, index, text, most, self.pos as i64));
         self.rest_undecoded();
@@ -282,7 +328,9 @@ impl PacketRun<'_> {
         if self.outside() {
             return self.end;
         }
-        while let Some(found) = self.bytes.get(at..self.end).and_then(|rest| memchr::memchr3(b',', b'}', b']', rest)) {
+        while let Some(found) =
+            self.bytes.get(at..self.end).and_then(|rest| memchr::memchr3(b',', b'}', b']', rest))
+        {
             let here = at + found;
             let next = self.bytes.get(here + 1).filter(|_| here + 1 < self.end);
             if self.bytes.get(here) == Some(&b',') || matches!(next, None | Some(b')')) {
@@ -293,12 +341,19 @@ impl PacketRun<'_> {
         self.end
     }
 
-    /// The bytes behind the value, and the NUL. If the value is a packet and another one begins behind it, that one is left to be read by itself.
+    /// The bytes behind the value, and the NUL. If the value is a packet and another one begins
+    /// behind it, that one is left to be read by itself.
     pub(super) fn behind(&mut self, packet: bool) {
-        let (from, noted) = (self.pos, std::mem::replace(&mut self.blanks_noted, true));
+        let from = self.pos;
+        let noted = std::mem::replace(&mut self.blanks_noted, true);
         self.blanks();
         if self.pos > from && !noted {
-            self.say(Severity::Note, self.top.node, "blanks behind the value, from byte {a} on", from);
+            self.say(
+                Severity::Note,
+                self.top.node,
+                "blanks behind the value, from byte {a} on",
+                from,
+            );
         }
         let mut end = self.bytes.len();
         if packet && self.begins_packet() {
@@ -321,7 +376,8 @@ impl PacketRun<'_> {
         }
         self.pos = end;
         if self.claimed < end {
-            let (name, from) = (self.types.end_name, self.claimed);
+            let name = self.types.end_name;
+            let from = self.claimed;
             let index = self.syntax(name, from);
             if let Some(n) = self.tree.get_mut(index) {
                 n.kind = Kind::Bytes;
@@ -358,12 +414,14 @@ impl PacketRun<'_> {
         forms.get(place).map(|(_, form)| *form)
     }
 
-    /// If the array at the top has a number of elements for which the tables have positions of their own: reads it again, with these.
+    /// If the array at the top has a number of elements for which the tables have positions of
+    /// their own: reads it again, with these.
     fn read_by_count(&mut self) -> bool {
         use std::fmt::Write;
         let Inside::Positions(layout) = self.top.inside else { return false };
         let tables = self.tables;
-        let Some((layout, positions)) = tables.layout(layout).and_then(|l| Some((l, l.positions?))) else {
+        let Some((layout, positions)) = tables.layout(layout).and_then(|l| Some((l, l.positions?)))
+        else {
             return false;
         };
         let count = self.top.count;
@@ -373,7 +431,11 @@ impl PacketRun<'_> {
         }
         self.keep.text.clear();
         let _ = write!(self.keep.text, "{} of {count}", tables.name(layout.name));
-        let named = |name: &str| match tables.type_named(name).and_then(|ty| tables.type_def(ty)).map(|def| &def.read) {
+        let named = |name: &str| match tables
+            .type_named(name)
+            .and_then(|ty| tables.type_def(ty))
+            .map(|def| &def.read)
+        {
             Some(ReadAs::Layout { layout, .. }) => Some(*layout),
             _ => None,
         };
@@ -384,7 +446,9 @@ impl PacketRun<'_> {
         }
         let frame = self.top;
         let forms = &mut self.keep.forms;
-        if let Err(place) = forms.binary_search_by_key(&(frame.began as u32), |(bracket, _)| *bracket) {
+        if let Err(place) =
+            forms.binary_search_by_key(&(frame.began as u32), |(bracket, _)| *bracket)
+        {
             forms.insert(place, (frame.began as u32, form));
         }
         self.back_to_bracket();
@@ -399,14 +463,17 @@ impl PacketRun<'_> {
         let tables = self.tables;
         let Some(layout) = tables.layout(form) else { return false };
         self.elements().zip(0..).all(|(element, place)| {
-            let wanted = tables.position(layout, place).and_then(|(_, ty)| tables.type_def(ty)).map(|def| &def.read);
+            let wanted = tables
+                .position(layout, place)
+                .and_then(|(_, ty)| tables.type_def(ty))
+                .map(|def| &def.read);
             let number = matches!(wanted, Some(ReadAs::Value(ValueRead::Int | ValueRead::Uint)));
             !(number && matches!(element.kind, Kind::Text(_)))
         })
     }
 
-    /// Whether the mapping that begins here is shown as a list of pairs: a key is not a text or occurs twice, or too many
-    /// bytes were read again already.
+    /// Whether the mapping that begins here is shown as a list of pairs: a key is not a text or
+    /// occurs twice, or too many bytes were read again already.
     pub(super) fn as_pairs(&self) -> bool {
         if self.again > self.bytes.len() * 4 + 65_536 {
             return true;
@@ -426,9 +493,11 @@ impl PacketRun<'_> {
             Some(ReadAs::Value(ValueRead::Int | ValueRead::Uint)) => 0,
             Some(ReadAs::Value(ValueRead::Float)) => 1,
             Some(ReadAs::Value(ValueRead::Text)) => 2,
-            Some(ReadAs::Value(ValueRead::Array | ValueRead::Packet) | ReadAs::Layout { .. } | ReadAs::List { .. }) => {
-                3
-            }
+            Some(
+                ReadAs::Value(ValueRead::Array | ValueRead::Packet)
+                | ReadAs::Layout { .. }
+                | ReadAs::List { .. },
+            ) => 3,
             Some(ReadAs::Value(ValueRead::Mapping { .. })) => 4,
             _ => return,
         };

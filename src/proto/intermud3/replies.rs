@@ -1,8 +1,9 @@
-//! Finds the request that a packet replies to. Packets have no transaction numbers, so the asker, the asked mud and the
-//! subject identify it.
+//! Finds the request that a packet replies to. Packets have no transaction numbers, so the asker,
+//! the asked mud and the subject identify it.
 //!
-//! The tables say which message answers which (`answers`) and which further element both share (`transaction`). The session kit remembers the requests;
-//! this file knows what a request and its reply have in common.
+//! The tables say which message answers which (`answers`) and which further element both share
+//! (`transaction`). The session kit remembers the requests; this file knows what a request and its
+//! reply have in common.
 
 use crate::proto::{Moment, Reply, Side};
 use crate::session::{Answer, Context, ReplyShare, Request, RequestKey, Requests};
@@ -65,7 +66,15 @@ pub(super) struct ReadPacket<'a> {
 impl ReadPacket<'_> {
     /// The packet as the answer to one of some messages.
     fn answer<'a>(&self, answers: &'a [MessageId], key: RequestKey) -> Answer<'a> {
-        Answer { message: self.id, from: self.from, answers, key, at: self.at, partial: false, share: None }
+        Answer {
+            message: self.id,
+            from: self.from,
+            answers,
+            key,
+            at: self.at,
+            partial: false,
+            share: None,
+        }
     }
 }
 
@@ -80,7 +89,12 @@ impl PacketReplies {
     pub(super) fn new(tables: &Tables) -> Self {
         let expects = tables.messages().iter().map(|def| def.expects_reply);
         PacketReplies {
-            asked: (0..).map(MessageId).zip(expects).filter(|(_, expects)| *expects).map(|(id, _)| id).collect(),
+            asked: (0..)
+                .map(MessageId)
+                .zip(expects)
+                .filter(|(_, expects)| *expects)
+                .map(|(id, _)| id)
+                .collect(),
             roles: tables.messages().iter().map(|def| role(def, tables)).collect(),
             requests: Requests::new(tables, REQUESTS),
             others: Requests::new(tables, OTHERS),
@@ -104,15 +118,24 @@ impl PacketReplies {
     }
 
     /// Reports the requests that `from`, which has ended, never answered.
-    pub(super) fn report_unanswered(&mut self, from: Side, service: &str, at: Moment, context: &mut Context<'_>) {
+    pub(super) fn report_unanswered(
+        &mut self,
+        from: Side,
+        service: &str,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         self.requests.report_unanswered(from, service, at, context);
     }
 
     /// A packet as a request, if it may be answered. The caller fills in the record number.
     pub(super) fn as_request(&self, packet: ReadPacket<'_>) -> Option<Request> {
         let role = self.roles.get(packet.id.0 as usize)?;
-        // An error may come back for any packet that has an originator and a target, except a reply or an error.
-        if !self.requests.is_request(packet.id) && (role.error || !role.addressed || !role.answers.is_empty()) {
+        // An error may come back for any packet that has an originator and a target, except a reply
+        // or an error.
+        if !self.requests.is_request(packet.id)
+            && (role.error || !role.addressed || !role.answers.is_empty())
+        {
             return None;
         }
         let elements = Elements::of(packet.tree, 0, packet.bytes);
@@ -120,25 +143,42 @@ impl PacketReplies {
         let asked = role.addressed.then(|| elements.mud(4)).flatten();
         let shared = role.shared.and_then(|name| shared(name, packet.tree, packet.bytes));
         let ReadPacket { id: message, from, at, .. } = packet;
-        // A router passes a broadcast on to all muds, and only those that know something answer: a missing reply is not
-        // reported.
+        // A router passes a broadcast on to all muds, and only those that know something answer: a
+        // missing reply is not reported.
         let broadcast = from == Side::Server && role.addressed && asked.is_none();
-        // A mud that asks itself wants the question back from its router, which shows that the connection is alive, and need not answer it.
+        // A mud that asks itself wants the question back from its router, which shows that the
+        // connection is alive, and need not answer it.
         let own = asked.is_some() && asked == elements.mud(2);
         let answered = broadcast || own;
         // A request to every mud, which names none, may be answered by several.
         let several = asked.is_none() && asker.is_some();
-        Some(Request { message, from, key: key(asker, asked, shared), record: 0, at, answered, several })
+        Some(Request {
+            message,
+            from,
+            key: key(asker, asked, shared),
+            record: 0,
+            at,
+            answered,
+            several,
+        })
     }
 
     /// Remembers a request, with its record's number.
     pub(super) fn remember(&mut self, request: Request) {
-        let list = if self.requests.is_request(request.message) { &mut self.requests } else { &mut self.others };
+        let list = if self.requests.is_request(request.message) {
+            &mut self.requests
+        } else {
+            &mut self.others
+        };
         list.remember(request);
     }
 
     /// The request that a packet answers.
-    pub(super) fn answer(&mut self, packet: ReadPacket<'_>, tables: &Tables) -> Option<PacketReply> {
+    pub(super) fn answer(
+        &mut self,
+        packet: ReadPacket<'_>,
+        tables: &Tables,
+    ) -> Option<PacketReply> {
         let role = self.roles.get(packet.id.0 as usize)?;
         if role.answers.is_empty() && !role.error {
             return None;
@@ -151,7 +191,8 @@ impl PacketReplies {
             let reply = self.error(packet, key(asker, asked, None), tables)?;
             return Some(PacketReply { reply, partial: false });
         }
-        let key = key(asker, asked, role.shared.and_then(|name| shared(name, packet.tree, packet.bytes)));
+        let key =
+            key(asker, asked, role.shared.and_then(|name| shared(name, packet.tree, packet.bytes)));
         // The first message of a reply may say in how many it comes.
         let share = role.parts.map(|name| ReplyShare { part: 1, whole: number(name, packet.tree) });
         let answer = Answer { share, ..packet.answer(&role.answers, key) };
@@ -166,12 +207,20 @@ impl PacketReplies {
         Some(PacketReply { reply: reply?, partial })
     }
 
-    /// The packet that an error is about: the one that it quotes, or else the only open one between its receiver and
-    /// its sender. No other reply to it comes.
-    fn error(&mut self, packet: ReadPacket<'_>, error: RequestKey, tables: &Tables) -> Option<Reply> {
-        let enclosed = packet.tree.children(0).find(|(_, n)| n.kind == Kind::Struct && !n.has(mark::SPAN));
+    /// The packet that an error is about: the one that it quotes, or else the only open one between
+    /// its receiver and its sender. No other reply to it comes.
+    fn error(
+        &mut self,
+        packet: ReadPacket<'_>,
+        error: RequestKey,
+        tables: &Tables,
+    ) -> Option<Reply> {
+        let enclosed =
+            packet.tree.children(0).find(|(_, n)| n.kind == Kind::Struct && !n.has(mark::SPAN));
         let quoted = match enclosed {
-            Some((index, _)) => Some(quoted(&Elements::of(packet.tree, index, packet.bytes), tables)?),
+            Some((index, _)) => {
+                Some(quoted(&Elements::of(packet.tree, index, packet.bytes), tables)?)
+            }
             None => None,
         };
         let found = match quoted {
@@ -189,20 +238,35 @@ impl PacketReplies {
             Some((Serial::Request(serial), _)) => self.requests.remove(*serial),
             Some((Serial::Other(serial), _)) => self.others.remove(*serial),
             None => match &quoted {
-                Some((id, key)) => self.requests.keep_early(&packet.answer(std::slice::from_ref(id), *key)),
+                Some((id, key)) => {
+                    self.requests.keep_early(&packet.answer(std::slice::from_ref(id), *key))
+                }
                 None => self.requests.keep_early(&packet.answer(&self.asked, error)),
             },
         }
         found.map(|(_, reply)| reply)
     }
 
-    /// The unanswered packets that the other side sent before a packet, from the asker to the mud of a key.
-    fn open(&self, packet: ReadPacket<'_>, key: RequestKey) -> impl Iterator<Item = (Serial, &Request)> {
-        let requests = self.requests.with_key(key.exact).map(|(serial, request)| (Serial::Request(serial), request));
-        let others = self.others.with_key(key.exact).map(|(serial, request)| (Serial::Other(serial), request));
+    /// The unanswered packets that the other side sent before a packet, from the asker to the mud
+    /// of a key.
+    fn open(
+        &self,
+        packet: ReadPacket<'_>,
+        key: RequestKey,
+    ) -> impl Iterator<Item = (Serial, &Request)> {
+        let requests = self
+            .requests
+            .with_key(key.exact)
+            .map(|(serial, request)| (Serial::Request(serial), request));
+        let others = self
+            .others
+            .with_key(key.exact)
+            .map(|(serial, request)| (Serial::Other(serial), request));
         let ReadPacket { from, at, .. } = packet;
         let between = move |request: &Request| {
-            request.from != from && request.at.frame <= at.frame && request.key.loose.first() == key.loose.first()
+            request.from != from
+                && request.at.frame <= at.frame
+                && request.key.loose.first() == key.loose.first()
         };
         requests.chain(others).filter(move |(_, request)| between(request))
     }
@@ -231,8 +295,10 @@ fn key(asker: Option<u64>, asked: Option<u64>, shared: Option<u64>) -> RequestKe
 fn role(def: &MessageDef, tables: &Tables) -> Role {
     let layout = def.layout.and_then(|l| tables.layout(l));
     let position = |i| layout.and_then(|l| tables.position(l, i));
-    let shared =
-        (0..32).map_while(position).find(|(_, ty)| tables.type_def(*ty).is_some_and(|d| d.transaction)).map(|p| p.0);
+    let shared = (0..32)
+        .map_while(position)
+        .find(|(_, ty)| tables.type_def(*ty).is_some_and(|d| d.transaction))
+        .map(|p| p.0);
     Role {
         answers: def.answers.clone(),
         addressed: position(1).is_some_and(|p| tables.name(p.0) == "ttl"),
@@ -288,7 +354,8 @@ fn text<'a>(tree: &'a Tree, node: &Node, bytes: &'a [u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// Hash of the element that request and reply share, as it is written; of a mapping, hash of its first key.
+/// Hash of the element that request and reply share, as it is written; of a mapping, hash of its
+/// first key.
 fn shared(name: Sym, tree: &Tree, bytes: &[u8]) -> Option<u64> {
     let (index, node) = tree.children(0).find(|(_, n)| n.name == name)?;
     let mut found = node;
@@ -317,8 +384,8 @@ fn index_of(tree: &Tree, list: u32) -> Option<u32> {
     tree.children(list).find(|(_, n)| !n.has(mark::SPAN)).map(|(i, _)| i)
 }
 
-/// FNV-1a, because it is short. A sender that makes two names collide only links a reply to the wrong one of its own
-/// requests.
+/// FNV-1a, because it is short. A sender that makes two names collide only links a reply to the
+/// wrong one of its own requests.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| mix(sum, *byte))
 }

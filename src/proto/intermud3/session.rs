@@ -1,5 +1,5 @@
-//! One connection: the packets of both directions, the requests that they answer, and the facts that they tell about
-//! the network.
+//! One connection: the packets of both directions, the requests that they answer, and the facts
+//! that they tell about the network.
 //!
 //! It reads no clock and does no I/O. It reassembles packets only up to [`framing::MAX_TEXT`].
 
@@ -40,7 +40,10 @@ struct PacketStream {
 impl I3Session {
     /// A session of a service that an earlier connection named.
     pub(super) fn new(service: Option<&str>, tables: &Tables) -> Self {
-        let length = tables.service_named("router").and_then(|id| tables.service(id)).and_then(|s| s.header.first());
+        let length = tables
+            .service_named("router")
+            .and_then(|id| tables.service(id))
+            .and_then(|s| s.header.first());
         let types = tables.value_types();
         let (name, ty) = length.map_or((types.open_name, types.int), |(_, name, ty)| (*name, *ty));
         I3Session {
@@ -56,7 +59,8 @@ impl I3Session {
         }
     }
 
-    /// Takes all complete packets from a direction's waiting bytes. With `last`, no more bytes follow.
+    /// Takes all complete packets from a direction's waiting bytes. With `last`, no more bytes
+    /// follow.
     fn packets(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
         let mut direction = std::mem::take(from.of(&mut self.directions));
         while direction.stream.is_ready() {
@@ -95,8 +99,8 @@ impl I3Session {
                     direction.stream.pass(1, context.options.max_undecoded);
                 }
                 PacketStep::Lost(length) => {
-                    // The bytes that look like a length are reported by themselves, up to the start of a packet within
-                    // them.
+                    // The bytes that look like a length are reported by themselves, up to the start
+                    // of a packet within them.
                     let shown = framing::find(bytes).unwrap_or(bytes.len()).min(framing::PREFIX);
                     let text = format!("no packet begins here: a length would be {length}");
                     let event = self.event(EventKind::Undecoded, from, text);
@@ -112,7 +116,14 @@ impl I3Session {
     }
 
     /// The packet behind a length, and any further ones behind the same length. Each is a message.
-    fn packets_of_a_length(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+    fn packets_of_a_length(
+        &mut self,
+        from: Side,
+        offset: u64,
+        bytes: &[u8],
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         let mut end = self.packet(from, offset, bytes, Some(self.prefix), at, context);
         while end < bytes.len() {
             let rest = bytes.get(end..).unwrap_or(&[]);
@@ -120,7 +131,8 @@ impl I3Session {
         }
     }
 
-    /// One packet, its length field first unless it follows another one. Returns how many bytes it has.
+    /// One packet, its length field first unless it follows another one. Returns how many bytes it
+    /// has.
     fn packet(
         &mut self,
         from: Side,
@@ -130,7 +142,8 @@ impl I3Session {
         at: Moment,
         context: &mut Context<'_>,
     ) -> usize {
-        let (tables, tree) = (context.tables, &mut *context.tree);
+        let tables = context.tables;
+        let tree = &mut *context.tree;
         let found = self.reader.read(bytes, prefix, self.header, tables, tree);
         let last = found.end >= bytes.len();
         let bytes = bytes.get(..found.end).unwrap_or(bytes);
@@ -159,7 +172,8 @@ impl I3Session {
             }
             None => self.own_name(found, bytes, context),
         }
-        let packet = found.message.map(|id| ReadPacket { id, from, at, bytes, tree: &*context.tree });
+        let packet =
+            found.message.map(|id| ReadPacket { id, from, at, bytes, tree: &*context.tree });
         let reply = packet.and_then(|packet| self.replies.answer(packet, tables));
         let asked = packet.and_then(|packet| {
             self.network.learn(packet.id, at, &PacketView { tables, tree: packet.tree, bytes });
@@ -186,8 +200,8 @@ impl I3Session {
         found.end
     }
 
-    /// The name of a packet that no table knows: its type, or `value`. The type's bytes become characters one by one, so that
-    /// different bytes always give different names.
+    /// The name of a packet that no table knows: its type, or `value`. The type's bytes become
+    /// characters one by one, so that different bytes always give different names.
     fn own_name(&mut self, found: FoundPacket, bytes: &[u8], context: &Context<'_>) {
         self.name.clear();
         let Some(node) = found.packet.and_then(|n| context.tree.get(n)) else {
@@ -206,12 +220,22 @@ impl I3Session {
     }
 
     /// Framing was found again, `place` bytes on.
-    fn found(&mut self, direction: &mut PacketStream, from: Side, place: usize, at: Moment, context: &mut Context<'_>) {
+    fn found(
+        &mut self,
+        direction: &mut PacketStream,
+        from: Side,
+        place: usize,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         direction.lost = false;
         self.replies.lose_replies(from, at);
         direction.stream.pass(place, context.options.max_undecoded);
         let passed = direction.stream.take_passed();
-        let text = format!("{} passed over; a length and the start of a packet follow", counted(passed.length, "byte"));
+        let text = format!(
+            "{} passed over; a length and the start of a packet follow",
+            counted(passed.length, "byte")
+        );
         let event = self.event(EventKind::Resync { passed_over: passed.length }, from, text);
         context.emit.event(at, event.about(direction.stream.offset(), 0).with_passed(passed));
     }
@@ -220,13 +244,26 @@ impl I3Session {
     fn too_long(&self, from: Side, length: u32) -> Event {
         let most = framing::MAX_TEXT;
         let (limit, text) = match length > most {
-            true => ("intermud3 packet", format!("a packet of {length} bytes: more than {most} are not put together")),
-            false => ("max-message", format!("a packet of {length} bytes is not put together (--max-message)")),
+            true => (
+                "intermud3 packet",
+                format!("a packet of {length} bytes: more than {most} are not put together"),
+            ),
+            false => (
+                "max-message",
+                format!("a packet of {length} bytes is not put together (--max-message)"),
+            ),
         };
         self.event(EventKind::Limit { limit }, from, text)
     }
 
-    fn stray_nul(&self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+    fn stray_nul(
+        &self,
+        from: Side,
+        offset: u64,
+        bytes: &[u8],
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         let text = "a NUL that the packet before it sent and did not count";
         let nul = bytes.get(..1).unwrap_or(bytes);
         let event = self.event(EventKind::Undecoded, from, text);
@@ -238,11 +275,14 @@ impl I3Session {
             let text = format!(
                 "a reader that takes that NUL for part of a length reads an empty packet before this byte and a length of {length} at it"
             );
-            context.emit.event(at, self.event(EventKind::Undecoded, from, text).about(offset + 4, 0));
+            context
+                .emit
+                .event(at, self.event(EventKind::Undecoded, from, text).about(offset + 4, 0));
         }
     }
 
-    /// Reports the bytes of a direction that wait, or were skipped since framing was lost: no packet will claim them.
+    /// Reports the bytes of a direction that wait, or were skipped since framing was lost: no
+    /// packet will claim them.
     fn give_up(&mut self, from: Side, why: &str, at: Moment, context: &mut Context<'_>) {
         let direction = from.of(&mut self.directions);
         let known = framing::length(direction.stream.waiting()).filter(|_| !direction.lost);
@@ -252,7 +292,11 @@ impl I3Session {
             return;
         }
         let text = match known {
-            Some(length) => format!("{} of the {} bytes of a packet: {why}", passed.length, u64::from(length) + 4),
+            Some(length) => format!(
+                "{} of the {} bytes of a packet: {why}",
+                passed.length,
+                u64::from(length) + 4
+            ),
             None => format!(
                 "{} that {} to no whole packet: {why}",
                 counted(passed.length, "byte"),
@@ -269,7 +313,14 @@ impl I3Session {
 }
 
 impl Session for I3Session {
-    fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+    fn data(
+        &mut self,
+        from: Side,
+        offset: u64,
+        bytes: &[u8],
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         let stream = &mut from.of(&mut self.directions).stream;
         if stream.is_empty() && stream.offset() != offset {
             stream.jump(offset);
@@ -298,12 +349,16 @@ impl Session for I3Session {
         self.replies.forget();
         if self.network.held() > 0 {
             self.network.forget();
-            let text = "the muds and channels that this connection told of are forgotten to make room";
-            context.emit.event(at, self.event(EventKind::Limit { limit: "max-total" }, Side::Client, text));
+            let text =
+                "the muds and channels that this connection told of are forgotten to make room";
+            context
+                .emit
+                .event(at, self.event(EventKind::Limit { limit: "max-total" }, Side::Client, text));
         }
         for from in [Side::Client, Side::Server] {
             let stream = &from.of(&mut self.directions).stream;
-            let (offset, waiting) = (stream.offset(), stream.waiting().len());
+            let offset = stream.offset();
+            let waiting = stream.waiting().len();
             if waiting == 0 {
                 continue;
             }

@@ -15,8 +15,8 @@ impl PacketRun<'_> {
         self.claimed = self.pos;
     }
 
-    /// Adds a span of brackets and separators from the last claimed byte to here, shown from `from` on. Returns its
-    /// node.
+    /// Adds a span of brackets and separators from the last claimed byte to here, shown from `from`
+    /// on. Returns its node.
     pub(super) fn syntax(&mut self, name: Sym, from: usize) -> u32 {
         let kind = Kind::Text(TextKind::Utf8);
         let mut span = node(name, self.types.syntax, kind, self.claimed, self.pos);

@@ -1,4 +1,5 @@
-//! Texts as mudmode writes them: finds the end of one, even if its sender escapes nothing, and resolves escapes.
+//! Texts as mudmode writes them: finds the end of one, even if its sender escapes nothing, and
+//! resolves escapes.
 //!
 //! It knows bytes and quotes, not trees.
 
@@ -32,7 +33,8 @@ pub(super) struct Quoted {
     pub(super) bare: Option<usize>,
 }
 
-/// By place, the offset from which on an earlier search found no closing quote. It keeps all searches together linear.
+/// By place, the offset from which on an earlier search found no closing quote. It keeps all
+/// searches together linear.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UnclosedQuotes {
     key: Option<usize>,
@@ -53,8 +55,9 @@ impl UnclosedQuotes {
 
 /// The text whose first byte is at `start`. The packet's text ends at `end`.
 ///
-/// Some senders (CoffeeMud) do not escape quotes. A quote that is followed by bytes which cannot follow a text is such a quote. The
-/// text then goes on to the first quote behind which the array plainly continues.
+/// Some senders (CoffeeMud) do not escape quotes. A quote that is followed by bytes which cannot
+/// follow a text is such a quote. The text then goes on to the first quote behind which the array
+/// plainly continues.
 pub(super) fn quoted(
     bytes: &[u8],
     start: usize,
@@ -73,7 +76,8 @@ pub(super) fn quoted(
             at = found + 2;
             continue;
         }
-        let mut text = Quoted { start, end: found, next: found + 1, escapes, closed: true, bare: None };
+        let mut text =
+            Quoted { start, end: found, next: found + 1, escapes, closed: true, bare: None };
         if place != TextPlace::Plain
             && !closes(bytes, found + 1, end, place)
             && let Some(last) = later(bytes, found + 1, end, place, unclosed)
@@ -115,9 +119,16 @@ fn after_blanks(rest: &[u8]) -> bool {
     }
 }
 
-/// The first quote from `at` on behind which the container plainly continues: with a comma and directly behind it a value or a
-/// closing bracket, with a closing bracket, or for a key with a colon.
-fn later(bytes: &[u8], at: usize, end: usize, place: TextPlace, unclosed: &mut UnclosedQuotes) -> Option<usize> {
+/// The first quote from `at` on behind which the container plainly continues: with a comma and
+/// directly behind it a value or a closing bracket, with a closing bracket, or for a key with a
+/// colon.
+fn later(
+    bytes: &[u8],
+    at: usize,
+    end: usize,
+    place: TextPlace,
+    unclosed: &mut UnclosedQuotes,
+) -> Option<usize> {
     let known = unclosed.at(place);
     if known.is_some_and(|from| at >= from) {
         return None;
@@ -158,7 +169,8 @@ pub(super) fn begins_value(byte: u8) -> bool {
     matches!(byte, b'"' | b'(' | b'-' | b'0'..=b'9')
 }
 
-/// Resolves escapes into `out`. Returns the place in `text` of the first escape that the document does not know.
+/// Resolves escapes into `out`. Returns the place in `text` of the first escape that the document
+/// does not know.
 pub(super) fn unescape(text: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     out.clear();
     let mut odd = None;
@@ -209,7 +221,10 @@ mod tests {
         assert_eq!(of(text, TextPlace::Value), (r#"Hello channel "quoted" \ slash"#, Some(14)));
         let text = r#"he said "hi", and left",})"#;
         assert_eq!(of(text, TextPlace::Value), (r#"he said "hi", and left"#, Some(8)));
-        assert_eq!(of(r#""quoted" only","next",})"#, TextPlace::Value), (r#""quoted" only"#, Some(0)));
+        assert_eq!(
+            of(r#""quoted" only","next",})"#, TextPlace::Value),
+            (r#""quoted" only"#, Some(0))
+        );
     }
 
     #[test]

@@ -1,10 +1,12 @@
-//! Mudmode text into the tree: arrays, mappings, classes and their contents, in one pass and without recursion.
+//! Mudmode text into the tree: arrays, mappings, classes and their contents, in one pass and
+//! without recursion.
 //!
-//! It knows the grammar, how drivers deviate from it, and the names that tables give to positions. It knows neither connections nor
-//! routers. Every element's span includes the comma behind it, and every container has its brackets as spans, so that spans cover the
-//! packet without overlap.
+//! It knows the grammar, how drivers deviate from it, and the names that tables give to positions.
+//! It knows neither connections nor routers. Every element's span includes the comma behind it, and
+//! every container has its brackets as spans, so that spans cover the packet without overlap.
 //!
-//! Grammar: "Mudmode transport protocol specification" (Way of the Force); the variants: docs/intermud3.md.
+//! Grammar: "Mudmode transport protocol specification" (Way of the Force); the variants:
+//! docs/intermud3.md.
 
 use std::collections::HashSet;
 use std::hash::RandomState;
@@ -14,10 +16,12 @@ use super::text::UnclosedQuotes;
 use crate::table::{LayoutId, MessageId, ReadAs, Tables, ValueRead, ValueTypes};
 use crate::tree::{Checkpoint, Kind, Problem, Severity, Sym, TextKind, Tree, TypeRef, mark};
 
-/// Brackets within brackets are read to this depth. jq 1.6 reads JSON to a depth of 256, which includes the record around them.
+/// Brackets within brackets are read to this depth. jq 1.6 reads JSON to a depth of 256, which
+/// includes the record around them.
 pub(super) const MAX_DEPTH: u16 = 250;
 
-/// The most values and brackets read from a packet: the same bound as for a message that a table describes.
+/// The most values and brackets read from a packet: the same bound as for a message that a table
+/// describes.
 pub(super) const MAX_NODES: u32 = 200_000;
 
 /// Buffers that are kept from packet to packet, so that nothing is allocated again.
@@ -27,7 +31,8 @@ pub(super) struct ValueBuffers {
     pub(super) bytes: Vec<u8>,
     pub(super) text: String,
     pub(super) pairs_at: Vec<u32>,
-    /// Arrays that are read again, by the place of their bracket: their number of elements has positions of its own.
+    /// Arrays that are read again, by the place of their bracket: their number of elements has
+    /// positions of its own.
     pub(super) forms: Vec<(u32, LayoutId)>,
     /// The nodes of the values that have numbers, in the order of these.
     pub(super) numbered: Vec<u32>,
@@ -36,7 +41,8 @@ pub(super) struct ValueBuffers {
     /// The same with the copies of these containers, while a value is repeated.
     pub(super) open: Vec<(u32, u32)>,
     pub(super) seen: HashSet<u64>,
-    /// What the search for closing quotes found, for the packet that follows behind the same length.
+    /// What the search for closing quotes found, for the packet that follows behind the same
+    /// length.
     unclosed: UnclosedQuotes,
     pub(super) hasher: RandomState,
 }
@@ -50,7 +56,8 @@ pub(super) struct FoundPacket {
     pub(super) message: Option<MessageId>,
     /// Whether the last byte was a NUL.
     pub(super) nul: bool,
-    /// Where the packet ends: before the last byte only if another packet follows that has no length of its own.
+    /// Where the packet ends: before the last byte only if another packet follows that has no
+    /// length of its own.
     pub(super) end: usize,
 }
 
@@ -91,7 +98,8 @@ pub(super) struct OpenValue {
     /// Elements or pairs so far.
     pub(super) count: u32,
     pub(super) level: u16,
-    /// Whether it is a mapping shown as a list of pairs: its keys are not all text, or not all different.
+    /// Whether it is a mapping shown as a list of pairs: its keys are not all text, or not all
+    /// different.
     pub(super) pairs: bool,
     /// The open pair, if there is one.
     pub(super) pair: Option<u32>,
@@ -99,7 +107,8 @@ pub(super) struct OpenValue {
     pub(super) value_next: bool,
     pub(super) key: Sym,
     pub(super) key_type: TypeRef,
-    /// The state of the tree before the container, and the offset of its start: for reading it again as pairs.
+    /// The state of the tree before the container, and the offset of its start: for reading it
+    /// again as pairs.
     pub(super) before: Checkpoint,
     pub(super) began: usize,
     pub(super) claimed: usize,
@@ -147,7 +156,8 @@ pub(super) struct LengthPrefix {
 }
 
 impl ValueBuffers {
-    /// Reads a packet, its length field first, into a tree. Without a length field, it is one that follows another packet behind the same length.
+    /// Reads a packet, its length field first, into a tree. Without a length field, it is one that
+    /// follows another packet behind the same length.
     pub(super) fn read(
         &mut self,
         bytes: &[u8],
@@ -198,7 +208,9 @@ impl ValueBuffers {
             mappings: 0,
         };
         let packet = run.whole(root);
-        let (message, end, unclosed) = (run.message, run.pos, run.unclosed);
+        let message = run.message;
+        let end = run.pos;
+        let unclosed = run.unclosed;
         self.unclosed = unclosed.behind(end);
         FoundPacket { packet, message, nul: nul && end == bytes.len(), end }
     }
@@ -226,8 +238,8 @@ impl OpenValue {
 }
 
 impl PacketRun<'_> {
-    /// Reads the whole text: one value, and bytes behind it that should not be there. Returns the node of the packet's
-    /// type.
+    /// Reads the whole text: one value, and bytes behind it that should not be there. Returns the
+    /// node of the packet's type.
     fn whole(&mut self, root: u32) -> Option<u32> {
         self.blanks();
         let packet = self.begins_packet();
@@ -248,25 +260,33 @@ impl PacketRun<'_> {
         }
         self.behind(packet);
         self.tree.close(root, self.pos * 8);
-        packet.then(|| self.tree.children(root).find(|(_, n)| !n.has(mark::SPAN)).map(|(i, _)| i)).flatten()
+        packet
+            .then(|| self.tree.children(root).find(|(_, n)| !n.has(mark::SPAN)).map(|(i, _)| i))
+            .flatten()
     }
 
     /// Whether an array begins here whose first element is a text.
     pub(super) fn begins_packet(&self) -> bool {
         let rest = self.bytes.get(self.pos..self.end).unwrap_or(&[]);
-        rest.strip_prefix(b"({").is_some_and(|inner| inner.trim_ascii_start().first() == Some(&b'"'))
+        rest.strip_prefix(b"({")
+            .is_some_and(|inner| inner.trim_ascii_start().first() == Some(&b'"'))
     }
 
     pub(super) fn open_root(&mut self, root: u32) {
         self.keep.stack.push(self.top);
-        let (before, sort, inside) = (self.tree.checkpoint(), Sort::Array, Inside::Packet);
-        let (level, began, claimed) = (1, self.pos, self.claimed);
-        self.top = OpenValue { node: root, sort, inside, level, before, began, claimed, ..self.top };
+        let before = self.tree.checkpoint();
+        let sort = Sort::Array;
+        let inside = Inside::Packet;
+        let level = 1;
+        let began = self.pos;
+        let claimed = self.claimed;
+        self.top =
+            OpenValue { node: root, sort, inside, level, before, began, claimed, ..self.top };
         self.bracket_open();
     }
 
-    /// Takes one step inside a container: reads an element or a key, or closes it. Each step advances or closes a
-    /// container.
+    /// Takes one step inside a container: reads an element or a key, or closes it. Each step
+    /// advances or closes a container.
     fn step(&mut self) {
         let byte = match self.bytes.get(self.pos) {
             Some(byte) if self.pos < self.end && *byte > b' ' => *byte,
@@ -325,7 +345,8 @@ impl PacketRun<'_> {
             _ => return (Sym::ELEMENT, any),
         };
         let tables = self.tables;
-        let position = layout.and_then(|l| tables.layout(l)).and_then(|l| tables.position(l, self.top.count));
+        let position =
+            layout.and_then(|l| tables.layout(l)).and_then(|l| tables.position(l, self.top.count));
         position.unwrap_or_else(|| (self.extra(), any))
     }
 
@@ -380,8 +401,8 @@ impl PacketRun<'_> {
         }
     }
 
-    /// For a container that is read as a type: what the tables say of its elements, its kind in the tree, and the type
-    /// of its node.
+    /// For a container that is read as a type: what the tables say of its elements, its kind in the
+    /// tree, and the type of its node.
     fn inside(&mut self, sort: Sort, ty: TypeRef, pairs: bool) -> (Inside, Kind, TypeRef) {
         let tables = self.tables;
         let read = tables.type_def(ty).map(|d| &d.read);
@@ -414,7 +435,8 @@ impl PacketRun<'_> {
         }
     }
 
-    /// Ends a value: its separator belongs to it. `last` is the node's own last leaf, if it has one, and grows with it.
+    /// Ends a value: its separator belongs to it. `last` is the node's own last leaf, if it has
+    /// one, and grows with it.
     pub(super) fn complete(&mut self, index: u32, last: u32) {
         let is_key = self.top.pairs && !self.top.value_next;
         if is_key {
@@ -465,8 +487,17 @@ impl PacketRun<'_> {
         self.top.inside = match layout {
             Some(layout) => Inside::Positions(form.unwrap_or(layout)),
             None => {
-                self.tree.problem(Problem::new(Severity::Note, index, "no table knows this packet type", 0, 0));
-                let next = self.bytes.get(self.pos..self.end).and_then(|rest| rest.iter().find(|b| **b > b' '));
+                self.tree.problem(Problem::new(
+                    Severity::Note,
+                    index,
+                    "no table knows this packet type",
+                    0,
+                    0,
+                ));
+                let next = self
+                    .bytes
+                    .get(self.pos..self.end)
+                    .and_then(|rest| rest.iter().find(|b| **b > b' '));
                 let routed = outermost || matches!(next, Some(b'0'..=b'9' | b'-') | None);
                 if routed { Inside::UnknownPacket } else { Inside::NamelessPacket }
             }

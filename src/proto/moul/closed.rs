@@ -1,5 +1,5 @@
-//! Explains why a connection stays encrypted: the user gave no key for this kind of server, or gave one that does not
-//! fit.
+//! Explains why a connection stays encrypted: the user gave no key for this kind of server, or gave
+//! one that does not fit.
 
 use super::keys::{KeyRing, KeyService};
 
@@ -10,7 +10,8 @@ const NAMED: usize = 3;
 /// the ring.
 pub(super) fn why_closed(keys: &KeyRing, service: Option<KeyService>) -> String {
     if keys.key_count() == 0 {
-        return "encrypted, and the session keys that were given belong to other connections".into();
+        return "encrypted, and the session keys that were given belong to other connections"
+            .into();
     }
     let all = match keys.key_count() {
         1 => "the key that was given does not open it".to_string(),
@@ -21,14 +22,18 @@ pub(super) fn why_closed(keys: &KeyRing, service: Option<KeyService>) -> String 
     let right: Vec<_> = candidates.iter().filter(|c| c.key.service() == Some(service)).collect();
     if let Some(files) = listed(right.iter().map(|c| c.file.to_string())) {
         let those = if right.len() == 1 { "the one" } else { "those" };
-        return format!("encrypted, and {all}, not even {those} for {service} ({files}): this is another shard");
+        return format!(
+            "encrypted, and {all}, not even {those} for {service} ({files}): this is another shard"
+        );
     }
     if candidates.iter().any(|c| c.key.service().is_none()) {
         return format!("encrypted, and {all}");
     }
     let others = listed(candidates.iter().filter_map(|c| c.key.service()).map(|s| s.to_string()));
     let others = others.unwrap_or_else(|| "other servers".into());
-    format!("encrypted, and no key for {service} was given: those that were given are for {others}, and do not open it")
+    format!(
+        "encrypted, and no key for {service} was given: those that were given are for {others}, and do not open it"
+    )
 }
 
 /// Joins names, each once, as `a, b and c`. Empty if there are none.
@@ -74,7 +79,10 @@ mod tests {
             says(&[("game_key.der", moss)], Some(KeyService::Auth)),
             "encrypted, and no key for auth was given: those that were given are for game, and do not open it"
         );
-        assert_eq!(says(&[("game_key.der", moss)], None), "encrypted, and the key that was given does not open it");
+        assert_eq!(
+            says(&[("game_key.der", moss)], None),
+            "encrypted, and the key that was given does not open it"
+        );
         assert_eq!(
             says(&[("s.keys", b"session rc4=00112233445566\n")], Some(KeyService::Auth)),
             "encrypted, and the session keys that were given belong to other connections"

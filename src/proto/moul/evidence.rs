@@ -1,7 +1,8 @@
-//! Measures how surely some bytes are a message. Evidence is counted in bits: random bytes would pass with a chance of
-//! 1 in 2^bits.
+//! Measures how surely some bytes are a message. Evidence is counted in bits: random bytes would
+//! pass with a chance of 1 in 2^bits.
 //!
-//! The trial of a key and the search for lost framing use it. It knows trees and types, but no streams.
+//! The trial of a key and the search for lost framing use it. It knows trees and types, but no
+//! streams.
 
 use crate::table::{Service, Tables};
 use crate::tree::{Buffer, Kind, Node, Severity, TextKind, Tree, decode_text, mark};
@@ -39,16 +40,18 @@ pub(super) fn evidence(
     bits -= 12 * tree.problems().iter().filter(|p| p.severity == Severity::Warning).count() as i32;
     for (at, node) in tree.nodes().iter().enumerate().skip(1).take(64) {
         let mut worth = of_node(tables, node, bytes);
-        // Any number may be the length of unstructured bytes, so it proves nothing by itself. Only the fields
-        // behind those bytes can confirm it.
-        let counts_bytes = node.has(mark::SPAN) && tree.nodes().get(at + 1).is_some_and(|n| n.kind == Kind::Bytes);
+        // Any number may be the length of unstructured bytes, so it proves nothing by itself. Only
+        // the fields behind those bytes can confirm it.
+        let counts_bytes =
+            node.has(mark::SPAN) && tree.nodes().get(at + 1).is_some_and(|n| n.kind == Kind::Bytes);
         if against == Against::Content && counts_bytes {
             worth = worth.min(3);
         }
         if against == Against::Content && is_text(node, bytes) {
             worth = -20;
         }
-        let empty = against == Against::Content && node.value == 0 && !matches!(node.kind, Kind::Text(_));
+        let empty =
+            against == Against::Content && node.value == 0 && !matches!(node.kind, Kind::Text(_));
         bits += if empty { worth.min(1) } else { worth };
     }
     if against == Against::Noise {
@@ -59,17 +62,21 @@ pub(super) fn evidence(
     bits.min(5 * telling)
 }
 
-/// Whether a number or a UUID reads as wide text. Its bytes are then probably the inside of a text, where any number
-/// can turn up.
+/// Whether a number or a UUID reads as wide text. Its bytes are then probably the inside of a text,
+/// where any number can turn up.
 fn is_text(node: &Node, bytes: &[u8]) -> bool {
     let numbers = matches!(node.kind, Kind::Unsigned | Kind::Signed) && node.bits == 32;
-    if node.buffer != Buffer::CAPTURED || !(numbers || matches!(node.kind, Kind::Uuid | Kind::UuidBe)) {
+    if node.buffer != Buffer::CAPTURED
+        || !(numbers || matches!(node.kind, Kind::Uuid | Kind::UuidBe))
+    {
         return false;
     }
-    let (start, length) = ((node.start / 8) as usize, (node.bits / 8) as usize);
+    let start = (node.start / 8) as usize;
+    let length = (node.bits / 8) as usize;
     let (units, _) = bytes.get(start..start + length).unwrap_or(&[]).as_chunks::<2>();
     let wide = |unit: &[u8; 2]| matches!(unit, [low, 0] if *low >= 0x20);
-    !units.is_empty() && (units.iter().all(wide) || units.iter().all(|[high, low]| wide(&[*low, *high])))
+    !units.is_empty()
+        && (units.iter().all(wide) || units.iter().all(|[high, low]| wide(&[*low, *high])))
 }
 
 fn of_node(tables: &Tables, node: &Node, bytes: &[u8]) -> i32 {
@@ -121,5 +128,9 @@ fn text(kind: TextKind, node: &Node, bytes: &[u8]) -> i32 {
     let valid = decode_text(kind, bytes.get(start..start + len.min(128)).unwrap_or(&[]), &mut out);
     let odd = out.chars().filter(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')).count();
     let strange = out.chars().filter(|c| *c as u32 > 0x2fff).count();
-    if !valid || odd > 0 || strange * 2 > out.chars().count() { -20 } else { (len as i32 * 2).min(24) }
+    if !valid || odd > 0 || strange * 2 > out.chars().count() {
+        -20
+    } else {
+        (len as i32 * 2).min(24)
+    }
 }

@@ -1,5 +1,5 @@
-//! Splits a stream into messages, and finds the next message again where framing was lost. MOUL's messages carry no
-//! length: the tables say where each ends.
+//! Splits a stream into messages, and finds the next message again where framing was lost. MOUL's
+//! messages carry no length: the tables say where each ends.
 
 use super::super::{Context, Event, EventKind, MessageBytes, Moment, Side};
 use super::half::Stage;
@@ -25,15 +25,22 @@ impl MoulSession {
         };
         let half = side.of(&mut self.halves);
         let bytes = half.stream.waiting().get(..sight).unwrap_or(&[]);
-        let (offset, stream) = (half.stream.offset(), Some(&half.stream));
-        let (outcome, outlined) = context.message(service, MessageBytes { from: side, offset, bytes, at, stream });
+        let offset = half.stream.offset();
+        let stream = Some(&half.stream);
+        let (outcome, outlined) =
+            context.message(service, MessageBytes { from: side, offset, bytes, at, stream });
         match outcome {
             Outcome::Message(id, length) => {
                 let read = ReadMessage { service, from: side, bytes, outlined };
                 let outlined = self.latin.say_once(&read, context);
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context.tables);
-                self.emit(side, Whole { name, number, id: Some(id), length, outlined }, at, context);
+                self.emit(
+                    side,
+                    Whole { name, number, id: Some(id), length, outlined },
+                    at,
+                    context,
+                );
                 true
             }
             Outcome::Need(n) if n <= context.options.max_message => {
@@ -41,7 +48,8 @@ impl MoulSession {
                 false
             }
             Outcome::Need(n) => {
-                let text = format!("a message of at least {n} bytes is not put together (--max-message)");
+                let text =
+                    format!("a message of at least {n} bytes is not put together (--max-message)");
                 self.lose_by(side, EventKind::Limit { limit: "max-message" }, text, at, context)
             }
             Outcome::NoLayout(id, Some(length)) if length <= context.options.max_message => {
@@ -51,43 +59,76 @@ impl MoulSession {
                 }
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context.tables);
-                self.emit(side, Whole { name, number, id: Some(id), length, outlined }, at, context);
+                self.emit(
+                    side,
+                    Whole { name, number, id: Some(id), length, outlined },
+                    at,
+                    context,
+                );
                 true
             }
             Outcome::NoLayout(id, _) => {
                 let name = message_name(id, context.tables);
-                self.lose(side, format!("{name}, whose layout is not known, ends the framing"), at, context)
+                self.lose(
+                    side,
+                    format!("{name}, whose layout is not known, ends the framing"),
+                    at,
+                    context,
+                )
             }
             // Where messages state their length, an unknown one can be skipped and framing is kept.
-            Outcome::Unknown(number, Some(length)) if (8..=context.options.max_message).contains(&length) => {
+            Outcome::Unknown(number, Some(length))
+                if (8..=context.options.max_message).contains(&length) =>
+            {
                 if bytes.len() < length {
                     half.stream.set_need(length);
                     return false;
                 }
                 half.stream.pass(length, context.options.max_undecoded);
                 self.requests.lose_replies(side, at);
-                self.give_up_passed(side, &format!("no message has the number {number}"), at, context);
+                self.give_up_passed(
+                    side,
+                    &format!("no message has the number {number}"),
+                    at,
+                    context,
+                );
                 true
             }
-            Outcome::Unknown(number, _) => self.lose(side, format!("no message has the number {number}"), at, context),
+            Outcome::Unknown(number, _) => {
+                self.lose(side, format!("no message has the number {number}"), at, context)
+            }
             Outcome::Malformed(id) => {
                 let name = message_name(id, context.tables);
-                self.lose(side, format!("its number says {name}, but the bytes do not fit"), at, context)
+                self.lose(
+                    side,
+                    format!("its number says {name}, but the bytes do not fit"),
+                    at,
+                    context,
+                )
             }
         }
     }
 
-    /// How many of the waiting bytes the next message may be read from. `None` if more bytes have to come
-    /// first.
+    /// How many of the waiting bytes the next message may be read from. `None` if more bytes have
+    /// to come first.
     ///
-    /// This matters for one message only. The gatekeeper's AuthSrvIpAddressRequest has 6 bytes from clients and 7 from some programs. The bytes behind the first 6
-    /// decide which form it is. A single byte there may also begin the next message: the decision then waits until the server answers or the stream ends.
+    /// This matters for one message only. The gatekeeper's AuthSrvIpAddressRequest has 6 bytes from
+    /// clients and 7 from some programs. The bytes behind the first 6 decide which form it is. A
+    /// single byte there may also begin the next message: the decision then waits until the server
+    /// answers or the stream ends.
     fn sight(&self, side: Side) -> Option<usize> {
         let [client, _] = &self.halves;
         let bytes = client.stream.waiting();
-        if side != Side::Client || self.service_name != "gatekeeper" || bytes.first_chunk() != Some(&REQUEST) {
+        if side != Side::Client
+            || self.service_name != "gatekeeper"
+            || bytes.first_chunk() != Some(&REQUEST)
+        {
             let [_, server] = &self.halves;
-            return Some(if side == Side::Client { bytes.len() } else { server.stream.waiting().len() });
+            return Some(if side == Side::Client {
+                bytes.len()
+            } else {
+                server.stream.waiting().len()
+            });
         }
         match bytes.get(REQUEST_LENGTH..) {
             None | Some([]) => Some(bytes.len()),
@@ -102,7 +143,14 @@ impl MoulSession {
         self.lose_by(side, EventKind::Remark, text, at, context)
     }
 
-    fn lose_by(&mut self, side: Side, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) -> bool {
+    fn lose_by(
+        &mut self,
+        side: Side,
+        kind: EventKind,
+        text: String,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) -> bool {
         let half = self.half(side);
         half.lose(true);
         half.predicted = None;
@@ -113,8 +161,8 @@ impl MoulSession {
         true
     }
 
-    /// Gives up the waiting bytes, because all streams together hold too many. Remembers where the message that they
-    /// begin would end, so that the next one is found there.
+    /// Gives up the waiting bytes, because all streams together hold too many. Remembers where the
+    /// message that they begin would end, so that the next one is found there.
     pub(super) fn make_room(&mut self, at: Moment, context: &mut Context<'_>) {
         self.requests.forget();
         self.settle(true, at, context);
@@ -124,8 +172,10 @@ impl MoulSession {
         self.pump(at, context);
         for side in [Side::Client, Side::Server] {
             let half = self.half(side);
-            let (waiting, ends) =
-                (half.stream.waiting().len(), half.stream.offset().saturating_add(half.stream.need() as u64));
+            let (waiting, ends) = (
+                half.stream.waiting().len(),
+                half.stream.offset().saturating_add(half.stream.need() as u64),
+            );
             if waiting == 0 {
                 continue;
             }
@@ -140,7 +190,12 @@ impl MoulSession {
                     self.half(side).lose(false);
                 }
                 _ => {
-                    self.shut(limit, "closed: how it is encrypted could not be waited for".into(), at, context);
+                    self.shut(
+                        limit,
+                        "closed: how it is encrypted could not be waited for".into(),
+                        at,
+                        context,
+                    );
                     self.pump(at, context);
                 }
             }
@@ -148,9 +203,16 @@ impl MoulSession {
         self.halves.iter_mut().for_each(|half| half.stream.shrink());
     }
 
-    /// Handles bytes that were never captured. The message that the gap cuts can never be completed, and the first
-    /// message behind the gap has to be found.
-    pub(super) fn lose_bytes(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
+    /// Handles bytes that were never captured. The message that the gap cuts can never be
+    /// completed, and the first message behind the gap has to be found.
+    pub(super) fn lose_bytes(
+        &mut self,
+        from: Side,
+        offset: u64,
+        length: u64,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         self.no_more(from, at, context);
         if self.half(from).stage == Stage::Waiting && !self.half(from).stream.waiting().is_empty() {
             self.settle(true, at, context);
@@ -161,9 +223,11 @@ impl MoulSession {
             self.pump(at, context);
         }
         let half = self.half(from);
-        let (begun, begins) = (half.stream.waiting().len(), half.stream.offset());
+        let begun = half.stream.waiting().len();
+        let begins = half.stream.offset();
         let ends = begins.saturating_add(half.stream.need() as u64);
-        // The layout of the cut message may still say where it ends: the next message may begin there.
+        // The layout of the cut message may still say where it ends: the next message may begin
+        // there.
         let cut = half.stage == Stage::Messages && begun > 0 && half.stream.need() > begun;
         let kept = half.predicted.filter(|_| half.stage == Stage::Lost);
         half.predicted = if cut { Some(ends) } else { kept }.filter(|p| *p >= offset + length);
@@ -183,7 +247,8 @@ impl MoulSession {
         }
         context.emit.event(at, Event::gap(&service, from, offset, length));
         if !follows {
-            let text = "closed: so much is missing that the keystream is not followed past it".to_string();
+            let text =
+                "closed: so much is missing that the keystream is not followed past it".to_string();
             self.half(from).stage = Stage::Closed;
             self.say(from, EventKind::Limit { limit: "keystream" }, text, at, context);
         }
@@ -192,7 +257,8 @@ impl MoulSession {
         }
     }
 
-    /// Reads the waiting bytes when none will follow. They may hold a whole message that was not tried yet.
+    /// Reads the waiting bytes when none will follow. They may hold a whole message that was not
+    /// tried yet.
     pub(super) fn try_once_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
         if half.stage == Stage::Messages && half.stream.is_tried_seldom() {
@@ -201,15 +267,22 @@ impl MoulSession {
         }
     }
 
-    /// Looks for the next message. Returns whether there is more to do. With `last`, no more bytes come before a gap or
-    /// the end of the stream.
-    pub(super) fn find_way_back(&mut self, side: Side, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
+    /// Looks for the next message. Returns whether there is more to do. With `last`, no more bytes
+    /// come before a gap or the end of the stream.
+    pub(super) fn find_way_back(
+        &mut self,
+        side: Side,
+        last: bool,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) -> bool {
         let Some(service) = self.service else { return false };
         let [client, server] = &mut self.halves;
         let half = if side == Side::Client { client } else { server };
         // The rest of the message that the gap cut cannot hold the start of another.
         if let Some(ahead) = half.predicted.and_then(|p| p.checked_sub(half.stream.offset())) {
-            let inside = half.stream.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
+            let inside =
+                half.stream.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
             half.follow(side, inside, context.emit);
             half.stream.pass(inside, context.options.max_undecoded);
         }
@@ -239,7 +312,8 @@ impl MoulSession {
                 half.stream.pass(place, context.options.max_undecoded);
                 half.stage = Stage::Messages;
                 half.predicted = None;
-                // The event has the frame of the message's first byte, although later bytes proved it: so it comes before the message.
+                // The event has the frame of the message's first byte, although later bytes proved
+                // it: so it comes before the message.
                 let at = half.stream.completed(1).unwrap_or(at);
                 let passed = half.stream.take_passed();
                 self.requests.lose_replies(side, at);
@@ -253,7 +327,9 @@ impl MoulSession {
                 );
                 let kind = EventKind::Resync { passed_over: passed.length };
                 let event = Event::new(kind, &self.service_name, side, text);
-                context.emit.event(at, event.about(passed.offset + passed.length, 0).with_passed(passed));
+                context
+                    .emit
+                    .event(at, event.about(passed.offset + passed.length, 0).with_passed(passed));
                 true
             }
             SearchResult::Nothing { from } => {

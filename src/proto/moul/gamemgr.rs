@@ -1,14 +1,16 @@
 //! The types of the game manager that need code: which game a message is for.
 //!
-//! A message names its game by a number that the shard gave out. It never says what kind of game that is. The kind is learned
-//! from the messages that set games up; where these were not captured, number and length of a message often leave only one. This
-//! file knows kinds, numbers and lengths; what messages hold is in `gamemgr.table`.
+//! A message names its game by a number that the shard gave out. It never says what kind of game
+//! that is. The kind is learned from the messages that set games up; where these were not captured,
+//! number and length of a message often leave only one. This file knows kinds, numbers and lengths;
+//! what messages hold is in `gamemgr.table`.
 
 use crate::table::{Call, Cursor, Native, Run, Stop};
 use crate::tree::{Kind, Node, Severity, mark};
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [Native; 2] = [Native::new("game_of", game_of), Native::new("game_type_id", game_type_id)];
+pub const NATIVES: [Native; 2] =
+    [Native::new("game_of", game_of), Native::new("game_type_id", game_type_id)];
 
 /// What kind of thing a game is in what tables remember.
 const REMEMBERED: &str = "game";
@@ -23,8 +25,8 @@ const TYPES: [(u64, [u8; 16]); 6] = [
     (6, *b"\x9b\x2e\x5c\x47\x45\xa2\x06\x41\xa0\x47\x9b\x25\xd4\x1f\xf3\x33"),
 ];
 
-/// Messages of the games by number and length of what follows the header: from clients, from servers. Those that all games have come
-/// before these numbers.
+/// Messages of the games by number and length of what follows the header: from clients, from
+/// servers. Those that all games have come before these numbers.
 const LENGTHS: [[&[(u32, usize)]; 6]; 2] = [
     [
         &[(3, 2)],
@@ -36,7 +38,19 @@ const LENGTHS: [[&[(u32, usize)]; 6]; 2] = [
     ],
     [
         &[(4, 1), (5, 8), (6, 6)],
-        &[(4, 3), (5, 0), (6, 520), (7, 1), (8, 8), (9, 2), (10, 1), (11, 1), (12, 2), (13, 1), (14, 9)],
+        &[
+            (4, 3),
+            (5, 0),
+            (6, 520),
+            (7, 1),
+            (8, 8),
+            (9, 2),
+            (10, 1),
+            (11, 1),
+            (12, 2),
+            (13, 1),
+            (14, 9),
+        ],
         &[
             (4, 160),
             (5, 1),
@@ -71,11 +85,13 @@ const SHORT: u64 = 8;
 /// The game manager itself.
 const MANAGER: u64 = 7;
 
-/// Adds the kind of game that the message at the cursor is for, as a span without bytes. Game number 0 is the game manager. Any other has the
-/// kind remembered for it, or else the only kind whose messages fit. Arguments: 0 for a client's message and 1 for a server's; the remembered
+/// Adds the kind of game that the message at the cursor is for, as a span without bytes. Game
+/// number 0 is the game manager. Any other has the kind remembered for it, or else the only kind
+/// whose messages fit. Arguments: 0 for a client's message and 1 for a server's; the remembered
 /// kind, or 0. In expressions the kind is 8 higher if the message is too short for its number.
 fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let (sender, given) = (run.arg(call, 0, cursor), run.arg(call, 1, cursor));
+    let sender = run.arg(call, 0, cursor);
+    let given = run.arg(call, 1, cursor);
     let bytes = cursor.rest();
     let word = |at: usize| {
         let four = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
@@ -86,7 +102,8 @@ fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u6
         return Ok(0);
     };
     let tables = run.tables;
-    let known = tables.sym(REMEMBERED).and_then(|kind| run.state.memory.recall(kind, u64::from(game)));
+    let known =
+        tables.sym(REMEMBERED).and_then(|kind| run.state.memory.recall(kind, u64::from(game)));
     let (value, guess) = match (game, given, known) {
         (0, ..) => (MANAGER, false),
         (_, 0, None | Some(0)) => (fitting(sender, number, bytes.len().saturating_sub(16)), true),
@@ -98,11 +115,14 @@ fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u6
     if guess && number >= common {
         let text = match value {
             0 => "the kind of game is not known: nothing that set it up was captured",
-            _ => "the kind of game is not known; this is the only one with such a message of this length",
+            _ => {
+                "the kind of game is not known; this is the only one with such a message of this length"
+            }
         };
         run.problem(Severity::Note, node, text, 0, 0);
     }
-    let short = least(sender, value, number).is_some_and(|least| bytes.len() < least.saturating_add(16));
+    let short =
+        least(sender, value, number).is_some_and(|least| bytes.len() < least.saturating_add(16));
     Ok(if short { value.saturating_add(SHORT) } else { value })
 }
 
@@ -122,7 +142,8 @@ fn least(sender: u64, kind: u64, number: u32) -> Option<usize> {
     of(COMMON).or(length.map(|message| message.1))
 }
 
-/// The only kind of game that has a message of that number and length. 0 if no kind has one, or several have.
+/// The only kind of game that has a message of that number and length. 0 if no kind has one, or
+/// several have.
 fn fitting(sender: u64, number: u32, length: usize) -> u64 {
     let [client, server] = &LENGTHS;
     let games = if sender == 0 { client } else { server };
@@ -139,8 +160,8 @@ fn add(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, value: u64, guess: b
     run.tree.leaf(Node { ty, marks, ..call.node(cursor, cursor.pos(), Kind::Unsigned, value) })
 }
 
-/// A UUID that names a kind of game. In expressions its value is the kind's number, 0 if the kind is
-/// unknown.
+/// A UUID that names a kind of game. In expressions its value is the kind's number, 0 if the kind
+/// is unknown.
 fn game_type_id(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let bytes = cursor.array::<16>()?;
@@ -175,7 +196,8 @@ mod tests {
             self.evaluator.value(&self.tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
             let mut out = Vec::new();
             JsonWriter::new(JsonOptions::default()).fields(&self.tables, &tree, bytes, &mut out);
-            let said = tree.problems().iter().map(|p| problem_text(p, &self.tables, &tree)).collect();
+            let said =
+                tree.problems().iter().map(|p| problem_text(p, &self.tables, &tree)).collect();
             (serde_json::from_slice(&out).unwrap(), said)
         }
 
@@ -230,7 +252,11 @@ mod tests {
     #[test]
     fn join_game_comes_in_two_lengths() {
         let mut fixture = Fixture::new();
-        let (fields, said) = fixture.read("GameMgrMsg_client", &message(1, 0, &[5, 0, 0, 0, 4, 0, 0, 0]));
-        assert_eq!((&fields["new_game_id"], fields.get("game_type_id"), said.len()), (&json!(5), None, 0));
+        let (fields, said) =
+            fixture.read("GameMgrMsg_client", &message(1, 0, &[5, 0, 0, 0, 4, 0, 0, 0]));
+        assert_eq!(
+            (&fields["new_game_id"], fields.get("game_type_id"), said.len()),
+            (&json!(5), None, 0)
+        );
     }
 }

@@ -1,11 +1,13 @@
-//! One direction of a connection: the bytes that wait to become messages, and the cipher that decrypts them.
+//! One direction of a connection: the bytes that wait to become messages, and the cipher that
+//! decrypts them.
 
 use super::super::{Context, Emit, Moment, Side};
 use super::keys::{Decrypter, Rc4};
 use crate::session::{Preparations, StreamBuffer};
 
-/// How far a keystream is advanced over bytes that were never captured: this many bytes in any case, and this many more for each captured byte. Without
-/// the bound, a few packets with distant sequence numbers would keep the program busy for minutes.
+/// How far a keystream is advanced over bytes that were never captured: this many bytes in any
+/// case, and this many more for each captured byte. Without the bound, a few packets with distant
+/// sequence numbers would keep the program busy for minutes.
 const FREE_SKIP: u64 = 16 << 20;
 const SKIP_PER_BYTE: u64 = 4096;
 
@@ -51,8 +53,8 @@ pub(super) struct Half {
     skipped: u64,
     /// Stream offset where the message that a gap cut ends, if its layout says so.
     pub(super) predicted: Option<u64>,
-    /// Framing was lost at a message that the tables cannot read, not at a gap: most pieces of the stream still begin
-    /// with a message.
+    /// Framing was lost at a message that the tables cannot read, not at a gap: most pieces of the
+    /// stream still begin with a message.
     pub(super) pieces_tell: bool,
     /// Searches since framing was lost.
     pub(super) searches: u32,
@@ -81,24 +83,27 @@ impl Half {
         self.captured += bytes.len() as u64;
         match &mut self.decrypter {
             Some(decrypter) => {
-                self.stream.push_with(bytes.len(), at, |buffer| decrypter.apply_into(bytes, buffer, preparations));
+                self.stream.push_with(bytes.len(), at, |buffer| {
+                    decrypter.apply_into(bytes, buffer, preparations)
+                });
             }
             None => self.stream.push(bytes, at),
         }
     }
 
-    /// Hands the first `bytes` waiting bytes, which become no message, to outputs that follow the stream. Bytes whose key is not decided yet
-    /// are not plaintext, so they are left out.
+    /// Hands the first `bytes` waiting bytes, which become no message, to outputs that follow the
+    /// stream. Bytes whose key is not decided yet are not plaintext, so they are left out.
     pub(super) fn follow(&self, side: Side, bytes: usize, emit: &mut dyn Emit) {
-        let settled = matches!(self.stage, Stage::Connect | Stage::Handshake | Stage::Messages | Stage::Lost);
+        let settled =
+            matches!(self.stage, Stage::Connect | Stage::Handshake | Stage::Messages | Stage::Lost);
         let bytes = self.stream.waiting().get(..bytes).unwrap_or(self.stream.waiting());
         if settled && !bytes.is_empty() {
             emit.plaintext(side, self.stream.offset(), bytes);
         }
     }
 
-    /// Whether no byte behind the key agreement is missing, so that the keystream begins at the first
-    /// waiting byte.
+    /// Whether no byte behind the key agreement is missing, so that the keystream begins at the
+    /// first waiting byte.
     pub(super) fn is_aligned(&self) -> bool {
         self.ahead == 0
     }
@@ -110,29 +115,29 @@ impl Half {
         self.decrypter = Some(Decrypter::new(cipher));
     }
 
-    /// Decrypts everything from the first waiting byte on with this cipher, which first skips `used` bytes of
-    /// its keystream.
+    /// Decrypts everything from the first waiting byte on with this cipher, which first skips
+    /// `used` bytes of its keystream.
     pub(super) fn decrypt_at(&mut self, cipher: Rc4, used: u64) {
         self.ahead = used;
         self.decrypt_from_here(cipher);
     }
 
-    /// Gives up `bytes` waiting bytes before the key is decided. The sender used keystream for them too, so
-    /// they are counted.
+    /// Gives up `bytes` waiting bytes before the key is decided. The sender used keystream for them
+    /// too, so they are counted.
     pub(super) fn use_keystream(&mut self, bytes: u64) {
         self.ahead = self.ahead.saturating_add(bytes);
     }
 
-    /// Begins the search for lost framing. With `pieces_tell`, most pieces of the stream still begin
-    /// with a message.
+    /// Begins the search for lost framing. With `pieces_tell`, most pieces of the stream still
+    /// begin with a message.
     pub(super) fn lose(&mut self, pieces_tell: bool) {
         self.stage = Stage::Lost;
         self.pieces_tell = pieces_tell;
         self.searches = 0;
     }
 
-    /// After a search that found nothing: bounds the waiting bytes, and sets how many must wait before the next
-    /// search.
+    /// After a search that found nothing: bounds the waiting bytes, and sets how many must wait
+    /// before the next search.
     pub(super) fn wait_for_search(&mut self, side: Side, context: &mut Context<'_>) {
         if self.stream.waiting().len() > WINDOW {
             self.follow(side, WINDOW / 2, context.emit);
@@ -140,8 +145,8 @@ impl Half {
         }
         let waiting = self.stream.waiting().len();
         self.searches = self.searches.saturating_add(1);
-        // Asking for a fixed share more each time keeps all searches together linear. The exception: behind an
-        // unreadable message, the next piece probably begins a message.
+        // Asking for a fixed share more each time keeps all searches together linear. The
+        // exception: behind an unreadable message, the next piece probably begins a message.
         let more = match waiting {
             0 => 1,
             _ if self.pieces_tell && self.searches <= EARLY_SEARCHES => 1,
@@ -150,15 +155,18 @@ impl Half {
         self.stream.set_need(waiting + more);
     }
 
-    /// Advances the keystream over `bytes` bytes that were never captured, now or once the key is decided. Returns false if that would be too much
-    /// work for what was captured.
+    /// Advances the keystream over `bytes` bytes that were never captured, now or once the key is
+    /// decided. Returns false if that would be too much work for what was captured.
     pub(super) fn skip_keystream(&mut self, bytes: u64) -> bool {
         if matches!(self.stage, Stage::Closed | Stage::Foreign) {
             return true;
         }
         self.skipped = self.skipped.saturating_add(bytes);
-        let wanted = self.decrypter.is_some() || matches!(self.stage, Stage::Waiting | Stage::Joined);
-        if wanted && self.skipped > FREE_SKIP.saturating_add(self.captured.saturating_mul(SKIP_PER_BYTE)) {
+        let wanted =
+            self.decrypter.is_some() || matches!(self.stage, Stage::Waiting | Stage::Joined);
+        if wanted
+            && self.skipped > FREE_SKIP.saturating_add(self.captured.saturating_mul(SKIP_PER_BYTE))
+        {
             return false;
         }
         match &mut self.decrypter {

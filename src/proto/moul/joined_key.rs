@@ -1,4 +1,5 @@
-//! A key that opens a connection whose beginning was not captured, and what searching with it costs.
+//! A key that opens a connection whose beginning was not captured, and what searching with it
+//! costs.
 
 use super::keys::{KeyRing, SEARCH_FAILED, SEARCH_FOUND, SessionLine};
 
@@ -11,8 +12,8 @@ pub(super) struct JoinedKey {
 }
 
 impl JoinedKey {
-    /// Takes one search from the run's limit and, for a carried key, its price from the budget. Returns whether both
-    /// allow it.
+    /// Takes one search from the run's limit and, for a carried key, its price from the budget.
+    /// Returns whether both allow it.
     pub(super) fn may_search(&self, keys: &KeyRing) -> bool {
         (!self.carried || keys.budget.take_keystream(SEARCH_FAILED)) && keys.may_search()
     }

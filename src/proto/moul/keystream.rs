@@ -1,9 +1,11 @@
-//! Finds how far the keystream of a session key was used in a connection that is older than the capture. It decrypts the captured bytes with the
-//! keystream from every position up to a bound: at the right position they are messages, at all others noise.
+//! Finds how far the keystream of a session key was used in a connection that is older than the
+//! capture. It decrypts the captured bytes with the keystream from every position up to a bound: at
+//! the right position they are messages, at all others noise.
 //!
-//! There are two ways, both linear. If the capture begins with a message, the message has a known number and proves itself. If it begins within a message,
-//! zeros show the position: about every second byte that MOUL sends is zero, but only every 256th byte of noise. The few positions with many zeros are then
-//! searched for messages. This file knows bytes and tables, no connection.
+//! There are two ways, both linear. If the capture begins with a message, the message has a known
+//! number and proves itself. If it begins within a message, zeros show the position: about every
+//! second byte that MOUL sends is zero, but only every 256th byte of noise. The few positions with
+//! many zeros are then searched for messages. This file knows bytes and tables, no connection.
 
 use super::super::Side;
 use super::evidence::{Against, evidence};
@@ -18,18 +20,19 @@ pub(super) const LOOK: usize = 64 << 10;
 pub(super) const WINDOW: usize = 64;
 /// Zeros in a window that make a position plausible: noise has as many at 7 of a million positions.
 const ZEROS: u32 = 5;
-/// Zeros in the first half of the window, which are counted first: noise has as many at 7 of a thousand positions.
+/// Zeros in the first half of the window, which are counted first: noise has as many at 7 of a
+/// thousand positions.
 const ZEROS_HALF: u32 = 2;
-/// Windows that are looked at: the first ones, and some spread over the bytes behind them, since files and images have
-/// few zeros.
+/// Windows that are looked at: the first ones, and some spread over the bytes behind them, since
+/// files and images have few zeros.
 const WINDOWS: usize = 8;
 const WINDOWS_BEHIND: usize = 24;
 /// Positions searched for messages in each window.
 const CANDIDATES: usize = 128;
 /// Bytes searched for messages, from the window's first on.
 const STRETCH: usize = 4096;
-/// The evidence that messages at the start of the capture need, in bits: 2^22 positions are tried, of which up to 2^12
-/// are plausible.
+/// The evidence that messages at the start of the capture need, in bits: 2^22 positions are tried,
+/// of which up to 2^12 are plausible.
 const PROOF: i32 = 44;
 /// Bytes that are read as messages at the start of the capture.
 const HEAD: usize = 512;
@@ -50,7 +53,8 @@ pub(super) struct Position {
 }
 
 impl Keystream {
-    /// The keystream of a key, long enough to decrypt `bytes` bytes at each of the first `positions` positions.
+    /// The keystream of a key, long enough to decrypt `bytes` bytes at each of the first
+    /// `positions` positions.
     pub(super) fn of(key: &SessionKey, positions: usize, bytes: usize) -> Keystream {
         let mut stream = vec![0; positions + bytes.min(LOOK)];
         key.cipher().apply(&mut stream);
@@ -85,8 +89,8 @@ impl Keystream {
         reader: &mut MessageReader<'_>,
     ) -> Option<(ServiceId, Position)> {
         let tables = reader.tables;
-        // For each message number, the services that know it, one bit each. It is needed at every position, so a
-        // look-up in the tables would be too slow.
+        // For each message number, the services that know it, one bit each. It is needed at every
+        // position, so a look-up in the tables would be too slow.
         let mut known = vec![0_u8; 1 << 16];
         for (i, service) in services.iter().enumerate().take(8) {
             for (number, _) in tables.service(*service)?.messages.get(side.index())? {
@@ -106,7 +110,9 @@ impl Keystream {
             }
             self.plain(position, head, &mut plain);
             for (_, service) in services.iter().enumerate().filter(|(i, _)| by >> i & 1 == 1) {
-                if let Some(bits) = proof(*service, side, &plain, reader).filter(|bits| *bits >= PROOF) {
+                if let Some(bits) =
+                    proof(*service, side, &plain, reader).filter(|bits| *bits >= PROOF)
+                {
                     return Some((*service, Position { used: position as u64, bits }));
                 }
             }
@@ -142,7 +148,8 @@ impl Keystream {
 
     /// Positions at which the window at offset `at` decrypts to many zeros, most zeros first.
     fn plausible(&self, window: &[u8; WINDOW], at: usize) -> Vec<usize> {
-        let (first, rest) = (words(window.first_chunk()), words(window.last_chunk()));
+        let first = words(window.first_chunk());
+        let rest = words(window.last_chunk());
         let mut found: Vec<(u32, usize)> = Vec::new();
         let stream = self.stream.get(at..).unwrap_or(&[]);
         for (position, keys) in stream.windows(WINDOW).take(self.positions).enumerate() {
@@ -175,17 +182,23 @@ fn zeros(half: [u64; 4], keys: Option<&[u8; WINDOW / 2]>) -> u32 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let [a, b, c, d] = half;
     let [e, f, g, h] = words(keys);
-    // Adding 0x7f to the low seven bits of a byte sets its highest bit unless they are all zero. So the highest bit
-    // stays clear in the sum and in the byte itself only if the byte is zero.
+    // Adding 0x7f to the low seven bits of a byte sets its highest bit unless they are all zero. So
+    // the highest bit stays clear in the sum and in the byte itself only if the byte is zero.
     let count = |x: u64| (!(((x & LOW) + LOW) | x | LOW)).count_ones();
     count(a ^ e) + count(b ^ f) + count(c ^ g) + count(d ^ h)
 }
 
 /// The evidence of messages that begin with the first byte. Zero if one of them is invalid.
-fn proof(service: ServiceId, side: Side, plain: &[u8], reader: &mut MessageReader<'_>) -> Option<i32> {
+fn proof(
+    service: ServiceId,
+    side: Side,
+    plain: &[u8],
+    reader: &mut MessageReader<'_>,
+) -> Option<i32> {
     let tables = reader.tables;
     let def = tables.service(service)?;
-    let (mut at, mut bits) = (0, 0);
+    let mut at = 0;
+    let mut bits = 0;
     while let Some(rest) = plain.get(at..).filter(|rest| !rest.is_empty()) {
         match reader.evaluator.message(tables, service, side.index(), rest, reader.tree) {
             Outcome::Message(_, length) => {
@@ -201,7 +214,12 @@ fn proof(service: ServiceId, side: Side, plain: &[u8], reader: &mut MessageReade
 }
 
 /// The evidence in bits that there are messages somewhere in the bytes.
-fn messages(service: ServiceId, side: Side, plain: &[u8], reader: &mut MessageReader<'_>) -> Option<i32> {
+fn messages(
+    service: ServiceId,
+    side: Side,
+    plain: &[u8],
+    reader: &mut MessageReader<'_>,
+) -> Option<i32> {
     let asked = Requests::default();
     match search(&Search::anywhere(service, side, plain, &asked), reader) {
         SearchResult::Join { bits, .. } => Some(bits),

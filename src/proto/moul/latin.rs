@@ -1,5 +1,6 @@
-//! Texts of 8-bit units that are not UTF-8. A server that writes Latin-1 does so in every such text, so only the first one of a connection gets a note. Further
-//! ones are counted, and an event gives their number where their direction ends.
+//! Texts of 8-bit units that are not UTF-8. A server that writes Latin-1 does so in every such
+//! text, so only the first one of a connection gets a note. Further ones are counted, and an event
+//! gives their number where their direction ends.
 
 use super::super::{Context, Side};
 use crate::session::{Emit, SaidOnce};
@@ -31,8 +32,9 @@ impl LatinTexts {
         if deferred { emit.left_out(from) } else { self.once.left_out(from) }
     }
 
-    /// Removes repeated notes from a message, unless the receiver does that. Returns whether the message may stay an outline: the first message with such a note needs a
-    /// tree, since only some of its notes are removed.
+    /// Removes repeated notes from a message, unless the receiver does that. Returns whether the
+    /// message may stay an outline: the first message with such a note needs a tree, since only
+    /// some of its notes are removed.
     pub(super) fn say_once(&mut self, read: &ReadMessage<'_>, context: &mut Context<'_>) -> bool {
         if context.emit.defers() {
             let outline = context.outline.as_deref().filter(|_| read.outlined);

@@ -5,7 +5,8 @@ use std::io::Write;
 use crate::table::Meaning;
 
 /// The words that tables may write after `shown`.
-pub(super) const MEANINGS: [Meaning; 1] = [Meaning { name: "sequence_number", write: sequence_number }];
+pub(super) const MEANINGS: [Meaning; 1] =
+    [Meaning { name: "sequence_number", write: sequence_number }];
 
 /// A location's sequence number as age and page: see `docs/moul.md`.
 fn sequence_number(value: u64, out: &mut Vec<u8>) {

@@ -1,7 +1,7 @@
 //! MOUL: Myst Online: Uru Live and its fan shards. See `docs/moul.md`.
 //!
-//! The message tables beside this file say what messages hold; the code here knows how a connection begins, how it is
-//! encrypted, and how its messages follow each other.
+//! The message tables beside this file say what messages hold; the code here knows how a connection
+//! begins, how it is encrypted, and how its messages follow each other.
 
 mod closed;
 mod evidence;
@@ -33,8 +33,8 @@ mod vault;
 pub use settings::MoulSettings;
 
 use super::{
-    Ends, Expected, Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Secrets, Session, Settings,
-    SettingsError, Start, Verdict,
+    Ends, Expected, Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Secrets,
+    Session, Settings, SettingsError, Start, Verdict,
 };
 use crate::session::Transport;
 use crate::table::{Evaluator, Meaning, Native, TableSource, Tables};
@@ -105,7 +105,11 @@ impl Protocol for Moul {
     }
 
     fn record_names(&self) -> RecordNames {
-        RecordNames { messages: &["ConnectPacket"], services: &["unknown", "http"], ..RecordNames::default() }
+        RecordNames {
+            messages: &["ConnectPacket"],
+            services: &["unknown", "http"],
+            ..RecordNames::default()
+        }
     }
 
     fn command_lines(&self) -> &'static [&'static str] {
@@ -121,7 +125,11 @@ impl Protocol for Moul {
         &settings::OPTIONS
     }
 
-    fn settings(&self, given: &Given, warn: &mut dyn FnMut(String)) -> Result<Settings, SettingsError> {
+    fn settings(
+        &self,
+        given: &Given,
+        warn: &mut dyn FnMut(String),
+    ) -> Result<Settings, SettingsError> {
         MoulSettings::read(given, warn).map(Settings::new)
     }
 

@@ -1,9 +1,13 @@
-//! The types of MOUL that need code: Plasma's texts, which are inverted and come in several encodings.
+//! The types of MOUL that need code: Plasma's texts, which are inverted and come in several
+//! encodings.
 //!
-//! Each becomes one text, with its count and its bytes as spans. This file does not know which field a text is or what it means.
+//! Each becomes one text, with its count and its bytes as spans. This file does not know which
+//! field a text is or what it means.
 
 use crate::table::{Call, Cursor, Native, READ_AS_LATIN_1, Run, SkippedText, Stop, TreeSink};
-use crate::tree::{Kind, Node, Problem, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark};
+use crate::tree::{
+    Kind, Node, Problem, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark,
+};
 
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 3] = {
@@ -32,10 +36,16 @@ pub const NATIVES: [Native; 3] = {
     ]
 };
 
-/// A SafeString: a u16 count of bytes, its four highest bits set, then the bytes, every one inverted.
+/// A SafeString: a u16 count of bytes, its four highest bits set, then the bytes, every one
+/// inverted.
 ///
-/// The argument says whether two more bytes follow a count without those bits (the form used before 2003).
-fn safe_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+/// The argument says whether two more bytes follow a count without those bits (the form used before
+/// 2003).
+fn safe_string<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let old = count & 0xf000 == 0;
@@ -45,14 +55,19 @@ fn safe_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call:
     }
     let len = usize::from(count & 0x0fff);
     let (at, bytes) = cursor.take(len)?;
-    let (kind, note) = if is_inverted_ascii(bytes) { (TextKind::Inverted8, None) } else { form_of(bytes) };
+    let (kind, note) =
+        if is_inverted_ascii(bytes) { (TextKind::Inverted8, None) } else { form_of(bytes) };
     let place = Node::place(at, len);
     let node = Spans { start, count, pad, place, len, tail: 0, kind }.add(run, cursor, call);
     if old {
         run.problem(Severity::Note, node, "a count as it was written before 2003", 0, 0);
     }
     if let Some(note) = note {
-        run.tree.problem(Problem::new(Severity::Note, node, note, 0, 0).showing(cursor.buffer(), at, len));
+        run.tree.problem(Problem::new(Severity::Note, node, note, 0, 0).showing(
+            cursor.buffer(),
+            at,
+            len,
+        ));
     }
     Ok(0)
 }
@@ -63,13 +78,19 @@ fn skip_safe_string(bytes: &[u8]) -> Option<SkippedText> {
     let count = u16::from_le_bytes(*count);
     let len = usize::from(count & 0x0fff);
     let text = rest.get(..len)?;
-    let (kind, note) = if is_inverted_ascii(text) { (TextKind::Inverted8, None) } else { form_of(text) };
+    let (kind, note) =
+        if is_inverted_ascii(text) { (TextKind::Inverted8, None) } else { form_of(text) };
     let nodes = if len > 0 { 3 } else { 2 };
     (count & 0xf000 != 0).then_some(SkippedText { before: 2, text: len, kind, nodes, note })
 }
 
-/// A text with a u16 count of bytes before it: UTF-8 as the client writes it, or Latin-1 as it reads it and others write it.
-fn p_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+/// A text with a u16 count of bytes before it: UTF-8 as the client writes it, or Latin-1 as it
+/// reads it and others write it.
+fn p_string<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count);
@@ -79,13 +100,18 @@ fn p_string<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &C
     let place = Node::place(at, len);
     let node = Spans { start, count, pad: 0, place, len, tail: 0, kind }.add(run, cursor, call);
     if !valid {
-        run.tree.problem(Problem::new(Severity::Note, node, READ_AS_LATIN_1, 0, 0).showing(cursor.buffer(), at, len));
+        run.tree.problem(Problem::new(Severity::Note, node, READ_AS_LATIN_1, 0, 0).showing(
+            cursor.buffer(),
+            at,
+            len,
+        ));
     }
     Ok(0)
 }
 
-/// How to read the bytes of a SafeString that is not inverted ASCII. Every known program inverts what it writes. But readers take a first byte
-/// without the highest bit as the sign of a text that is not inverted, so they misread a name that begins with a letter beyond ASCII. The tree shows
+/// How to read the bytes of a SafeString that is not inverted ASCII. Every known program inverts
+/// what it writes. But readers take a first byte without the highest bit as the sign of a text that
+/// is not inverted, so they misread a name that begins with a letter beyond ASCII. The tree shows
 /// what the sender meant.
 #[cold]
 fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
@@ -100,10 +126,15 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
     (TextKind::InvertedLatin1, Some(READ_AS_LATIN_1))
 }
 
-/// A SafeWString: a u16 count of UTF-16 units, its four highest bits set, then the units, every one inverted, then a zero unit.
+/// A SafeWString: a u16 count of UTF-16 units, its four highest bits set, then the units, every one
+/// inverted, then a zero unit.
 ///
 /// The argument says whether an empty text has the zero unit too.
-fn safe_wstring<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn safe_wstring<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count & 0x0fff) * 2;
@@ -115,10 +146,17 @@ fn safe_wstring<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call
         tail = 2;
     }
     let kind = TextKind::Inverted16;
-    let node = Spans { start, count, pad: 0, place: Node::place(at, len), len, tail, kind }.add(run, cursor, call);
+    let node = Spans { start, count, pad: 0, place: Node::place(at, len), len, tail, kind }
+        .add(run, cursor, call);
     run.check_text(node, kind, cursor.buffer(), at, bytes);
     if end != 0 {
-        run.problem(Severity::Note, node, "the text ends with {a} instead of zero", i64::from(end), 0);
+        run.problem(
+            Severity::Note,
+            node,
+            "the text ends with {a} instead of zero",
+            i64::from(end),
+            0,
+        );
     }
     Ok(0)
 }
@@ -135,14 +173,19 @@ struct Spans {
 }
 
 impl Spans {
-    /// Adds the text, and its parts as spans below it; returns the text's node. The cursor is behind it.
+    /// Adds the text, and its parts as spans below it; returns the text's node. The cursor is
+    /// behind it.
     #[inline(always)]
     fn add<T: TreeSink>(&self, run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> u32 {
         let node = run.tree.len();
         let (whole, count, text) = self.nodes(run, cursor, call);
         if self.pad == 0 && self.tail == 0 && self.len > 0 {
-            let (end, marks) = (node + 3, count.marks);
-            run.tree.extend(marks, [Node { end, ..whole }, Node { end: node + 2, ..count }, Node { end, ..text }]);
+            let end = node + 3;
+            let marks = count.marks;
+            run.tree.extend(
+                marks,
+                [Node { end, ..whole }, Node { end: node + 2, ..count }, Node { end, ..text }],
+            );
         } else {
             self.add_parts(run, [whole, count, text]);
             run.tree.close(node, cursor.pos());
@@ -152,12 +195,22 @@ impl Spans {
 
     /// The nodes of the whole text, of its count and of its bytes, which begin behind the count.
     #[inline(always)]
-    fn nodes<T: TreeSink>(&self, run: &Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> (Node, Node, Node) {
-        let (tables, marks) = (run.tables, call.marks | mark::SPAN);
+    fn nodes<T: TreeSink>(
+        &self,
+        run: &Run<'_, T>,
+        cursor: &Cursor<'_>,
+        call: &Call,
+    ) -> (Node, Node, Node) {
+        let tables = run.tables;
+        let marks = call.marks | mark::SPAN;
         let whole = call.node(cursor, self.start, Kind::Text(self.kind), self.place);
-        let (value, name, ty) = (u64::from(self.count), tables.count_name(), call.part(tables, 0));
+        let value = u64::from(self.count);
+        let name = tables.count_name();
+        let ty = call.part(tables, 0);
         let count = Node { value, name, ty, kind: Kind::Unsigned, bits: 16, marks, ..whole };
-        let (name, start, bits) = (tables.text_name(), whole.start + 16, (self.len * 8) as u32);
+        let name = tables.text_name();
+        let start = whole.start + 16;
+        let bits = (self.len * 8) as u32;
         (whole, count, Node { name, start, bits, marks, ..whole })
     }
 
@@ -174,12 +227,15 @@ impl Spans {
     }
 }
 
-/// Adds bytes without meaning, if there are any, before a node. Returns the node, which now begins behind them.
+/// Adds bytes without meaning, if there are any, before a node. Returns the node, which now begins
+/// behind them.
 fn padding<T: TreeSink>(run: &mut Run<'_, T>, before: Node, bytes: usize) -> Node {
     if bytes == 0 {
         return before;
     }
-    let (name, ty, bits) = (run.tables.padding_name(), run.tables.padding_type(), (bytes * 8) as u32);
+    let name = run.tables.padding_name();
+    let ty = run.tables.padding_type();
+    let bits = (bytes * 8) as u32;
     let value = Node::place(before.start as usize / 8, bytes);
     run.tree.leaf(Node { name, ty, value, bits, kind: Kind::Bytes, ..before });
     Node { start: before.start + bits, ..before }
@@ -214,7 +270,12 @@ mod tests {
         let mut tree = Tree::new();
         let ty = tables.type_named(of).unwrap();
         let end = Evaluator::default().value(&tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
-        let texts = tree.nodes().iter().filter(|n| !n.has(mark::SPAN)).filter_map(|n| text_of(n, bytes)).collect();
+        let texts = tree
+            .nodes()
+            .iter()
+            .filter(|n| !n.has(mark::SPAN))
+            .filter_map(|n| text_of(n, bytes))
+            .collect();
         (texts, end / 8, tree.problems().len())
     }
 
@@ -281,7 +342,10 @@ mod tests {
         let (texts, end, problems) = read("Region", &ended);
         assert_eq!((texts, end), (vec![String::new(), String::new()], 7));
         assert!(problems > 0, "which dialect fitted is noted");
-        assert_eq!(read("Region", &[0, 0xf0, 0, 0xf0, 7]), (vec![String::new(), String::new()], 5, 0));
+        assert_eq!(
+            read("Region", &[0, 0xf0, 0, 0xf0, 7]),
+            (vec![String::new(), String::new()], 5, 0)
+        );
     }
 
     #[test]

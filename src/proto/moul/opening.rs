@@ -23,11 +23,18 @@ impl MoulSession {
         }
         let Some(ty) = context.tables.type_named("ConnectPacket") else { return false };
         let bytes = half.stream.waiting();
-        match context.evaluator.stream_value(context.tables, ty, Sym::ELEMENT, bytes, context.tree) {
+        match context.evaluator.stream_value(context.tables, ty, Sym::ELEMENT, bytes, context.tree)
+        {
             Ok(length) => {
                 let kind = bytes.first().copied().map(u64::from);
                 self.enter(kind, context);
-                let whole = Whole { name: "ConnectPacket", number: kind, id: None, length, outlined: false };
+                let whole = Whole {
+                    name: "ConnectPacket",
+                    number: kind,
+                    id: None,
+                    length,
+                    outlined: false,
+                };
                 self.emit(Side::Client, whole, at, context);
                 true
             }
@@ -89,7 +96,8 @@ impl MoulSession {
     }
 
     pub(super) fn handshake(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
-        // The client's connect packet names the service. Until it came, the server's bytes cannot be read.
+        // The client's connect packet names the service. Until it came, the server's bytes cannot
+        // be read.
         if self.service.is_none() {
             return false;
         }
@@ -105,7 +113,8 @@ impl MoulSession {
             return true;
         }
         let Some(service) = context.tables.service_named("handshake") else { return false };
-        match context.evaluator.message(context.tables, service, side.index(), bytes, context.tree) {
+        match context.evaluator.message(context.tables, service, side.index(), bytes, context.tree)
+        {
             Outcome::Message(id, length) => {
                 let data = bytes.get(2..length).unwrap_or(&[]).to_vec();
                 let number = bytes.first().copied().map(u64::from);
@@ -118,7 +127,12 @@ impl MoulSession {
                     }
                 }
                 let name = message_name(id, context.tables);
-                self.emit(side, Whole { name, number, id: Some(id), length, outlined: false }, at, context);
+                self.emit(
+                    side,
+                    Whole { name, number, id: Some(id), length, outlined: false },
+                    at,
+                    context,
+                );
                 if y_empty && self.agreed {
                     self.open(Encryption::Clear);
                 }
@@ -148,7 +162,8 @@ impl MoulSession {
                 true => half.stage = Stage::Messages,
                 false => half.lose(false),
             }
-            // The bytes that waited are read in the order in which they came, both directions together.
+            // The bytes that waited are read in the order in which they came, both directions
+            // together.
             half.stream.hide();
         }
     }
@@ -176,15 +191,16 @@ impl MoulSession {
         self.report_budget(at, context);
         match verdict {
             KeyVerdict::Proved(mode) => {
-                // The event comes before the first bytes that the key opens, although later bytes proved it.
+                // The event comes before the first bytes that the key opens, although later bytes
+                // proved it.
                 let at = self.first_waiting().unwrap_or(at);
                 self.say_mode(&mode, at, context);
                 self.open(mode);
                 true
             }
             KeyVerdict::Undecided => {
-                // Each trial reads all waiting bytes. So the more bytes wait, the more have to come before the next
-                // trial.
+                // Each trial reads all waiting bytes. So the more bytes wait, the more have to come
+                // before the next trial.
                 for half in &mut self.halves {
                     let waiting = half.stream.waiting().len();
                     half.stream.set_need(waiting + (waiting / 8).max(1));
@@ -215,7 +231,13 @@ impl MoulSession {
             Encryption::Encrypted(key, file) => {
                 let text = format!("a key of {file} opens this connection");
                 let secret = Secret::new(session_text(&self.session_line(*key)));
-                self.say(Side::Server, EventKind::Key { key_file: file.clone(), secret }, text, at, context);
+                self.say(
+                    Side::Server,
+                    EventKind::Key { key_file: file.clone(), secret },
+                    text,
+                    at,
+                    context,
+                );
             }
             Encryption::Clear if self.seed.is_some() => {
                 let text = "not encrypted, in spite of the handshake".to_string();
@@ -240,12 +262,24 @@ impl MoulSession {
         if MoulSettings::of(context.settings).keys.budget.is_to_be_reported() {
             let text = "the keys that the capture carries have caused too much work without opening anything: from here on not all of them are tried; \
                         with --keys a key is always tried";
-            self.say(Side::Server, EventKind::Limit { limit: "carried keys" }, text.to_string(), at, context);
+            self.say(
+                Side::Server,
+                EventKind::Limit { limit: "carried keys" },
+                text.to_string(),
+                at,
+                context,
+            );
         }
     }
 
     /// Gives up on this connection's messages: from here on, all of its bytes count as closed.
-    pub(super) fn shut(&mut self, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) {
+    pub(super) fn shut(
+        &mut self,
+        kind: EventKind,
+        text: String,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         for half in &mut self.halves {
             half.stage = Stage::Closed;
             half.stream.set_need(1);
@@ -272,7 +306,8 @@ fn other_service(kind: Option<u64>, context: &Context<'_>) -> String {
     out
 }
 
-/// Whether bytes begin with a packet of the key agreement. Also true if there are too few bytes to rule it out.
+/// Whether bytes begin with a packet of the key agreement. Also true if there are too few bytes to
+/// rule it out.
 fn looks_like_handshake(side: Side, bytes: &[u8]) -> bool {
     let length = bytes.get(1).copied();
     match (side, bytes.first()) {

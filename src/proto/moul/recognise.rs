@@ -1,4 +1,5 @@
-//! Recognises MOUL: by the connect packet if the connection's beginning was captured, otherwise by its messages.
+//! Recognises MOUL: by the connect packet if the connection's beginning was captured, otherwise by
+//! its messages.
 
 use super::super::{LazyTables, Opening, Verdict};
 use super::PORT;
@@ -10,14 +11,16 @@ use crate::tree::Tree;
 /// The header's length, which the packet itself states.
 const HEADER: usize = 31;
 
-/// The product that every known shard names: UUID ea489821-6c35-4bd0-9dae-bb17c585e680, in the order of its bytes on the wire.
-const PRODUCT: [u8; 16] =
-    [0x21, 0x98, 0x48, 0xea, 0x35, 0x6c, 0xd0, 0x4b, 0x9d, 0xae, 0xbb, 0x17, 0xc5, 0x85, 0xe6, 0x80];
+/// The product that every known shard names: UUID ea489821-6c35-4bd0-9dae-bb17c585e680, in the
+/// order of its bytes on the wire.
+const PRODUCT: [u8; 16] = [
+    0x21, 0x98, 0x48, 0xea, 0x35, 0x6c, 0xd0, 0x4b, 0x9d, 0xae, 0xbb, 0x17, 0xc5, 0x85, 0xe6, 0x80,
+];
 /// Offset of the product in the header.
 const PRODUCT_AT: usize = 15;
 
-/// The length of the data that a connection type carries, and whether the data begins with its own length. The data of types without a
-/// known layout has any length.
+/// The length of the data that a connection type carries, and whether the data begins with its own
+/// length. The data of types without a known layout has any length.
 fn data_of(connection_type: u8) -> Option<(usize, bool)> {
     match connection_type {
         10 | 22 => Some((20, true)),
@@ -30,7 +33,8 @@ fn data_of(connection_type: u8) -> Option<(usize, bool)> {
     }
 }
 
-/// Whether a connection begins like a MOUL connection or, if its beginning was not captured, continues like one.
+/// Whether a connection begins like a MOUL connection or, if its beginning was not captured,
+/// continues like one.
 pub(super) fn tcp(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     match (connect_packet(opening.client), connect_packet(opening.server)) {
         (Verdict::Yes { .. }, _) => return Verdict::Yes { swapped: false },
@@ -84,8 +88,8 @@ fn connect_packet(bytes: &[u8]) -> Verdict {
     let length = (data as u32).to_le_bytes();
     match bytes.get(HEADER..HEADER + 4) {
         Some(stated) if counted && stated != length => return Verdict::No,
-        // The type, the header's length and the length of the data are consistent: these 7 bytes hardly agree by
-        // chance.
+        // The type, the header's length and the length of the data are consistent: these 7 bytes
+        // hardly agree by chance.
         Some(_) if counted => return Verdict::Yes { swapped: false },
         _ => {}
     }
@@ -96,8 +100,9 @@ fn connect_packet(bytes: &[u8]) -> Verdict {
     }
 }
 
-/// Whether the rest of a header fits a connect packet. Either it names the product of all known shards, or its build type and branch
-/// are below 256, as usual with other products. `None` if more bytes are needed.
+/// Whether the rest of a header fits a connect packet. Either it names the product of all known
+/// shards, or its build type and branch are below 256, as usual with other products. `None` if more
+/// bytes are needed.
 fn header_fits(bytes: &[u8]) -> Option<bool> {
     let product = bytes.get(PRODUCT_AT..).unwrap_or(&[]);
     if !product.iter().zip(PRODUCT).all(|(a, b)| *a == b) || product.is_empty() {
@@ -119,8 +124,7 @@ mod tests {
     use super::*;
     use crate::table::parse_hex;
 
-    const AUTH: &str =
-        "0a 1f00 96030000 32000000 01000000 219848ea356cd04b9daebb17c585e680 14000000 00000000000000000000000000000000";
+    const AUTH: &str = "0a 1f00 96030000 32000000 01000000 219848ea356cd04b9daebb17c585e680 14000000 00000000000000000000000000000000";
 
     #[test]
     fn a_connect_packet_is_known_when_its_length_is_there() {
@@ -133,13 +137,24 @@ mod tests {
 
     #[test]
     fn a_branch_or_build_type_above_255_is_known_by_the_product_or_by_the_length_of_the_data() {
-        for (build_type, branch) in [("2c010000", "01000000"), ("32000000", "00010000"), ("ffffffff", "ffffffff")] {
-            let header = format!("1f00 96030000 {build_type} {branch} 219848ea356cd04b9daebb17c585e680");
+        for (build_type, branch) in
+            [("2c010000", "01000000"), ("32000000", "00010000"), ("ffffffff", "ffffffff")]
+        {
+            let header =
+                format!("1f00 96030000 {build_type} {branch} 219848ea356cd04b9daebb17c585e680");
             for (kind, data) in [("0a", "14000000"), ("0c", "")] {
                 let bytes = parse_hex(&format!("{kind} {header} {data}")).unwrap();
-                assert_eq!(connect_packet(&bytes), Verdict::Yes { swapped: false }, "{kind} {build_type} {branch}");
+                assert_eq!(
+                    connect_packet(&bytes),
+                    Verdict::Yes { swapped: false },
+                    "{kind} {build_type} {branch}"
+                );
                 for cut in 0..HEADER {
-                    assert_eq!(connect_packet(&bytes[..cut]), Verdict::Maybe, "{cut} bytes of {kind}");
+                    assert_eq!(
+                        connect_packet(&bytes[..cut]),
+                        Verdict::Maybe,
+                        "{cut} bytes of {kind}"
+                    );
                 }
             }
             let other = parse_hex(&format!("0c {header}").replace("219848ea", "01010101")).unwrap();

@@ -1,5 +1,5 @@
-//! Reads connections that are older than the capture: they show no connect packet and no handshake, and may begin
-//! within a message.
+//! Reads connections that are older than the capture: they show no connect packet and no handshake,
+//! and may begin within a message.
 
 use super::super::{Context, EventKind, Moment, Opening, Side};
 use super::half::Stage;
@@ -14,7 +14,8 @@ use crate::digits::counted;
 use crate::session::Secret;
 use crate::table::{ServiceId, Tables};
 
-/// The most bytes by which a keystream is advanced, whatever a key file asks for: more would take seconds.
+/// The most bytes by which a keystream is advanced, whatever a key file asks for: more would take
+/// seconds.
 const MOST_USED: u64 = 1 << 30;
 
 impl MoulSession {
@@ -29,16 +30,19 @@ impl MoulSession {
         }
     }
 
-    /// Finds out whether the connection is in clear or which session key opens it. Returns whether there is more to do.
+    /// Finds out whether the connection is in clear or which session key opens it. Returns whether
+    /// there is more to do.
     pub(super) fn rejoin(&mut self, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
         if let Some(key) = self.joined_by.take() {
             return self.rejoin_other(key, last, at, context);
         }
         let [client, server] = &self.halves;
-        // To find the position of a session key takes more bytes than to recognise messages in clear, so wait longer if
-        // there are session keys.
-        let enough = if MoulSettings::of(context.settings).keys.has_sessions() { LOOK } else { LOOK_CLEAR };
-        let full = client.stream.waiting().len() >= enough || server.stream.waiting().len() >= enough;
+        // To find the position of a session key takes more bytes than to recognise messages in
+        // clear, so wait longer if there are session keys.
+        let enough =
+            if MoulSettings::of(context.settings).keys.has_sessions() { LOOK } else { LOOK_CLEAR };
+        let full =
+            client.stream.waiting().len() >= enough || server.stream.waiting().len() >= enough;
         let opening = Opening {
             client: client.stream.waiting(),
             server: server.stream.waiting(),
@@ -58,27 +62,34 @@ impl MoulSession {
             self.wait_for_more();
             return false;
         }
-        let text = "captured from the middle, without its handshake: it cannot be decrypted".to_string();
+        let text =
+            "captured from the middle, without its handshake: it cannot be decrypted".to_string();
         self.shut(EventKind::NoKey, text, at, context);
         true
     }
 
     fn join_in_clear(&mut self, service: ServiceId, at: Moment, context: &mut Context<'_>) {
         self.service = Some(service);
-        self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.to_string());
+        self.service_name =
+            context.tables.service(service).map_or(String::new(), |s| s.name.to_string());
         for half in &mut self.halves {
             half.stage = Stage::Lost;
             half.stream.set_need(1);
         }
         let at = self.first_waiting().unwrap_or(at);
-        let text = "joined after its beginning; known by its messages, which are in clear".to_string();
+        let text =
+            "joined after its beginning; known by its messages, which are in clear".to_string();
         self.say(Side::Client, EventKind::Remark, text, at, context);
     }
 
-    /// Tries the session keys that the user gave for this connection. Returns whether one opens a direction of it.
+    /// Tries the session keys that the user gave for this connection. Returns whether one opens a
+    /// direction of it.
     fn joined_key(&mut self, at: Moment, context: &mut Context<'_>) -> bool {
-        let hint =
-            SessionHint { client: Some(self.ends.client), server: Some(self.ends.server), ..SessionHint::default() };
+        let hint = SessionHint {
+            client: Some(self.ends.client),
+            server: Some(self.ends.server),
+            ..SessionHint::default()
+        };
         let keys = &MoulSettings::of(context.settings).keys;
         for found in keys.sessions(&hint) {
             let named = found.line.service.and_then(|s| context.tables.service_named(s.name()));
@@ -86,11 +97,16 @@ impl MoulSession {
                 Some(one) => vec![one],
                 None => all_services(context.tables),
             };
-            let key = JoinedKey { line: found.line.clone(), file: found.file.to_string(), carried: found.carried };
+            let key = JoinedKey {
+                line: found.line.clone(),
+                file: found.file.to_string(),
+                carried: found.carried,
+            };
             let Starts { places, service } = self.positions(&services, &key, context);
             let Some(service) = service else { continue };
             self.service = Some(service);
-            self.service_name = context.tables.service(service).map_or(String::new(), |s| s.name.to_string());
+            self.service_name =
+                context.tables.service(service).map_or(String::new(), |s| s.name.to_string());
             self.open_joined(&key, places, at, context);
             self.joined_by = places.contains(&None).then_some(key);
             return true;
@@ -99,32 +115,48 @@ impl MoulSession {
         false
     }
 
-    /// How far the keystream of each direction was used, if the key file says so or the bytes show it, and the service
-    /// of the messages that show it.
-    fn positions(&self, services: &[ServiceId], key: &JoinedKey, context: &mut Context<'_>) -> Starts {
+    /// How far the keystream of each direction was used, if the key file says so or the bytes show
+    /// it, and the service of the messages that show it.
+    fn positions(
+        &self,
+        services: &[ServiceId],
+        key: &JoinedKey,
+        context: &mut Context<'_>,
+    ) -> Starts {
         let longest = self.halves.iter().map(|half| half.stream.waiting().len()).max().unwrap_or(0);
         let keys = &MoulSettings::of(context.settings).keys;
         let mut searched = Searched { stream: None, refused: false };
         let mut starts = Starts { places: [None; 2], service: None };
-        for (side, start) in [(Side::Client, key.line.client_start), (Side::Server, key.line.server_start)] {
-            let Some(half) = self.halves.get(side.index()).filter(|half| half.stage == Stage::Joined) else { continue };
+        for (side, start) in
+            [(Side::Client, key.line.client_start), (Side::Server, key.line.server_start)]
+        {
+            let Some(half) =
+                self.halves.get(side.index()).filter(|half| half.stage == Stage::Joined)
+            else {
+                continue;
+            };
             let bytes = half.stream.waiting();
             let services = starts.service.as_ref().map_or(services, std::slice::from_ref);
             let known = match start {
                 KeystreamStart::Used(used) => Some(used.saturating_add(half.stream.offset())),
-                KeystreamStart::Sequence(number) => used_at(number, context.sequences, side, half.stream.offset()),
+                KeystreamStart::Sequence(number) => {
+                    used_at(number, context.sequences, side, half.stream.offset())
+                }
                 KeystreamStart::Search => None,
             };
             let found = match known {
                 _ if bytes.is_empty() => None,
                 Some(used) if used > MOST_USED => None,
-                // Advancing a keystream further than a search goes takes as long as a search, so it counts as one.
+                // Advancing a keystream further than a search goes takes as long as a search, so it
+                // counts as one.
                 Some(used) if used > keys.search.positions as u64 && !key.may_search(keys) => None,
                 Some(used) if key.carried && !keys.budget.take_keystream(used) => None,
-                Some(used) => services.first().map(|service| (*service, Position { used, bits: 0 })),
-                None => searched
-                    .stream(key, longest, keys)
-                    .and_then(|stream| stream.find(services, side, bytes, &mut MessageReader::of(context))),
+                Some(used) => {
+                    services.first().map(|service| (*service, Position { used, bits: 0 }))
+                }
+                None => searched.stream(key, longest, keys).and_then(|stream| {
+                    stream.find(services, side, bytes, &mut MessageReader::of(context))
+                }),
             };
             if let Some((service, position)) = found {
                 starts.service = Some(service);
@@ -138,8 +170,17 @@ impl MoulSession {
     }
 
     /// Opens the directions whose keystream was found, and reports the key.
-    fn open_joined(&mut self, key: &JoinedKey, starts: [Option<Position>; 2], at: Moment, context: &mut Context<'_>) {
-        let mut text = format!("a session key of {} opens this connection, joined after its handshake", key.file);
+    fn open_joined(
+        &mut self,
+        key: &JoinedKey,
+        starts: [Option<Position>; 2],
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
+        let mut text = format!(
+            "a session key of {} opens this connection, joined after its handshake",
+            key.file
+        );
         let mut line = self.session_line(key.line.key);
         for (side, start) in [Side::Client, Side::Server].into_iter().zip(starts) {
             let Some(Position { used, bits }) = start else { continue };
@@ -162,25 +203,43 @@ impl MoulSession {
         }
         let at = self.first_waiting().unwrap_or(at);
         let secret = Secret::new(session_text(&line));
-        self.say(Side::Server, EventKind::Key { key_file: key.file.clone(), secret }, text, at, context);
+        self.say(
+            Side::Server,
+            EventKind::Key { key_file: key.file.clone(), secret },
+            text,
+            at,
+            context,
+        );
     }
 
-    /// Tries a key that opened one direction on the other one again, now that more bytes are there. Returns whether it
-    /// opened it.
-    fn rejoin_other(&mut self, key: JoinedKey, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
+    /// Tries a key that opened one direction on the other one again, now that more bytes are there.
+    /// Returns whether it opened it.
+    fn rejoin_other(
+        &mut self,
+        key: JoinedKey,
+        last: bool,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) -> bool {
         let Some(service) = self.service else { return false };
         let starts = self.positions(&[service], &key, context);
         if starts.service.is_some() {
             self.open_joined(&key, starts.places, at, context);
             return true;
         }
-        let waiting = self.halves.iter().filter(|h| h.stage == Stage::Joined).map(|h| h.stream.waiting().len()).max();
+        let waiting = self
+            .halves
+            .iter()
+            .filter(|h| h.stage == Stage::Joined)
+            .map(|h| h.stream.waiting().len())
+            .max();
         if !last && waiting.is_none_or(|waiting| waiting < LOOK) {
             self.wait_for_more();
             self.joined_by = Some(key);
             return false;
         }
-        let text = "the position of this direction's keystream was not found: what it says stays closed";
+        let text =
+            "the position of this direction's keystream was not found: what it says stays closed";
         for side in [Side::Client, Side::Server] {
             let half = self.half(side);
             if half.stage == Stage::Joined && !half.stream.waiting().is_empty() {
@@ -192,8 +251,8 @@ impl MoulSession {
         true
     }
 
-    /// Sets how many bytes must wait before the next attempt: 32 times as many each time, so that there are few
-    /// attempts.
+    /// Sets how many bytes must wait before the next attempt: 32 times as many each time, so that
+    /// there are few attempts.
     fn wait_for_more(&mut self) {
         for half in self.halves.iter_mut().filter(|half| half.stage == Stage::Joined) {
             let waiting = half.stream.waiting().len();
@@ -202,8 +261,9 @@ impl MoulSession {
     }
 }
 
-/// How many bytes of a keystream were used before `offset`, if its first byte encrypted the byte with TCP sequence number `number`. `None` if that byte comes
-/// later, or if the stream's sequence numbers are not known.
+/// How many bytes of a keystream were used before `offset`, if its first byte encrypted the byte
+/// with TCP sequence number `number`. `None` if that byte comes later, or if the stream's sequence
+/// numbers are not known.
 fn used_at(number: u32, sequences: [Option<u32>; 2], side: Side, offset: u64) -> Option<u64> {
     let first = (*sequences.get(side.index())?)?;
     let here = first.wrapping_add(offset as u32);
@@ -211,7 +271,8 @@ fn used_at(number: u32, sequences: [Option<u32>; 2], side: Side, offset: u64) ->
     (used <= u32::MAX / 2).then_some(u64::from(used))
 }
 
-/// The positions in the keystreams of client and server, and the service of the messages that prove them.
+/// The positions in the keystreams of client and server, and the service of the messages that prove
+/// them.
 struct Starts {
     places: [Option<Position>; 2],
     service: Option<ServiceId>,
@@ -229,7 +290,8 @@ impl Searched {
     fn stream(&mut self, key: &JoinedKey, bytes: usize, keys: &KeyRing) -> Option<&Keystream> {
         if self.stream.is_none() && !self.refused {
             self.refused = !key.may_search(keys);
-            self.stream = (!self.refused).then(|| Keystream::of(&key.line.key, keys.search.positions, bytes));
+            self.stream =
+                (!self.refused).then(|| Keystream::of(&key.line.key, keys.search.positions, bytes));
         }
         self.stream.as_ref()
     }

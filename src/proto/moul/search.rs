@@ -1,7 +1,9 @@
 //! Finds the next message after a gap, or after a message that the tables cannot read.
 //!
-//! It tries every place: it reads messages from there, one behind the other, and weighs their fields as evidence. Resuming at a wrong place gives wrong
-//! messages, which is worse than a longer gap, so places with little evidence are passed over. The work is linear in the bytes, and bounded.
+//! It tries every place: it reads messages from there, one behind the other, and weighs their
+//! fields as evidence. Resuming at a wrong place gives wrong messages, which is worse than a longer
+//! gap, so places with little evidence are passed over. The work is linear in the bytes, and
+//! bounded.
 
 use super::super::{Context, Side};
 use super::evidence::{Against, evidence};
@@ -9,22 +11,23 @@ use crate::session::{Requests, transaction_key};
 use crate::table::{Evaluator, HeaderRole, Outcome, Service, ServiceId, Tables};
 use crate::tree::Tree;
 
-/// Evidence that is enough anywhere: chance, or content that looks like messages, would give as much once in 2^PROOF
-/// places.
+/// Evidence that is enough anywhere: chance, or content that looks like messages, would give as
+/// much once in 2^PROOF places.
 const PROOF: i32 = 52;
 /// Evidence that is enough at the place where the cut message ends by its own layout.
 const PROOF_PREDICTED: i32 = 32;
-/// Evidence that is enough at the start of a piece of the stream, if framing was lost at a message that the tables
-/// cannot read.
+/// Evidence that is enough at the start of a piece of the stream, if framing was lost at a message
+/// that the tables cannot read.
 const PROOF_PIECE: i32 = 28;
 /// Evidence in a message that ends where a piece does: chance gives that at about one place in 256.
 const ENDS_WITH_PIECE: i32 = 8;
-/// Evidence that the first message must give by itself. Without this rule, the end of the message before it, which is
-/// mostly zeros, would be taken for a message.
+/// Evidence that the first message must give by itself. Without this rule, the end of the message
+/// before it, which is mostly zeros, would be taken for a message.
 const PROOF_FIRST: i32 = 16;
 /// How much more evidence a later place needs than an earlier one whose messages reach over it.
 const PROOF_RIVAL: i32 = 30;
-/// A first message that needs more bytes than this is rejected: waiting for it would delay all others.
+/// A first message that needs more bytes than this is rejected: waiting for it would delay all
+/// others.
 const PATIENCE: usize = 64 << 10;
 /// Messages that are read from one place.
 const CHAIN: usize = 6;
@@ -60,8 +63,8 @@ pub(super) struct Search<'a> {
     pub(super) from: usize,
     /// Where the message that the gap cut ends, if its layout says so.
     pub(super) predicted: Option<usize>,
-    /// Places at which a piece of the stream begins, ascending. Empty behind a gap, where pieces begin anywhere in a message and prove
-    /// nothing.
+    /// Places at which a piece of the stream begins, ascending. Empty behind a gap, where pieces
+    /// begin anywhere in a message and prove nothing.
     pub(super) starts: &'a [usize],
     /// Requests of the connection: a message that answers one of them is likely to be real.
     pub(super) asked: &'a Requests,
@@ -73,7 +76,12 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// A search that knows nothing but the bytes, and expects no more of them.
-    pub(super) fn anywhere(service: ServiceId, side: Side, bytes: &'a [u8], asked: &'a Requests) -> Search<'a> {
+    pub(super) fn anywhere(
+        service: ServiceId,
+        side: Side,
+        bytes: &'a [u8],
+        asked: &'a Requests,
+    ) -> Search<'a> {
         Search {
             service,
             side,
@@ -87,9 +95,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a piece of the stream ends at `at`, where messages often end. `false` if `starts` is empty.
+    /// Whether a piece of the stream ends at `at`, where messages often end. `false` if `starts` is
+    /// empty.
     fn ends_a_piece(&self, at: usize) -> bool {
-        !self.starts.is_empty() && (at == self.bytes.len() || self.starts.binary_search(&at).is_ok())
+        !self.starts.is_empty()
+            && (at == self.bytes.len() || self.starts.binary_search(&at).is_ok())
     }
 }
 
@@ -137,8 +147,8 @@ pub(super) fn search(search: &Search<'_>, reader: &mut MessageReader<'_>) -> Sea
     let Some(service) = tables.service(search.service) else {
         return SearchResult::Nothing { from: search.bytes.len() };
     };
-    // Values that messages ask to remember are not kept during the search: a wrong place must not change how later
-    // messages are read.
+    // Values that messages ask to remember are not kept during the search: a wrong place must not
+    // change how later messages are read.
     reader.evaluator.memory.frozen = true;
     let found = places(search, service, reader);
     reader.evaluator.memory.frozen = false;
@@ -148,8 +158,8 @@ pub(super) fn search(search: &Search<'_>, reader: &mut MessageReader<'_>) -> Sea
 fn places(search: &Search<'_>, service: &Service, reader: &mut MessageReader<'_>) -> SearchResult {
     let mut budget = BUDGET;
     let mut pending = None;
-    // The highest evidence of an earlier place whose messages run to the end of the bytes. They overlap every later
-    // place, so only one of the two can be right.
+    // The highest evidence of an earlier place whose messages run to the end of the bytes. They
+    // overlap every later place, so only one of the two can be right.
     let mut rival = 0;
     let start = search.predicted.unwrap_or(0).max(search.from);
     for at in start..search.bytes.len() {
@@ -170,8 +180,8 @@ fn places(search: &Search<'_>, service: &Service, reader: &mut MessageReader<'_>
         }
         let expected = search.predicted == Some(at);
         let piece = !expected && search.starts.binary_search(&at).is_ok();
-        // Messages often begin at the start of a piece, or right behind a gap. Elsewhere the first message needs
-        // evidence of its own.
+        // Messages often begin at the start of a piece, or right behind a gap. Elsewhere the first
+        // message needs evidence of its own.
         let first = if at == 0 || expected || piece { 0 } else { PROOF_FIRST };
         let chain = chain(search, service, at, first, reader);
         let enough = match (expected, piece) {
@@ -181,17 +191,23 @@ fn places(search: &Search<'_>, service: &Service, reader: &mut MessageReader<'_>
         };
         let accepted = match chain.end {
             ChainEnd::Enough => chain.bits >= enough,
-            // Messages rarely end exactly where the bytes end by chance. A piece was credited for that already.
+            // Messages rarely end exactly where the bytes end by chance. A piece was credited for
+            // that already.
             ChainEnd::Exact => chain.bits + if piece { 0 } else { 10 } >= enough,
             ChainEnd::Pending => chain.bits >= enough,
-            // Bytes that are no message count against the place. Not so behind a message that ends with its piece: the
-            // next one may be another that the tables cannot read.
-            ChainEnd::Broken => chain.bits >= enough + if piece && chain.pieces > 0 { 0 } else { 30 },
+            // Bytes that are no message count against the place. Not so behind a message that ends
+            // with its piece: the next one may be another that the tables cannot read.
+            ChainEnd::Broken => {
+                chain.bits >= enough + if piece && chain.pieces > 0 { 0 } else { 30 }
+            }
         };
-        // A single message needs twice the evidence, unless it fills the bytes between two gaps or ends with its piece.
-        let alone = at == 0 && search.last && matches!(chain.end, ChainEnd::Exact) && chain.bits >= enough;
+        // A single message needs twice the evidence, unless it fills the bytes between two gaps or
+        // ends with its piece.
+        let alone =
+            at == 0 && search.last && matches!(chain.end, ChainEnd::Exact) && chain.bits >= enough;
         let fills_pieces = piece && chain.pieces > 0;
-        let accepted = accepted && (chain.messages > 1 || alone || fills_pieces || chain.bits >= 2 * enough);
+        let accepted =
+            accepted && (chain.messages > 1 || alone || fills_pieces || chain.bits >= 2 * enough);
         let unrivalled = fills_pieces || rival < PROOF_FIRST || chain.bits >= rival + PROOF_RIVAL;
         if accepted && chain.messages > 0 && unrivalled {
             return SearchResult::Join { at, messages: chain.messages, bits: chain.bits };
@@ -212,11 +228,13 @@ fn header_length(service: &Service) -> usize {
     if service.header.len() > 1 { 8 } else { 2 }
 }
 
-/// Whether bytes begin with the number of a known message and, if messages state their length, a possible length.
+/// Whether bytes begin with the number of a known message and, if messages state their length, a
+/// possible length.
 fn may_begin(service: &Service, side: Side, rest: &[u8], reader: &MessageReader<'_>) -> bool {
     let framed = service.header.iter().any(|h| h.0 != HeaderRole::Number);
     let number = if framed {
-        let (Some(length), Some(number)) = (rest.first_chunk::<4>(), rest.get(4..8).and_then(|n| n.first_chunk::<4>()))
+        let (Some(length), Some(number)) =
+            (rest.first_chunk::<4>(), rest.get(4..8).and_then(|n| n.first_chunk::<4>()))
         else {
             return false;
         };
@@ -233,18 +251,27 @@ fn may_begin(service: &Service, side: Side, rest: &[u8], reader: &MessageReader<
     id.and_then(|id| reader.tables.message(id)).is_some_and(|m| m.layout.is_some())
 }
 
-/// Whether a place lies within wide text: the 16 bytes around it are Latin letters of two bytes each. Letters look like any number or count, and the
-/// rest of the text is long enough for that count.
+/// Whether a place lies within wide text: the 16 bytes around it are Latin letters of two bytes
+/// each. Letters look like any number or count, and the rest of the text is long enough for that
+/// count.
 fn within_text(bytes: &[u8], at: usize) -> bool {
-    let around = bytes.get(at.saturating_sub(8)..bytes.len().min(at.saturating_sub(8) + 16)).unwrap_or(&[]);
+    let around =
+        bytes.get(at.saturating_sub(8)..bytes.len().min(at.saturating_sub(8) + 16)).unwrap_or(&[]);
     let (units, _) = around.as_chunks::<2>();
-    let letters =
-        units.iter().filter(|[low, high]| *high == 0 && (*low >= 0x20 || matches!(low, b'\n' | b'\r' | b'\t')));
+    let letters = units
+        .iter()
+        .filter(|[low, high]| *high == 0 && (*low >= 0x20 || matches!(low, b'\n' | b'\r' | b'\t')));
     units.len() == 8 && letters.count() >= 7
 }
 
 /// Reads messages from one place on, as long as they are flawless.
-fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, reader: &mut MessageReader<'_>) -> Chain {
+fn chain(
+    search: &Search<'_>,
+    service: &Service,
+    from: usize,
+    first: i32,
+    reader: &mut MessageReader<'_>,
+) -> Chain {
     let bytes = search.bytes.get(from..).unwrap_or(&[]);
     let mut chain = Chain { bits: 0, messages: 0, pieces: 0, end: ChainEnd::Enough };
     let mut at = 0;
@@ -256,10 +283,23 @@ fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, reader
             return chain;
         }
         let tables = reader.tables;
-        match reader.evaluator.message(tables, search.service, search.side.index(), rest, reader.tree) {
+        match reader.evaluator.message(
+            tables,
+            search.service,
+            search.side.index(),
+            rest,
+            reader.tree,
+        ) {
             Outcome::Message(id, length) => {
                 let whole = rest.get(..length).unwrap_or(rest);
-                let bits = evidence(tables, service, search.side.index(), reader.tree, whole, Against::Content);
+                let bits = evidence(
+                    tables,
+                    service,
+                    search.side.index(),
+                    reader.tree,
+                    whole,
+                    Against::Content,
+                );
                 if bits < 0 {
                     chain.end = ChainEnd::Broken;
                     return chain;
@@ -267,9 +307,13 @@ fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, reader
                 let answers = tables.message(id).map_or(&[][..], |m| m.answers.as_slice());
                 let known = transaction_key(tables, reader.tree, whole).map(|key| key.exact);
                 chain.bits += bits + continuity(search, known, last, answers);
-                // Two zero bytes are everywhere, so a message with the number 0 needs more evidence.
+                // Two zero bytes are everywhere, so a message with the number 0 needs more
+                // evidence.
                 let zero = whole.first_chunk::<2>() == Some(&[0, 0]);
-                if chain.messages == 0 && first > 0 && bits < first + if zero { PROOF_FIRST } else { 0 } {
+                if chain.messages == 0
+                    && first > 0
+                    && bits < first + if zero { PROOF_FIRST } else { 0 }
+                {
                     chain.end = ChainEnd::Broken;
                     return chain;
                 }
@@ -296,9 +340,14 @@ fn chain(search: &Search<'_>, service: &Service, from: usize, first: i32, reader
     chain
 }
 
-/// Evidence in a transaction number: a reply repeats the number of a request, and the numbers of requests count
-/// upwards.
-fn continuity(search: &Search<'_>, known: Option<u64>, last: Option<u64>, answers: &[crate::table::MessageId]) -> i32 {
+/// Evidence in a transaction number: a reply repeats the number of a request, and the numbers of
+/// requests count upwards.
+fn continuity(
+    search: &Search<'_>,
+    known: Option<u64>,
+    last: Option<u64>,
+    answers: &[crate::table::MessageId],
+) -> i32 {
     let Some(t) = known else { return 0 };
     let mut asked = search.asked.with_key(t);
     if asked.any(|(_, request)| request.from != search.side && answers.contains(&request.message)) {

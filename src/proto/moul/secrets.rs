@@ -2,7 +2,9 @@
 
 use super::keys::{CarriedBounds, KeyError, KeyFile, KeyService, Report, shard_keys};
 use super::settings::MoulSettings;
-use crate::proto::{Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport};
+use crate::proto::{
+    Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport,
+};
 use crate::session::{Secret, Settings};
 
 /// The type of the secrets blocks that carry keys: "MOUL". It is not registered anywhere.
@@ -23,7 +25,9 @@ impl Secrets for ShardKeys {
     fn carry(&self, bytes: &[u8], settings: &mut Settings) -> Option<String> {
         if bytes.len() > MOST_BYTES {
             let length = bytes.len();
-            return Some(format!("{CARRIED}: a block of {length} bytes is passed over, at most {MOST_BYTES} are read"));
+            return Some(format!(
+                "{CARRIED}: a block of {length} bytes is passed over, at most {MOST_BYTES} are read"
+            ));
         }
         let file = match KeyFile::parse(CARRIED, bytes) {
             Ok(file) => file,
@@ -31,20 +35,24 @@ impl Secrets for ShardKeys {
         };
         let CarriedBounds { private, sessions } = CarriedBounds::default();
         let all = settings.get_or_default::<MoulSettings>()?.keys.add_carried(file);
-        let text =
-            format!("{CARRIED}: more than {private} private keys or {sessions} of sessions, the rest is passed over");
+        let text = format!(
+            "{CARRIED}: more than {private} private keys or {sessions} of sessions, the rest is passed over"
+        );
         (!all).then_some(text)
     }
 
     fn block(&self, connections: &[Secret], long_term: Option<&Settings>) -> SecretsBlock {
-        let keys: Vec<_> = long_term.map_or(Vec::new(), |s| MoulSettings::of(s).keys.keys().cloned().collect());
+        let keys: Vec<_> =
+            long_term.map_or(Vec::new(), |s| MoulSettings::of(s).keys.keys().cloned().collect());
         let lines: Vec<&str> = connections.iter().map(Secret::text).collect();
         SecretsBlock { bytes: shard_keys(&keys, &lines).into_bytes(), long_term: keys.len() }
     }
 
     fn report(&self, name: &str, bytes: &[u8]) -> Result<SecretsReport, SecretsRefusal> {
-        let refused =
-            |error: KeyError| SecretsRefusal { text: error.to_string(), another_kind: error.is_of_another_kind() };
+        let refused = |error: KeyError| SecretsRefusal {
+            text: error.to_string(),
+            another_kind: error.is_of_another_kind(),
+        };
         let report = Report::new(name, bytes).map_err(refused)?;
         Ok(SecretsReport {
             format: report.format.to_string(),

@@ -1,4 +1,5 @@
-//! Finds the service of a connection whose beginning was not captured, by its messages if they are in clear.
+//! Finds the service of a connection whose beginning was not captured, by its messages if they are
+//! in clear.
 
 use super::super::{Opening, Side};
 use super::search::{MessageReader, Search, SearchResult, search};
@@ -10,8 +11,12 @@ pub(super) const LOOK_CLEAR: usize = 4096;
 /// Evidence that is enough to recognise a connection by its messages alone.
 const PROOF: i32 = 90;
 
-/// The service whose messages in clear give the most evidence, and whether client and server are swapped.
-pub(super) fn service_of(opening: &Opening<'_>, reader: &mut MessageReader<'_>) -> Option<(ServiceId, bool)> {
+/// The service whose messages in clear give the most evidence, and whether client and server are
+/// swapped.
+pub(super) fn service_of(
+    opening: &Opening<'_>,
+    reader: &mut MessageReader<'_>,
+) -> Option<(ServiceId, bool)> {
     let tables = reader.tables;
     let mut best = None;
     for (i, service) in tables.services().iter().enumerate() {
@@ -19,7 +24,9 @@ pub(super) fn service_of(opening: &Opening<'_>, reader: &mut MessageReader<'_>) 
             continue;
         }
         let id = ServiceId(i as u32);
-        for (swapped, bytes) in [(false, [opening.client, opening.server]), (true, [opening.server, opening.client])] {
+        for (swapped, bytes) in
+            [(false, [opening.client, opening.server]), (true, [opening.server, opening.client])]
+        {
             let sides = [Side::Client, Side::Server].into_iter().zip(bytes);
             let bits: i32 = sides.map(|(side, bytes)| proved(id, side, bytes, reader)).sum();
             if bits >= PROOF && best.is_none_or(|(_, _, most)| bits > most) {

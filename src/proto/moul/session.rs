@@ -2,7 +2,9 @@
 //!
 //! It knows the order in which these come. The tables know what a message contains.
 
-use super::super::{Context, Decoded, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
+use super::super::{
+    Context, Decoded, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start,
+};
 use super::half::{Half, Stage};
 use super::joined_key::JoinedKey;
 use super::keys::Deriver;
@@ -33,10 +35,11 @@ pub(super) struct MoulSession {
     downloads: Downloads,
     /// The connection's beginning was not captured.
     pub(super) joined: bool,
-    /// No more client bytes follow the waiting ones for now: the server has answered, or the stream has ended.
+    /// No more client bytes follow the waiting ones for now: the server has answered, or the stream
+    /// has ended.
     pub(super) alone: bool,
-    /// A session key that opened one direction of a connection older than the capture, while the other waits for more
-    /// bytes.
+    /// A session key that opened one direction of a connection older than the capture, while the
+    /// other waits for more bytes.
     pub(super) joined_by: Option<JoinedKey>,
     /// Counts texts in Latin-1.
     pub(super) latin: LatinTexts,
@@ -45,7 +48,8 @@ pub(super) struct MoulSession {
 }
 
 impl MoulSession {
-    /// A connection before its first byte. Even if its start was not seen, the first bytes may be the connect packet.
+    /// A connection before its first byte. Even if its start was not seen, the first bytes may be
+    /// the connect packet.
     pub(super) fn new(start: &Start<'_>, tables: &Tables) -> Self {
         let mut session = Self::at(start.ends, Requests::new(tables, REQUESTS).answered_once());
         session.joined = !start.whole;
@@ -83,8 +87,9 @@ impl MoulSession {
         }
     }
 
-    /// Reads all that can be read of the waiting bytes. Bytes that were hidden while the key was not decided are shown piece by piece, in the order in
-    /// which both sides sent them. So messages come out in that order too.
+    /// Reads all that can be read of the waiting bytes. Bytes that were hidden while the key was
+    /// not decided are shown piece by piece, in the order in which both sides sent them. So
+    /// messages come out in that order too.
     pub(super) fn pump(&mut self, at: Moment, context: &mut Context<'_>) {
         self.pump_shown(at, context);
         while let Some((side, at)) = self.next_hidden() {
@@ -108,7 +113,8 @@ impl MoulSession {
         self.halves.iter().filter_map(|half| half.stream.completed(1)).min_by_key(|at| at.frame)
     }
 
-    /// Reads all that can be read of the shown bytes. A step of one direction may unblock the other, so both are tried until neither moves.
+    /// Reads all that can be read of the shown bytes. A step of one direction may unblock the
+    /// other, so both are tried until neither moves.
     fn pump_shown(&mut self, at: Moment, context: &mut Context<'_>) {
         loop {
             let mut moved = false;
@@ -150,7 +156,13 @@ impl MoulSession {
     }
 
     /// Emits a message, links it to the request that it answers, and learns from it.
-    pub(super) fn emit(&mut self, side: Side, whole: Whole<'_>, at: Moment, context: &mut Context<'_>) {
+    pub(super) fn emit(
+        &mut self,
+        side: Side,
+        whole: Whole<'_>,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         let Whole { name, number, id, length, outlined } = whole;
         let def = id.and_then(|id| context.tables.message(id));
         let [client, server] = &self.halves;
@@ -166,7 +178,8 @@ impl MoulSession {
             (Some(message), Some(key), Some(def)) if !def.answers.is_empty() => {
                 let partial = !outlined && is_partial(context.tree);
                 let share = ReplyShare::of(def, context.tree);
-                let answer = Answer { message, from: side, answers: &def.answers, key, at, partial, share };
+                let answer =
+                    Answer { message, from: side, answers: &def.answers, key, at, partial, share };
                 self.requests.answer_in(&answer, context.tree)
             }
             _ => None,
@@ -186,7 +199,8 @@ impl MoulSession {
         };
         if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
             // Only messages without a transaction and an echo come as an outline.
-            let record = context.emit.message(at, &message, context.tables, Decoded::Outline(id, outline));
+            let record =
+                context.emit.message(at, &message, context.tables, Decoded::Outline(id, outline));
             if let Some((message, key)) = asked {
                 self.requests.remember(Request {
                     message,
@@ -202,12 +216,23 @@ impl MoulSession {
             return;
         }
         let learned = match self.service_name.as_str() {
-            "auth" => self.downloads.observe(name, context.tables, context.tree, bytes, context.evaluator),
+            "auth" => {
+                self.downloads.observe(name, context.tables, context.tree, bytes, context.evaluator)
+            }
             _ => Vec::new(),
         };
-        let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
+        let record =
+            context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some((message, key)) = asked {
-            self.requests.remember(Request { message, from: side, key, record, at, answered: false, several: false });
+            self.requests.remember(Request {
+                message,
+                from: side,
+                key,
+                record,
+                at,
+                answered: false,
+                several: false,
+            });
         }
         let half = self.half(side);
         let transaction = key.filter(|key| !key.is_none()).map(|key| key.exact);
@@ -218,12 +243,16 @@ impl MoulSession {
         }
     }
 
-    /// Reads a client's waiting bytes as a whole message, although only a further byte would prove it. No further byte comes for now: the
-    /// server has answered, or the stream has ended.
+    /// Reads a client's waiting bytes as a whole message, although only a further byte would prove
+    /// it. No further byte comes for now: the server has answered, or the stream has ended.
     pub(super) fn no_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
         let half = self.half(side);
         let waiting = half.stream.waiting().len();
-        if side == Side::Client && half.stage == Stage::Messages && half.stream.need() == waiting + 1 && waiting > 0 {
+        if side == Side::Client
+            && half.stage == Stage::Messages
+            && half.stream.need() == waiting + 1
+            && waiting > 0
+        {
             half.stream.set_need(waiting);
             self.alone = true;
             self.pump_shown(at, context);
@@ -231,13 +260,26 @@ impl MoulSession {
         }
     }
 
-    pub(super) fn say(&mut self, from: Side, kind: EventKind, text: String, at: Moment, context: &mut Context<'_>) {
+    pub(super) fn say(
+        &mut self,
+        from: Side,
+        kind: EventKind,
+        text: String,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         let event = Event::new(kind, &self.service_name, from, text);
         context.emit.event(at, event);
     }
 
     /// Reports waiting bytes that will never be a message.
-    pub(super) fn give_up(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
+    pub(super) fn give_up(
+        &mut self,
+        side: Side,
+        text: &str,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         let half = self.half(side);
         half.follow(side, half.stream.waiting().len(), context.emit);
         half.stream.pass(usize::MAX, context.options.max_undecoded);
@@ -245,7 +287,13 @@ impl MoulSession {
     }
 
     /// Reports the bytes that were skipped.
-    pub(super) fn give_up_passed(&mut self, side: Side, text: &str, at: Moment, context: &mut Context<'_>) {
+    pub(super) fn give_up_passed(
+        &mut self,
+        side: Side,
+        text: &str,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         let half = self.half(side);
         let passed = half.stream.take_passed();
         if passed.length == 0 {
@@ -267,7 +315,14 @@ impl MoulSession {
 }
 
 impl Session for MoulSession {
-    fn data(&mut self, from: Side, _offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+    fn data(
+        &mut self,
+        from: Side,
+        _offset: u64,
+        bytes: &[u8],
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         if std::mem::take(&mut self.joined) && !(from == Side::Client && begins(bytes)) {
             self.join();
         }

@@ -1,4 +1,5 @@
-//! Connections written as dialogues, without a capture: what comes of them, in which order, and at which frame.
+//! Connections written as dialogues, without a capture: what comes of them, in which order, and at
+//! which frame.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -8,7 +9,8 @@ use super::Moul;
 use super::keys::{KeyFile, KeyRing, KeyService, Rc4, session_key};
 use super::testing::{self, KEYS, SEED, Y};
 use crate::proto::{
-    Decoded, Emit, Ends, Event, EventKind, Message, Moment, Protocol, Session, Share, Side, Start, Transport,
+    Decoded, Emit, Ends, Event, EventKind, Message, Moment, Protocol, Session, Share, Side, Start,
+    Transport,
 };
 use crate::session::Counts;
 use crate::table::{Tables, parse_hex};
@@ -35,7 +37,13 @@ struct Emitted {
 }
 
 impl Emit for Emitted {
-    fn message(&mut self, at: Moment, message: &Message<'_>, _: &Tables, decoded: Decoded<'_>) -> u64 {
+    fn message(
+        &mut self,
+        at: Moment,
+        message: &Message<'_>,
+        _: &Tables,
+        decoded: Decoded<'_>,
+    ) -> u64 {
         let Decoded::Tree(tree) = decoded else { return 0 };
         self.records.push((at.frame, message.name.raw().to_string()));
         self.bytes.add(Counts::of_message(tree, message.bytes.len()));
@@ -64,8 +72,9 @@ impl Emitted {
     }
 }
 
-/// What a session emits of a game connection: both sides' handshake in frames 1 to 3, then one frame a line. `agreed` is whether the key agreement takes place, so that all
-/// lines are encrypted; without it, they are in clear.
+/// What a session emits of a game connection: both sides' handshake in frames 1 to 3, then one
+/// frame a line. `agreed` is whether the key agreement takes place, so that all lines are
+/// encrypted; without it, they are in clear.
 fn emitted_by(agreed: bool, lines: &[(Side, &str)]) -> Emitted {
     let file = KeyFile::parse("dirtsand.ini", KEYS).unwrap();
     let key = file.keys().iter().find(|key| key.service() == Some(KeyService::Game)).unwrap();
@@ -112,7 +121,14 @@ fn messages_that_waited_for_the_key_come_in_the_order_in_which_they_were_sent() 
     // One ping proves too little: the key is settled only when several are there.
     let emitted = emitted_by(
         true,
-        &[(Client, PING), (Server, PING), (Client, PING), (Server, PING), (Client, JOIN), (Server, JOINED)],
+        &[
+            (Client, PING),
+            (Server, PING),
+            (Client, PING),
+            (Server, PING),
+            (Client, JOIN),
+            (Server, JOINED),
+        ],
     );
     let want = [
         (1, "ConnectPacket"),
@@ -140,22 +156,31 @@ fn messages_behind_one_that_no_table_has_are_read_where_a_piece_of_the_stream_be
             ["resync", "Cli2Game_JoinAgeRequest", "Cli2Game_PingRequest"]
         );
         let unknown = parse_hex(UNKNOWN).unwrap().len() as u64;
-        assert_eq!(emitted.bytes.undecoded, unknown, "the bytes of the unknown message and no others");
+        assert_eq!(
+            emitted.bytes.undecoded, unknown,
+            "the bytes of the unknown message and no others"
+        );
     }
 }
 
 #[test]
 fn two_unknown_messages_cost_no_known_one_between_them() {
-    let emitted =
-        emitted_by(false, &[(Client, JOIN), (Client, UNKNOWN), (Client, JOIN), (Client, UNKNOWN), (Client, JOIN)]);
-    assert_eq!(emitted.names().iter().filter(|name| **name == "Cli2Game_JoinAgeRequest").count(), 3);
+    let emitted = emitted_by(
+        false,
+        &[(Client, JOIN), (Client, UNKNOWN), (Client, JOIN), (Client, UNKNOWN), (Client, JOIN)],
+    );
+    assert_eq!(
+        emitted.names().iter().filter(|name| **name == "Cli2Game_JoinAgeRequest").count(),
+        3
+    );
     assert_eq!(emitted.bytes.undecoded, 2 * parse_hex(UNKNOWN).unwrap().len() as u64);
 }
 
 #[test]
 fn the_inside_of_an_unknown_message_is_not_taken_for_others() {
     // The middle piece is full of what pings look like, but goes on into the last one.
-    let pieces = ["e703 0000", "0000 00000000 0000 00000000 0000 0000", "0000 0000 00000000 0000 000000"];
+    let pieces =
+        ["e703 0000", "0000 00000000 0000 00000000 0000 0000", "0000 0000 00000000 0000 000000"];
     let lines: Vec<(Side, &str)> = pieces.iter().map(|piece| (Client, *piece)).collect();
     let emitted = emitted_by(false, &lines);
     assert!(!emitted.names().contains(&"Cli2Game_PingRequest"), "{:?}", emitted.names());
@@ -166,7 +191,10 @@ fn a_request_that_got_no_reply_is_said_at_the_end() {
     let answered = [(Client, JOIN), (Server, JOINED)];
     assert!(emitted_by(false, &answered).unanswered.is_empty());
     let hangs = [(Client, PING), (Server, PING), (Client, JOIN)];
-    assert_eq!(emitted_by(true, &hangs).unanswered.last().map(String::as_str), Some("Cli2Game_JoinAgeRequest"));
+    assert_eq!(
+        emitted_by(true, &hangs).unanswered.last().map(String::as_str),
+        Some("Cli2Game_JoinAgeRequest")
+    );
     // Bytes of the server that no message explains may have been the reply.
     let unread = [(Client, JOIN), (Server, UNKNOWN)];
     assert!(emitted_by(false, &unread).unanswered.is_empty());

@@ -50,7 +50,8 @@ pub struct MoulSettings {
     descriptors: Vec<DescriptorFile>,
 }
 
-/// A state descriptor file that was read without a mistake, or that is encrypted with a key that is not known yet.
+/// A state descriptor file that was read without a mistake, or that is encrypted with a key that is
+/// not known yet.
 struct DescriptorFile {
     name: String,
     bytes: Vec<u8>,
@@ -70,7 +71,10 @@ impl MoulSettings {
     }
 
     /// Reads the options.
-    pub(super) fn read(given: &Given, warn: &mut dyn FnMut(String)) -> Result<MoulSettings, SettingsError> {
+    pub(super) fn read(
+        given: &Given,
+        warn: &mut dyn FnMut(String),
+    ) -> Result<MoulSettings, SettingsError> {
         Ok(MoulSettings { keys: read_keys(given, warn)?, descriptors: read_descriptors(given)? })
     }
 
@@ -110,9 +114,9 @@ fn read_keys(given: &Given, warn: &mut dyn FnMut(String)) -> Result<KeyRing, Set
         }
     }
     match folders.into_iter().find(|(_, any)| !any) {
-        Some((folder, _)) => {
-            Err(SettingsError::Unreadable(format!("{folder}: none of the files in this folder is a key file")))
-        }
+        Some((folder, _)) => Err(SettingsError::Unreadable(format!(
+            "{folder}: none of the files in this folder is a key file"
+        ))),
         None => Ok(ring),
     }
 }
@@ -128,7 +132,9 @@ fn read_descriptors(given: &Given) -> Result<Vec<DescriptorFile>, SettingsError>
     }
     match store.closed().next() {
         Some(name) if given.no_capture => {
-            let text = format!("{name}: encrypted with the key of a server, which only a capture of a login has");
+            let text = format!(
+                "{name}: encrypted with the key of a server, which only a capture of a login has"
+            );
             Err(SettingsError::Typed(text))
         }
         _ => Ok(files),

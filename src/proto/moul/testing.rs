@@ -1,4 +1,5 @@
-//! Shared by the tests of this folder: a key file, a handshake made with it, and a context for a session.
+//! Shared by the tests of this folder: a key file, a handshake made with it, and a context for a
+//! session.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,16 +1,20 @@
-//! Finds the key that opens a connection. It tries each candidate on the first bytes of both directions, and the
-//! messages that come out must prove it. One candidate is no key: a server may send in clear in spite of the handshake.
+//! Finds the key that opens a connection. It tries each candidate on the first bytes of both
+//! directions, and the messages that come out must prove it. One candidate is no key: a server may
+//! send in clear in spite of the handshake.
 
 use super::super::{Context, Ends};
 use super::evidence::{Against, evidence};
-use super::keys::{Deriver, KeyCandidate, KeyRing, KeyService, SessionCandidate, SessionHint, SessionKey};
+use super::keys::{
+    Deriver, KeyCandidate, KeyRing, KeyService, SessionCandidate, SessionHint, SessionKey,
+};
 use super::settings::MoulSettings;
 use crate::table::{Outcome, ServiceId};
 
 /// Evidence that proves a key, in bits: a wrong key gives as much once in 2^PROOF tries.
 const PROOF: i32 = 22;
-/// Evidence that makes a key likely, in bits: a wrong key gives as much once in 2^LIKELY tries. While more bytes may come, the session waits for proof of a likely
-/// key, because trying the next one costs a modular power.
+/// Evidence that makes a key likely, in bits: a wrong key gives as much once in 2^LIKELY tries.
+/// While more bytes may come, the session waits for proof of a likely key, because trying the next
+/// one costs a modular power.
 const LIKELY: i32 = 8;
 /// How many bytes of a direction a trial looks at.
 const LOOK: usize = 4096;
@@ -46,8 +50,13 @@ pub(super) struct Lock<'a> {
     pub(super) last: bool,
 }
 
-/// Tries all candidates, one after the other. A key is derived only when it is tried, since that costs a modular power.
-pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Context<'_>) -> KeyVerdict {
+/// Tries all candidates, one after the other. A key is derived only when it is tried, since that
+/// costs a modular power.
+pub(super) fn unlock(
+    lock: &Lock<'_>,
+    deriver: &mut Deriver,
+    context: &mut Context<'_>,
+) -> KeyVerdict {
     if !lock.last && lock.bytes.iter().all(|bytes| bytes.is_empty()) {
         return KeyVerdict::Undecided;
     }
@@ -59,7 +68,8 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
     for candidate in candidates(lock, service, keys) {
         let Some(attempt) = candidate.attempt(lock, keys, deriver) else { continue };
         if let Encryption::Encrypted(key, _) = &attempt.mode {
-            // Two services may share a key, and a session's own key may be given beside the long-term one: each is tried once.
+            // Two services may share a key, and a session's own key may be given beside the
+            // long-term one: each is tried once.
             if tried.contains(key) {
                 continue;
             }
@@ -84,8 +94,8 @@ pub(super) fn unlock(lock: &Lock<'_>, deriver: &mut Deriver, context: &mut Conte
         }
     }
     match best {
-        // At the end of the connection no more evidence can come: one flawless message is enough, if chance rarely
-        // gives it.
+        // At the end of the connection no more evidence can come: one flawless message is enough,
+        // if chance rarely gives it.
         Some((bits, attempt)) if lock.last && bits >= 12 => attempt.proved(0, keys),
         _ if undecided && !lock.last => KeyVerdict::Undecided,
         _ => KeyVerdict::None,
@@ -125,15 +135,19 @@ enum Candidacy<'a> {
 }
 
 impl Candidacy<'_> {
-    /// An attempt with this candidate. `None` if it gives no key, or if the budget has no power left for it.
+    /// An attempt with this candidate. `None` if it gives no key, or if the budget has no power
+    /// left for it.
     fn attempt(self, lock: &Lock<'_>, keys: &KeyRing, deriver: &mut Deriver) -> Option<Attempt> {
         let encrypted = |key, file: &str| Encryption::Encrypted(key, file.to_string());
         Some(match self {
-            Candidacy::Session(found) => {
-                Attempt { mode: encrypted(found.line.key, found.file), carried: found.carried, power: false }
-            }
+            Candidacy::Session(found) => Attempt {
+                mode: encrypted(found.line.key, found.file),
+                carried: found.carried,
+                power: false,
+            },
             Candidacy::Private(found) => {
-                let (y, seed) = (lock.y?, lock.seed?);
+                let y = lock.y?;
+                let seed = lock.seed?;
                 let power = found.carried && !deriver.remembers(found.key, y);
                 if power && !keys.budget.take_power() {
                     return None;
@@ -146,8 +160,8 @@ impl Candidacy<'_> {
     }
 }
 
-/// The candidates for a connection: first the user's keys, the surest first, then the keys that the capture carries,
-/// and finally no key.
+/// The candidates for a connection: first the user's keys, the surest first, then the keys that the
+/// capture carries, and finally no key.
 fn candidates<'a>(
     lock: &Lock<'_>,
     service: Option<KeyService>,
@@ -162,7 +176,8 @@ fn candidates<'a>(
     };
     let sessions = keys.sessions(&hint);
     let of = move |carried: bool| {
-        let sessions: Vec<_> = sessions.iter().filter(|found| found.carried == carried).copied().collect();
+        let sessions: Vec<_> =
+            sessions.iter().filter(|found| found.carried == carried).copied().collect();
         let private = keys.candidates(service).filter(move |found| found.carried == carried);
         sessions.into_iter().map(Candidacy::Session).chain(private.map(Candidacy::Private))
     };
@@ -216,7 +231,14 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
         }
         match context.evaluator.message(tables, service, sender, rest, context.tree) {
             Outcome::Message(_, n) => {
-                let bits = evidence(tables, def, sender, context.tree, rest.get(..n).unwrap_or(rest), Against::Noise);
+                let bits = evidence(
+                    tables,
+                    def,
+                    sender,
+                    context.tree,
+                    rest.get(..n).unwrap_or(rest),
+                    Against::Noise,
+                );
                 if bits < 0 {
                     break Trial::Fails;
                 }
@@ -226,10 +248,12 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
             Outcome::Need(n) if n > (64 << 20) => break Trial::Fails,
             Outcome::Need(_) if total > 0 => break Trial::Fits(total),
             Outcome::Need(_) => break Trial::Pending,
-            // A known number is evidence for the key. But without a layout the end of the message is not known, so the
-            // trial stops.
+            // A known number is evidence for the key. But without a layout the end of the message
+            // is not known, so the trial stops.
             Outcome::NoLayout(..) => break Trial::Fits(total + 6),
-            Outcome::Unknown(..) | Outcome::Malformed(_) if total >= PROOF => break Trial::Fits(total),
+            Outcome::Unknown(..) | Outcome::Malformed(_) if total >= PROOF => {
+                break Trial::Fits(total);
+            }
             Outcome::Unknown(..) | Outcome::Malformed(_) => break Trial::Fails,
         }
     };
@@ -260,8 +284,8 @@ mod tests {
         fn account(&mut self, _: Side, _: Share, _: u64) {}
     }
 
-    /// Tries to unlock a client's first bytes to a game server, encrypted with a service's key. Returns the verdict and
-    /// the number of powers it took.
+    /// Tries to unlock a client's first bytes to a game server, encrypted with a service's key.
+    /// Returns the verdict and the number of powers it took.
     fn try_keys(of: KeyService, plain: &[u8], last: bool) -> (KeyVerdict, String) {
         let mut keys = KeyRing::default();
         keys.add(KeyFile::parse("dirtsand.ini", KEYS).unwrap());
@@ -288,8 +312,9 @@ mod tests {
             last,
         };
         let mut deriver = Deriver::default();
-        let verdict =
-            testing::in_context(&lazy, keys, &mut IgnoreMessages, |context| unlock(&lock, &mut deriver, context));
+        let verdict = testing::in_context(&lazy, keys, &mut IgnoreMessages, |context| {
+            unlock(&lock, &mut deriver, context)
+        });
         (verdict, format!("{deriver:?}"))
     }
 
@@ -318,7 +343,9 @@ mod tests {
     #[test]
     fn keys_that_the_capture_carries_come_after_the_users_and_cost_no_more_than_their_budget() {
         let pings = PING.repeat(3);
-        let wrong = || KeyFile::parse("wrong.der", include_bytes!("../../../keys/moss_game_key.der")).unwrap();
+        let wrong = || {
+            KeyFile::parse("wrong.der", include_bytes!("../../../keys/moss_game_key.der")).unwrap()
+        };
         let right = || KeyFile::parse("carried", KEYS).unwrap();
         let ring = |powers, user: Option<KeyFile>, carried: Vec<KeyFile>| {
             let mut keys = KeyRing::default();
@@ -328,8 +355,11 @@ mod tests {
             keys
         };
         // The user's key for another service is tried before the capture's for this one.
-        let (verdict, powers) = try_ring(ring(9, Some(wrong()), vec![right()]), KeyService::Game, &pings, false);
-        assert!(matches!(verdict, KeyVerdict::Proved(Encryption::Encrypted(_, file)) if file == "carried"));
+        let (verdict, powers) =
+            try_ring(ring(9, Some(wrong()), vec![right()]), KeyService::Game, &pings, false);
+        assert!(
+            matches!(verdict, KeyVerdict::Proved(Encryption::Encrypted(_, file)) if file == "carried")
+        );
         assert_eq!(powers, "Deriver { 2 remembered }");
         // A key that opens the connection costs nothing.
         let keys = ring(1, None, vec![right()]);

@@ -6,8 +6,8 @@ use crate::tree::{Kind, Node, Severity, TextKind, mark};
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 1] = [Native::new("vault_text", text)];
 
-/// A blob with its length in 4 bytes before it. Clients keep text in it, in UTF-8 and without a terminator. Content that
-/// is not text stays bytes: a program may put anything there.
+/// A blob with its length in 4 bytes before it. Clients keep text in it, in UTF-8 and without a
+/// terminator. Content that is not text stays bytes: a program may put anything there.
 fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let tables = run.tables;
     let Some(size) = tables.type_named("VaultSize") else { return Err(Stop::Unknown) };

@@ -10,7 +10,9 @@ pub fn session(tables: &Tables) -> TableSession {
         service: None,
         framing: Framing::LeftAlone,
         resync: Resync::NextPiece,
-        remark: Some("the AuthServer's own protocol by its port, which is not the one of links; left alone"),
+        remark: Some(
+            "the AuthServer's own protocol by its port, which is not the one of links; left alone",
+        ),
     };
     TableSession::new(declared, tables)
 }

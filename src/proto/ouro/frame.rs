@@ -1,6 +1,7 @@
 //! One packet as a tree: header, link header, command, body and padding, every bit of it.
 //!
-//! It follows the decisions of the link. It decides nothing itself, and keeps nothing from packet to packet.
+//! It follows the decisions of the link. It decides nothing itself, and keeps nothing from packet
+//! to packet.
 
 use super::packet::{HEADER, Header, LinkHeader, Numbering, checksum};
 use crate::table::{Cursor, Evaluator, LayoutId, MessageId, Run, ServiceId, Tables};
@@ -57,14 +58,17 @@ impl UnjoinedPiece {
     fn problem(self) -> Option<(Severity, &'static str)> {
         match self {
             UnjoinedPiece::Waits => None,
-            UnjoinedPiece::Again => Some((Severity::Note, "this piece came before, or its packet is complete")),
+            UnjoinedPiece::Again => {
+                Some((Severity::Note, "this piece came before, or its packet is complete"))
+            }
             UnjoinedPiece::Differs => Some((
                 Severity::Warning,
                 "another piece came with this position; this one is not put together with the others",
             )),
-            UnjoinedPiece::Impossible => {
-                Some((Severity::Warning, "no piece has the position {a} among {b}, or that many are not put together"))
-            }
+            UnjoinedPiece::Impossible => Some((
+                Severity::Warning,
+                "no piece has the position {a} among {b}, or that many are not put together",
+            )),
         }
     }
 }
@@ -133,7 +137,8 @@ impl CommandLayout {
 }
 
 impl FrameTables {
-    /// Finds the parts in the tables. `server`: the service of the link's server, which has its own user commands.
+    /// Finds the parts in the tables. `server`: the service of the link's server, which has its own
+    /// user commands.
     pub fn new(tables: &Tables, server: Option<ServiceId>) -> Option<FrameTables> {
         let layout = |name: &str| {
             let sym = tables.sym(name)?;
@@ -157,13 +162,25 @@ impl FrameTables {
     }
 
     /// The message of a control or user command of a sender (0 client, 1 server).
-    pub fn message(&self, tables: &Tables, user: bool, sender: usize, number: u32) -> Option<MessageId> {
+    pub fn message(
+        &self,
+        tables: &Tables,
+        user: bool,
+        sender: usize,
+        number: u32,
+    ) -> Option<MessageId> {
         let service = tables.service(if user { self.user_service } else { self.link_service })?;
         tables.message_id(service, sender, u64::from(number))
     }
 
     /// Reads a packet into a cleared tree.
-    pub fn read(&self, packet: &LinkPacket<'_>, tables: &Tables, evaluator: &mut Evaluator, tree: &mut Tree) {
+    pub fn read(
+        &self,
+        packet: &LinkPacket<'_>,
+        tables: &Tables,
+        evaluator: &mut Evaluator,
+        tree: &mut Tree,
+    ) {
         let mut run = evaluator.run(tables, tree);
         let mut cursor = Cursor::new(packet.bytes, Buffer::CAPTURED);
         let root = run.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
@@ -200,7 +217,13 @@ impl FrameTables {
         self.padding(run, packet, cursor);
     }
 
-    fn content(&self, run: &mut Run<'_>, root: u32, packet: &LinkPacket<'_>, cursor: &mut Cursor<'_>) {
+    fn content(
+        &self,
+        run: &mut Run<'_>,
+        root: u32,
+        packet: &LinkPacket<'_>,
+        cursor: &mut Cursor<'_>,
+    ) {
         match packet.content {
             PacketContent::Command(layout) => self.command(run, root, layout, cursor),
             PacketContent::Whole(layout, pieces) => {
@@ -210,7 +233,9 @@ impl FrameTables {
             PacketContent::Fragment(piece) => {
                 let node = self.rest(run, cursor, NodeShape::new(self.payload, Kind::Bytes));
                 if let Some((severity, text)) = piece.problem() {
-                    let (a, b) = packet.link.map_or((0, 0), |l| (i64::from(l.position), i64::from(l.siblings)));
+                    let (a, b) = packet
+                        .link
+                        .map_or((0, 0), |l| (i64::from(l.position), i64::from(l.siblings)));
                     run.problem(severity, node, text, a, b);
                 }
                 node
@@ -231,7 +256,13 @@ impl FrameTables {
     }
 
     /// The command that begins at the cursor, to the end of its region.
-    fn command(&self, run: &mut Run<'_>, node: u32, layout: CommandLayout, cursor: &mut Cursor<'_>) -> u32 {
+    fn command(
+        &self,
+        run: &mut Run<'_>,
+        node: u32,
+        layout: CommandLayout,
+        cursor: &mut Cursor<'_>,
+    ) -> u32 {
         let old = u64::from(layout.numbering == Numbering::Old);
         if !self.part(run, self.command, &[old], node, cursor) {
             run.undecoded(cursor);
@@ -263,10 +294,12 @@ impl FrameTables {
         node
     }
 
-    /// Adds a problem if less than a byte is left behind a command's fields: the evaluator only reports whole bytes.
+    /// Adds a problem if less than a byte is left behind a command's fields: the evaluator only
+    /// reports whole bytes.
     fn left_over(&self, run: &mut Run<'_>, number: u32) {
         let last = run.tree.len().saturating_sub(1);
-        let Some(node) = run.tree.get(last).filter(|n| last > number && n.kind == Kind::Undecoded) else {
+        let Some(node) = run.tree.get(last).filter(|n| last > number && n.kind == Kind::Undecoded)
+        else {
             return;
         };
         let bits = i64::from(node.bits);
@@ -275,11 +308,19 @@ impl FrameTables {
         }
     }
 
-    /// A command in several datagrams: the records of the others, then all payloads in a buffer of their own.
-    fn whole(&self, run: &mut Run<'_>, layout: CommandLayout, pieces: Pieces<'_>, cursor: &mut Cursor<'_>) {
+    /// A command in several datagrams: the records of the others, then all payloads in a buffer of
+    /// their own.
+    fn whole(
+        &self,
+        run: &mut Run<'_>,
+        layout: CommandLayout,
+        pieces: Pieces<'_>,
+        cursor: &mut Cursor<'_>,
+    ) {
         let list = self.node(run, cursor, NodeShape::new(self.fragments, Kind::List), 0);
         for record in pieces.records {
-            let kind = if u32::try_from(*record).is_ok() { Kind::Unsigned } else { Kind::Unsigned64 };
+            let kind =
+                if u32::try_from(*record).is_ok() { Kind::Unsigned } else { Kind::Unsigned64 };
             let node = self.node(run, cursor, NodeShape::new(Sym::ELEMENT, kind), 0);
             if let Some(node) = run.tree.get_mut(node) {
                 (node.value, node.ty) = (*record, self.record_number);
@@ -288,7 +329,11 @@ impl FrameTables {
         run.tree.close(list, cursor.pos());
         let (buffer, mut whole) = run.tree.open_buffer(BufferOrigin::Reassembled);
         whole.extend_from_slice(pieces.bytes);
-        let shape = NodeShape { name: self.payload, kind: Kind::Struct, marks: mark::OWN_BUFFER | mark::SEE_THROUGH };
+        let shape = NodeShape {
+            name: self.payload,
+            kind: Kind::Struct,
+            marks: mark::OWN_BUFFER | mark::SEE_THROUGH,
+        };
         let region = self.node(run, cursor, shape, 0);
         let mut inside = Cursor::new(&whole, buffer);
         inside.restore(pieces.bits);
@@ -299,13 +344,24 @@ impl FrameTables {
     }
 
     /// An encrypted packet: its length, and the rest as plain bytes.
-    fn encrypted(&self, run: &mut Run<'_>, root: u32, packet: &LinkPacket<'_>, cursor: &mut Cursor<'_>) {
+    fn encrypted(
+        &self,
+        run: &mut Run<'_>,
+        root: u32,
+        packet: &LinkPacket<'_>,
+        cursor: &mut Cursor<'_>,
+    ) {
         self.part(run, self.encrypted, &[], root, cursor);
         cursor.restore(packet.end * 8);
-        let node = self.rest(run, cursor, NodeShape { name: self.ciphertext, kind: Kind::Bytes, marks: mark::OPAQUE });
+        let node = self.rest(
+            run,
+            cursor,
+            NodeShape { name: self.ciphertext, kind: Kind::Bytes, marks: mark::OPAQUE },
+        );
         if packet.end != packet.header.padded() {
             let text = "{a bytes} of encrypted content, which is not what {b} bits are padded to";
-            let (bytes, bits) = (packet.end.saturating_sub(4) as i64, i64::from(packet.header.bits));
+            let bytes = packet.end.saturating_sub(4) as i64;
+            let bits = i64::from(packet.header.bits);
             run.problem(Severity::Warning, node, text, bytes, bits);
         }
         cursor.restore(packet.bytes.len() * 8);
@@ -317,7 +373,8 @@ impl FrameTables {
         if cursor.left_bits() > 0 {
             let name = run.tables.padding_name();
             let start = *cursor;
-            let node = self.rest(run, cursor, NodeShape { name, kind: Kind::Bytes, marks: mark::SPAN });
+            let node =
+                self.rest(run, cursor, NodeShape { name, kind: Kind::Bytes, marks: mark::SPAN });
             if !zeros(start) {
                 run.problem(Severity::Note, node, "padding that is not zero", 0, 0);
             }
@@ -326,14 +383,28 @@ impl FrameTables {
     }
 
     /// Reads the fields of a layout into an open node. Returns whether all of them were there.
-    fn part(&self, run: &mut Run<'_>, layout: LayoutId, args: &[u64], node: u32, cursor: &mut Cursor<'_>) -> bool {
+    fn part(
+        &self,
+        run: &mut Run<'_>,
+        layout: LayoutId,
+        args: &[u64],
+        node: u32,
+        cursor: &mut Cursor<'_>,
+    ) -> bool {
         let tables = run.tables;
         let read = tables.layout(layout).map(|l| run.steps(l, args, node, cursor));
         if read == Some(Ok(())) {
             return true;
         }
-        let (at, limit) = (cursor.pos() as i64, cursor.limit() as i64);
-        run.problem(Severity::Error, node, "cannot be read on from bit {a}; the packet ends at bit {b}", at, limit);
+        let at = cursor.pos() as i64;
+        let limit = cursor.limit() as i64;
+        run.problem(
+            Severity::Error,
+            node,
+            "cannot be read on from bit {a}; the packet ends at bit {b}",
+            at,
+            limit,
+        );
         false
     }
 
@@ -351,7 +422,11 @@ impl FrameTables {
     fn node(&self, run: &mut Run<'_>, cursor: &Cursor<'_>, shape: NodeShape, bits: usize) -> u32 {
         let NodeShape { name, kind, marks } = shape;
         let start = cursor.pos();
-        let ty = if kind == Kind::Undecoded { run.tables.undecoded_type() } else { run.tables.padding_type() };
+        let ty = if kind == Kind::Undecoded {
+            run.tables.undecoded_type()
+        } else {
+            run.tables.padding_type()
+        };
         let bytes = (start % 8 + bits).div_ceil(8);
         run.tree.leaf(Node {
             value: Node::place(start / 8, bytes),

@@ -18,7 +18,9 @@ impl LinkLife {
             "COMMCONTROL_CONNECT" => *self = LinkLife::default(),
             "COMMCONTROL_CONNECT_SERVER_ACK_ACK" => self.connected = true,
             "COMMCONTROL_DISCONNECT" => _ = self.asked.get_or_insert(from),
-            "COMMCONTROL_DISCONNECT_ACK" => return !std::mem::replace(&mut self.acknowledged, true),
+            "COMMCONTROL_DISCONNECT_ACK" => {
+                return !std::mem::replace(&mut self.acknowledged, true);
+            }
             _ => {}
         }
         false

@@ -1,5 +1,6 @@
-//! The state that both sides of a link have agreed on: version, numbering, link header, encryption, cookies. If the packet that tells one of these was
-//! not captured, the reading that fits best decides, and an event says so.
+//! The state that both sides of a link have agreed on: version, numbering, link header, encryption,
+//! cookies. If the packet that tells one of these was not captured, the reading that fits best
+//! decides, and an event says so.
 //!
 //! It knows packets as values, but neither trees nor tables.
 
@@ -17,7 +18,8 @@ struct Linked {
     settled: Option<bool>,
 }
 
-/// The sum that decides: as much as one control command that ends with its packet in one reading and not in the other.
+/// The sum that decides: as much as one control command that ends with its packet in one reading
+/// and not in the other.
 const SETTLED: i32 = 8;
 
 impl Linked {
@@ -25,7 +27,8 @@ impl Linked {
         self.settled
     }
 
-    /// Adds a datagram's score: how much better it fits with a header than without. Returns whether it has one.
+    /// Adds a datagram's score: how much better it fits with a header than without. Returns whether
+    /// it has one.
     fn judge(&mut self, margin: i32) -> bool {
         self.sum = self.sum.saturating_add(margin);
         if self.sum.abs() >= SETTLED {
@@ -54,7 +57,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// How commands are numbered, guessed if there was no CONNECT. `None` if the version's encoding is not published.
+    /// How commands are numbered, guessed if there was no CONNECT. `None` if the version's encoding
+    /// is not published.
     pub fn numbering(&self) -> Option<Numbering> {
         match self.version {
             None => Some(self.guessed.unwrap_or(Numbering::Old)),
@@ -81,13 +85,14 @@ impl Link {
         }
     }
 
-    /// Whether a client's packet may be a CONNECT: there was none yet, or no answer to one, or the link was closed.
+    /// Whether a client's packet may be a CONNECT: there was none yet, or no answer to one, or the
+    /// link was closed.
     fn may_connect(&self) -> bool {
         self.version.is_none() || !self.answered
     }
 
-    /// The command at a bit of a packet, and how it is numbered. `opens`: it may be the first one of a client. `connects`: it is a CONNECT that is sent
-    /// again.
+    /// The command at a bit of a packet, and how it is numbered. `opens`: it may be the first one
+    /// of a client. `connects`: it is a CONNECT that is sent again.
     pub fn command(
         &mut self,
         bytes: &[u8],
@@ -112,19 +117,21 @@ impl Link {
         CommandNumbers::parse(at, numbering).map(|c| (c, numbering))
     }
 
-    /// The link header of a datagram, if it has one. Either all datagrams of a link have one or none has. Each of the first datagrams adds its
-    /// score for both readings, until the sum decides for the rest of the link.
+    /// The link header of a datagram, if it has one. Either all datagrams of a link have one or
+    /// none has. Each of the first datagrams adds its score for both readings, until the sum
+    /// decides for the rest of the link.
     pub fn header(&mut self, bytes: &[u8], bits: usize, client: bool) -> Option<LinkHeader> {
         let header = LinkHeader::parse(bytes, bits);
         if let Some(settled) = self.linked.settled() {
-            // If all datagrams of the link have a header, an oddity in it is shown, but is no reason to doubt the
-            // header.
+            // If all datagrams of the link have a header, an oddity in it is shown, but is no
+            // reason to doubt the header.
             return header.filter(|_| settled);
         }
         // While it is not known whether there is a header, oddities count against it.
         let sane = header.filter(|header| header.sane);
         let plain = self.score(bytes, bits, HEADER * 8, client);
-        let linked = sane.map_or(IMPOSSIBLE, |header| self.linked_score(bytes, bits, header, client));
+        let linked =
+            sane.map_or(IMPOSSIBLE, |header| self.linked_score(bytes, bits, header, client));
         let has = self.linked.judge(linked - plain);
         sane.filter(|_| has)
     }
@@ -139,13 +146,17 @@ impl Link {
         2 + i32::from(!header.debug) + if plausible_sequence { 3 } else { 0 } + content
     }
 
-    /// The score of a command at a bit: a control command that ends with the packet is rarely there by chance. `opens`: it may be the first one of a
-    /// client.
+    /// The score of a command at a bit: a control command that ends with the packet is rarely there
+    /// by chance. `opens`: it may be the first one of a client.
     fn score(&self, bytes: &[u8], bits: usize, from: usize, opens: bool) -> i32 {
         let at = cursor(bytes, bits, from);
         let fit = |numbering, connects: bool| match CommandNumbers::parse(at, numbering) {
             None => -8,
-            Some(CommandNumbers { exact: true, control, .. }) if control == Some(control::CONNECT) && !connects => 1,
+            Some(CommandNumbers { exact: true, control, .. })
+                if control == Some(control::CONNECT) && !connects =>
+            {
+                1
+            }
             Some(CommandNumbers { exact: true, .. }) => 8,
             Some(CommandNumbers { control: Some(_), .. }) => -4,
             Some(_) => 2,
@@ -172,7 +183,12 @@ impl Link {
         match command.control {
             Some(control::CONNECT) if command.exact => {
                 let cookies = Cookies { setting: self.cookies.setting, ..Cookies::default() };
-                *self = Link { version: Some(command.value), linked: self.linked, cookies, ..Link::default() };
+                *self = Link {
+                    version: Some(command.value),
+                    linked: self.linked,
+                    cookies,
+                    ..Link::default()
+                };
             }
             Some(control::SERVER_ACK) if command.exact => wants(self, 1),
             Some(control::CLIENT_ACK) if command.exact => wants(self, 0),
@@ -221,9 +237,15 @@ pub struct Cookies {
 const LOOKS: u32 = 16;
 
 impl Cookies {
-    /// Whether the user command whose body begins at bit `from` has cookies, and the text of an event if this was just
-    /// decided.
-    pub fn judge(&mut self, bytes: &[u8], bits: usize, from: usize, client: bool) -> (bool, Option<&'static str>) {
+    /// Whether the user command whose body begins at bit `from` has cookies, and the text of an
+    /// event if this was just decided.
+    pub fn judge(
+        &mut self,
+        bytes: &[u8],
+        bits: usize,
+        from: usize,
+        client: bool,
+    ) -> (bool, Option<&'static str>) {
         let mut at = cursor(bytes, bits, from);
         let pair = (at.bits(32).ok(), at.bits(32).ok());
         let (Some(cookie), Some(echo)) = pair else {
@@ -232,7 +254,8 @@ impl Cookies {
         if let Some(set) = self.setting {
             return (set, None);
         }
-        let (cookie, echo) = (cookie as u32, echo as u32);
+        let cookie = cookie as u32;
+        let echo = echo as u32;
         let [of_client, of_server] = self.last;
         let (own, other) = if client { (of_client, of_server) } else { (of_server, of_client) };
         let text = self.decide(cookie, echo, own, other);
@@ -242,9 +265,15 @@ impl Cookies {
         (self.decided == Some(true), text)
     }
 
-    /// Learns from a user command that would begin with `cookie` and `echo`. `own` and `other` would be both sides' last cookies. Returns a text if this
-    /// decides.
-    fn decide(&mut self, cookie: u32, echo: u32, own: Option<u32>, other: Option<u32>) -> Option<&'static str> {
+    /// Learns from a user command that would begin with `cookie` and `echo`. `own` and `other`
+    /// would be both sides' last cookies. Returns a text if this decides.
+    fn decide(
+        &mut self,
+        cookie: u32,
+        echo: u32,
+        own: Option<u32>,
+        other: Option<u32>,
+    ) -> Option<&'static str> {
         if self.certain {
             return None;
         }
@@ -258,17 +287,23 @@ impl Cookies {
             let before = self.decided.replace(true);
             return Some(match before {
                 Some(true) => "cookies are on: they echo each other",
-                _ => "cookies are on after all: they echo each other; user commands before this were shown without",
+                _ => {
+                    "cookies are on after all: they echo each other; user commands before this were shown without"
+                }
             });
         }
         match (self.decided, likely) {
             (None, true) => {
                 self.decided = Some(true);
-                Some("cookies are taken to be on: the first user command begins with two small numbers of 32 bits")
+                Some(
+                    "cookies are taken to be on: the first user command begins with two small numbers of 32 bits",
+                )
             }
             (None, false) => {
                 self.decided = Some(false);
-                Some("cookies are taken to be off: the first user command does not begin as with cookies")
+                Some(
+                    "cookies are taken to be off: the first user command does not begin as with cookies",
+                )
             }
             (Some(true), false) => {
                 self.decided = Some(false);

@@ -1,7 +1,8 @@
-//! City of Heroes (OuroDev): links between its client and servers, over UDP and TCP. See `docs/ouro.md`.
+//! City of Heroes (OuroDev): links between its client and servers, over UDP and TCP. See
+//! `docs/ouro.md`.
 //!
-//! It knows the published parts: packets, bit streams and the link's own commands. The unpublished parts (encryption,
-//! compression, the numbers of user commands) are named, but not decoded.
+//! It knows the published parts: packets, bit streams and the link's own commands. The unpublished
+//! parts (encryption, compression, the numbers of user commands) are named, but not decoded.
 
 mod auth;
 mod frame;
@@ -21,8 +22,8 @@ mod stream;
 pub use session::LinkSession;
 
 use super::{
-    Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Session, Settings, SettingsError, Start, Transport,
-    Verdict,
+    Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Session, Settings,
+    SettingsError, Start, Transport, Verdict,
 };
 use crate::table::{Native, TableSource, Tables};
 
@@ -37,7 +38,10 @@ impl Protocol for Ouro {
     fn sources(&self) -> Vec<TableSource> {
         vec![
             TableSource { name: "ouro/link.table".into(), text: include_str!("link.table").into() },
-            TableSource { name: "ouro/dbserver.table".into(), text: include_str!("dbserver.table").into() },
+            TableSource {
+                name: "ouro/dbserver.table".into(),
+                text: include_str!("dbserver.table").into(),
+            },
         ]
     }
 
@@ -70,7 +74,11 @@ impl Protocol for Ouro {
         &options::OPTIONS
     }
 
-    fn settings(&self, given: &Given, _warn: &mut dyn FnMut(String)) -> Result<Settings, SettingsError> {
+    fn settings(
+        &self,
+        given: &Given,
+        _warn: &mut dyn FnMut(String),
+    ) -> Result<Settings, SettingsError> {
         Ok(Settings::new(options::OuroSettings::new(given)))
     }
 
@@ -83,7 +91,9 @@ impl Protocol for Ouro {
     }
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
-        if start.transport == Transport::Tcp && recognise::AUTH_PORTS.contains(&start.ends.server.port()) {
+        if start.transport == Transport::Tcp
+            && recognise::AUTH_PORTS.contains(&start.ends.server.port())
+        {
             return Box::new(auth::session(tables));
         }
         Box::new(LinkSession::new(start, tables))

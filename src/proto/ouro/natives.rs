@@ -1,5 +1,5 @@
-//! Types of the link's tables that need code, beside those of bit streams: acknowledgements, padding, and values that are not
-//! on the wire.
+//! Types of the link's tables that need code, beside those of bit streams: acknowledgements,
+//! padding, and values that are not on the wire.
 
 use std::sync::LazyLock;
 
@@ -8,15 +8,18 @@ use crate::tree::{Kind, Severity, Sym, TypeRef, mark};
 
 /// All of them, by the name tables use.
 pub static NATIVES: LazyLock<Vec<Native>> = LazyLock::new(|| {
-    let own: [Native; 3] = [Native::new("acks", acks), Native::new("align", align), Native::new("given", given)];
+    let own: [Native; 3] =
+        [Native::new("acks", acks), Native::new("align", align), Native::new("given", given)];
     BITSTREAM.into_iter().chain(own).collect()
 });
 
-/// A list of sequence numbers: their count, the first one, and for each further one its difference to the one before,
-/// less 1.
+/// A list of sequence numbers: their count, the first one, and for each further one its difference
+/// to the one before, less 1.
 fn acks(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let ty = |name: &str| run.tables.type_named(name).ok_or(Stop::Unknown);
-    let (count, first, next) = (ty("AckCount")?, ty("FirstAck")?, ty("NextAck")?);
+    let count = ty("AckCount")?;
+    let first = ty("FirstAck")?;
+    let next = ty("NextAck")?;
     let name = run.tables.count_name();
     let count = run.field(cursor, name, count, mark::SPAN, Slots::default())?;
     let list = run.open(cursor, call.name, call.ty, call.marks);
@@ -35,7 +38,12 @@ struct AckTypes {
     next: TypeRef,
 }
 
-fn ack_list(run: &mut Run<'_>, cursor: &mut Cursor<'_>, count: u64, types: AckTypes) -> Result<u64, Stop> {
+fn ack_list(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    count: u64,
+    types: AckTypes,
+) -> Result<u64, Stop> {
     let mut before = 0u32;
     for i in 0..count {
         let ty = if i == 0 { types.first } else { types.next };

@@ -1,5 +1,5 @@
-//! Reads what a packet shows by itself: length, checksum, link header, command. Recognition and the link's decisions
-//! use it.
+//! Reads what a packet shows by itself: length, checksum, link header, command. Recognition and the
+//! link's decisions use it.
 //!
 //! It knows neither trees nor tables, and no other packet.
 
@@ -19,7 +19,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header at the start of some bytes: a length with the low byte first, a checksum with the high byte first.
+    /// The header at the start of some bytes: a length with the low byte first, a checksum with the
+    /// high byte first.
     pub fn parse(bytes: &[u8]) -> Option<Header> {
         let (bits, rest) = bytes.split_first_chunk::<4>()?;
         let (checksum, _) = rest.split_first_chunk::<4>()?;
@@ -31,8 +32,8 @@ impl Header {
         self.bits.div_ceil(8) as usize
     }
 
-    /// The length in bytes with padding, as the client of 2004 and encrypted links send it: the bytes behind the length
-    /// field are a multiple of 8.
+    /// The length in bytes with padding, as the client of 2004 and encrypted links send it: the
+    /// bytes behind the length field are a multiple of 8.
     pub fn padded(self) -> usize {
         padded(self.bytes())
     }
@@ -47,7 +48,8 @@ impl Header {
         bytes.get(HEADER..).is_some_and(|rest| checksum(rest) == self.checksum)
     }
 
-    /// The end of the packet at which its checksum is right: without padding, with it, or with all available bytes.
+    /// The end of the packet at which its checksum is right: without padding, with it, or with all
+    /// available bytes.
     pub fn proven_end(self, bytes: &[u8]) -> Option<usize> {
         [self.bytes(), self.padded(), bytes.len()]
             .into_iter()
@@ -68,7 +70,8 @@ pub fn padded(bytes: usize) -> usize {
 /// How commands are numbered on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
-    /// Versions 0, 1, 2: control commands are 0 to 6, and 5 is added to the number of a user command.
+    /// Versions 0, 1, 2: control commands are 0 to 6, and 5 is added to the number of a user
+    /// command.
     Old,
     /// Versions 4 and 5: 0 is followed by a control command's number.
     New,
@@ -119,7 +122,8 @@ pub const MAX_SIBLINGS: u32 = 4096;
 const EARLY: u32 = 8;
 
 impl LinkHeader {
-    /// Whether it is one of the first datagrams of its side. Only these can be a CONNECT: SEGS' client sends it with the number 1, and others may send it again with the next ones.
+    /// Whether it is one of the first datagrams of its side. Only these can be a CONNECT: SEGS'
+    /// client sends it with the number 1, and others may send it again with the next ones.
     pub fn is_early(self) -> bool {
         (1..=EARLY).contains(&self.sequence)
     }
@@ -135,7 +139,8 @@ impl LinkHeader {
         let debug = c.bits(1).ok()? == 1;
         let sequence = c.bits(32).ok()? as u32;
         let siblings = read_packint(&mut c, 1).ok()?;
-        let (mut position, mut id) = (0, 0);
+        let mut position = 0;
+        let mut id = 0;
         if siblings > 0 {
             position = read_packint(&mut c, 1).ok()?;
             id = c.bits(32).ok()? as u32;
@@ -150,7 +155,16 @@ impl LinkHeader {
         let compressed = c.bits(1).ok()? == 1;
         let pad = c.pos().next_multiple_of(8) - c.pos();
         let zero = c.bits(pad as u32).ok()? == 0;
-        let mut link = LinkHeader { debug, sequence, siblings, position, id, compressed, end: c.pos(), sane: false };
+        let mut link = LinkHeader {
+            debug,
+            sequence,
+            siblings,
+            position,
+            id,
+            compressed,
+            end: c.pos(),
+            sane: false,
+        };
         link.sane = zero && (siblings == 0 || link.is_piece()) && c.left_bits() > 0;
         Some(link)
     }

@@ -1,4 +1,5 @@
-//! What a session knows of a packet before it is read: its bytes, its header, and the name under which it is reported.
+//! What a session knows of a packet before it is read: its bytes, its header, and the name under
+//! which it is reported.
 //!
 //! It decides nothing.
 

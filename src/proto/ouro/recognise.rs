@@ -1,6 +1,7 @@
 //! Recognises a link by its content, on any port: a length that fits and a correct Adler-32.
 //!
-//! The checksum is proof enough: its 32 bits agree by chance once in four thousand million datagrams.
+//! The checksum is proof enough: its 32 bits agree by chance once in four thousand million
+//! datagrams.
 
 use super::packet::{CommandNumbers, HEADER, Header, LinkHeader, Numbering, control, cursor};
 use crate::proto::{Opening, Transport, Verdict};
@@ -34,19 +35,25 @@ pub fn tcp(opening: &Opening<'_>) -> Verdict {
     }
     let may = |side: &[u8]| match Header::parse(side) {
         None => true,
-        Some(header) => header.possible() && side.len() < header.padded() && header.padded() <= 1 << 16,
+        Some(header) => {
+            header.possible() && side.len() < header.padded() && header.padded() <= 1 << 16
+        }
     };
     if opening.last || !sides.iter().any(|s| may(s)) { Verdict::No } else { Verdict::Maybe }
 }
 
-/// Whether a TCP connection goes to an AuthServer: it has its port, and a first length that fits one of its packets.
+/// Whether a TCP connection goes to an AuthServer: it has its port, and a first length that fits
+/// one of its packets.
 pub fn is_auth_server(opening: &Opening<'_>) -> bool {
     let lengths = |side: &[u8]| match side {
         [low, high, ..] => (3..=8192).contains(&u16::from_le_bytes([*low, *high])),
         _ => true,
     };
     let some = !opening.client.is_empty() || !opening.server.is_empty();
-    AUTH_PORTS.contains(&opening.ends.server.port()) && some && lengths(opening.client) && lengths(opening.server)
+    AUTH_PORTS.contains(&opening.ends.server.port())
+        && some
+        && lengths(opening.client)
+        && lengths(opening.server)
 }
 
 /// Whether a datagram's checksum is right, whatever its length says.
@@ -62,15 +69,17 @@ fn shaped(datagram: &[u8]) -> bool {
 
 fn begins(stream: &[u8]) -> bool {
     let Some(header) = Header::parse(stream).filter(|h| h.possible()) else { return false };
-    [header.bytes(), header.padded()].into_iter().any(|end| stream.get(..end).is_some_and(|whole| header.sums(whole)))
+    [header.bytes(), header.padded()]
+        .into_iter()
+        .any(|end| stream.get(..end).is_some_and(|whole| header.sums(whole)))
 }
 
 fn joins(stream: &[u8]) -> bool {
     (0..PLACES.min(stream.len())).any(|at| stream.get(at..).is_some_and(begins))
 }
 
-/// Whether the end that was taken for the client is the server. The end that sends CONNECT is the client, the end that answers it the server; without either,
-/// the higher port is the client's.
+/// Whether the end that was taken for the client is the server. The end that sends CONNECT is the
+/// client, the end that answers it the server; without either, the higher port is the client's.
 fn swapped(opening: &Opening<'_>, transport: Transport) -> bool {
     match (role(opening.client, transport), role(opening.server, transport)) {
         (Some(client), None) => !client,
@@ -84,8 +93,8 @@ fn swapped(opening: &Opening<'_>, transport: Transport) -> bool {
 fn role(bytes: &[u8], transport: Transport) -> Option<bool> {
     let header = Header::parse(bytes).filter(|h| h.possible() && h.bytes() <= bytes.len())?;
     let bits = header.bits as usize;
-    let linked =
-        LinkHeader::parse(bytes, bits).filter(|l| transport == Transport::Udp && l.sane && l.sequence < 1 << 16);
+    let linked = LinkHeader::parse(bytes, bits)
+        .filter(|l| transport == Transport::Udp && l.sane && l.sequence < 1 << 16);
     let places = [Some((HEADER * 8, true)), linked.map(|l| (l.end, l.is_early()))];
     places.into_iter().flatten().find_map(|(from, early)| {
         let at = cursor(bytes, bits, from);

@@ -1,7 +1,9 @@
-//! Finds the request that a command answers, and knows which packets show that an answer was there, even if it was not captured.
+//! Finds the request that a command answers, and knows which packets show that an answer was there,
+//! even if it was not captured.
 //!
-//! Commands have no transaction. On a link without link headers, CONNECT and its acknowledgements have no sequence number either, so that a lost
-//! acknowledgement shows only in what the link does next.
+//! Commands have no transaction. On a link without link headers, CONNECT and its acknowledgements
+//! have no sequence number either, so that a lost acknowledgement shows only in what the link does
+//! next.
 
 use crate::proto::{Context, Moment, Reply, Side};
 use crate::session::{Answer, Request, RequestKey, Requests};
@@ -35,7 +37,8 @@ pub(super) struct ReadCommand {
 impl LinkReplies {
     /// Nothing asked yet.
     pub(super) fn new(tables: &Tables) -> LinkReplies {
-        let ids = |names: &[&str]| names.iter().filter_map(|name| tables.message_named(name)).collect();
+        let ids =
+            |names: &[&str]| names.iter().filter_map(|name| tables.message_named(name)).collect();
         LinkReplies {
             requests: Requests::new(tables, REQUESTS),
             of_client: ids(&["COMMCONTROL_CONNECT", "COMMCONTROL_CONNECT_CLIENT_ACK"]),
@@ -64,13 +67,27 @@ impl LinkReplies {
         reply
     }
 
-    fn oldest(&mut self, message: Option<MessageId>, from: Side, at: Moment, tables: &Tables) -> Option<Reply> {
+    fn oldest(
+        &mut self,
+        message: Option<MessageId>,
+        from: Side,
+        at: Moment,
+        tables: &Tables,
+    ) -> Option<Reply> {
         let message = message?;
         let answers = &tables.message(message)?.answers;
         if answers.is_empty() {
             return None;
         }
-        self.requests.answer(&Answer { message, from, answers, key: RequestKey::NONE, at, partial: false, share: None })
+        self.requests.answer(&Answer {
+            message,
+            from,
+            answers,
+            key: RequestKey::NONE,
+            at,
+            partial: false,
+            share: None,
+        })
     }
 
     /// Remembers a command with its record's number, if it may be answered.
@@ -79,7 +96,15 @@ impl LinkReplies {
         let Some(message) = message.filter(|id| self.requests.is_request(*id)) else { return };
         self.opening |= self.of_client.contains(&message) || self.of_server.contains(&message);
         let key = RequestKey::NONE;
-        self.requests.remember(Request { message, from, key, record, at, answered: false, several: false });
+        self.requests.remember(Request {
+            message,
+            from,
+            key,
+            record,
+            at,
+            answered: false,
+            several: false,
+        });
     }
 
     /// Bytes of a side are lost or unreadable: there may have been replies among them.
@@ -88,7 +113,13 @@ impl LinkReplies {
     }
 
     /// Reports the requests that `from`, which has ended, never answered.
-    pub(super) fn report_unanswered(&mut self, from: Side, service: &str, at: Moment, context: &mut Context<'_>) {
+    pub(super) fn report_unanswered(
+        &mut self,
+        from: Side,
+        service: &str,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         self.requests.report_unanswered(from, service, at, context);
     }
 

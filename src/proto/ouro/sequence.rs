@@ -3,7 +3,8 @@
 use super::packet::LinkHeader;
 use crate::tree::{LinkKind, Tree};
 
-/// The datagrams of one side that may still be acknowledged or sent again, indexed by the low bits of their numbers.
+/// The datagrams of one side that may still be acknowledged or sent again, indexed by the low bits
+/// of their numbers.
 #[derive(Debug, Default)]
 pub struct Sequences {
     sent: Vec<Option<SentPacket>>,
@@ -36,7 +37,8 @@ pub enum Sending {
     ConnectAgain,
 }
 
-/// What tells the content of two datagrams with the same number apart: its length and its first bytes.
+/// What tells the content of two datagrams with the same number apart: its length and its first
+/// bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct SentContent {
     bytes: usize,
@@ -54,7 +56,8 @@ impl SentContent {
 
 /// How many datagrams are remembered: those with the latest numbers.
 const KEPT: usize = 256;
-/// Nanoseconds after its acknowledgement within which a datagram may come again: its sender did not have the acknowledgement yet.
+/// Nanoseconds after its acknowledgement within which a datagram may come again: its sender did not
+/// have the acknowledgement yet.
 const CROSSES: i64 = 5_000_000_000;
 
 impl Sequences {
@@ -65,19 +68,22 @@ impl Sequences {
         }
     }
 
-    /// Links the datagram in the tree, which the other side sent, to this side's datagrams that it acknowledges. Each
-    /// is acknowledged once.
+    /// Links the datagram in the tree, which the other side sent, to this side's datagrams that it
+    /// acknowledges. Each is acknowledged once.
     pub fn acknowledge(&mut self, link: LinkHeader, bytes: &[u8], nanos: i64, tree: &mut Tree) {
         let _ = link.each_ack(bytes, |ack| {
             let slot = self.sent.get_mut(slot(ack)).and_then(Option::as_mut);
-            if let Some(sent) = slot.filter(|sent| sent.sequence == ack && sent.acknowledged.is_none()) {
+            if let Some(sent) =
+                slot.filter(|sent| sent.sequence == ack && sent.acknowledged.is_none())
+            {
                 sent.acknowledged = Some(nanos);
                 tree.link(LinkKind::Acknowledges, 0, sent.record, nanos.saturating_sub(sent.nanos));
             }
         });
     }
 
-    /// Counts a datagram that is not sent [again](Sequences::again). Returns whether others are missing before it.
+    /// Counts a datagram that is not sent [again](Sequences::again). Returns whether others are
+    /// missing before it.
     pub fn skips(&mut self, sequence: u32) -> bool {
         // Numbers begin with 1, also after the link is opened again.
         let before = if sequence == 1 { 0 } else { self.highest };
@@ -90,7 +96,8 @@ impl Sequences {
         self.sent.capacity() * size_of::<Option<SentPacket>>()
     }
 
-    /// Whether a datagram was sent before, and not only one with the same number on an earlier link.
+    /// Whether a datagram was sent before, and not only one with the same number on an earlier
+    /// link.
     pub fn again(&self, link: LinkHeader, bytes: &[u8], nanos: i64) -> Sending {
         let before = self.get(link.sequence).filter(|sent| {
             let crosses = sent.acknowledged.is_none_or(|at| nanos.saturating_sub(at) < CROSSES);
@@ -103,8 +110,16 @@ impl Sequences {
         }
     }
 
-    /// Remembers a datagram that is not sent [again](Sequences::again), its record, and whether it was a CONNECT. If there was one with its number on this link, that one stays.
-    pub fn remember(&mut self, link: LinkHeader, bytes: &[u8], nanos: i64, record: u64, connects: bool) {
+    /// Remembers a datagram that is not sent [again](Sequences::again), its record, and whether it
+    /// was a CONNECT. If there was one with its number on this link, that one stays.
+    pub fn remember(
+        &mut self,
+        link: LinkHeader,
+        bytes: &[u8],
+        nanos: i64,
+        record: u64,
+        connects: bool,
+    ) {
         let sequence = link.sequence;
         // Numbers begin with 1, also after the link is opened again.
         if sequence == 1 {
@@ -119,7 +134,8 @@ impl Sequences {
             self.sent.resize(slot + 1, None);
         }
         if let Some(place) = self.sent.get_mut(slot) {
-            *place = Some(SentPacket { sequence, record, nanos, acknowledged: None, content, connects });
+            *place =
+                Some(SentPacket { sequence, record, nanos, acknowledged: None, content, connects });
         }
     }
 

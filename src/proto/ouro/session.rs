@@ -1,7 +1,8 @@
 //! A link: turns its packets into records, and follows its handshake and its pieces.
 //!
-//! It knows the order of a link's life. `packet` says what a packet's bits mean, `link` what both sides agreed on, `frame` lays a packet out as a
-//! tree, and `stream` finds packets in a TCP stream.
+//! It knows the order of a link's life. `packet` says what a packet's bits mean, `link` what both
+//! sides agreed on, `frame` lays a packet out as a tree, and `stream` finds packets in a TCP
+//! stream.
 
 use super::frame::{CommandLayout, FrameTables, LinkPacket, PacketContent, Pieces, UnjoinedPiece};
 use super::life::LinkLife;
@@ -16,7 +17,8 @@ use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
 use crate::proto::{
-    Context, Decoded, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session, Side, Start, Transport,
+    Context, Decoded, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session,
+    Side, Start, Transport,
 };
 use crate::table::Tables;
 
@@ -42,9 +44,11 @@ impl LinkSession {
     /// A link before its first packet.
     pub fn new(start: &Start<'_>, tables: &Tables) -> Self {
         let named = start.service.and_then(|name| tables.service_named(name));
-        let by_port = named.filter(|id| tables.service(*id).is_some_and(|service| !service.ports.is_empty()));
+        let by_port =
+            named.filter(|id| tables.service(*id).is_some_and(|service| !service.ports.is_empty()));
         let own = by_port.or_else(|| tables.service_at(start.ends.server.port()));
-        let service = own.and_then(|id| tables.service(id)).map_or(SERVICE, |service| &service.name);
+        let service =
+            own.and_then(|id| tables.service(id)).map_or(SERVICE, |service| &service.name);
         LinkSession {
             parts: FrameTables::new(tables, own),
             service: service.to_string(),
@@ -60,19 +64,36 @@ impl LinkSession {
         }
     }
 
-    /// A datagram: one packet, or bytes that cannot be one. `missing` bytes of it were not captured.
-    fn one_datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
+    /// A datagram: one packet, or bytes that cannot be one. `missing` bytes of it were not
+    /// captured.
+    fn one_datagram(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        missing: u64,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         let there = bytes.len();
         let header = Header::parse(bytes);
         let text = match header {
             None => Some("too short for a packet's header".to_string()),
-            Some(header) if !header.possible() => {
-                Some(format!("the packet's length of {} bits is not more than its header's 64", header.bits))
-            }
+            Some(header) if !header.possible() => Some(format!(
+                "the packet's length of {} bits is not more than its header's 64",
+                header.bits
+            )),
             Some(header) if missing > 0 || header.bytes() > there => {
-                let (bytes, were) = (counted(there, "byte"), plural(missing, "was", "were"));
-                let cut = if missing > 0 { format!("; {missing} more {were} not captured") } else { String::new() };
-                Some(format!("the packet's length is {} bits, the datagram has {bytes}{cut}", header.bits))
+                let bytes = counted(there, "byte");
+                let were = plural(missing, "was", "were");
+                let cut = if missing > 0 {
+                    format!("; {missing} more {were} not captured")
+                } else {
+                    String::new()
+                };
+                Some(format!(
+                    "the packet's length is {} bits, the datagram has {bytes}{cut}",
+                    header.bits
+                ))
             }
             Some(_) => None,
         };
@@ -82,7 +103,9 @@ impl LinkSession {
             return context.emit.event(at, event.showing(0, bytes, context.options));
         };
         let proven = header.proven_end(bytes);
-        let end = proven.unwrap_or_else(|| if header.padded() <= there { header.padded() } else { header.bytes() });
+        let end = proven.unwrap_or_else(|| {
+            if header.padded() <= there { header.padded() } else { header.bytes() }
+        });
         let received = Received {
             from,
             offset: 0,
@@ -97,14 +120,16 @@ impl LinkSession {
         self.packet(received, context);
     }
 
-    /// Takes every complete packet from a direction's waiting bytes. With `last`, no more bytes follow.
+    /// Takes every complete packet from a direction's waiting bytes. With `last`, no more bytes
+    /// follow.
     fn drain(&mut self, from: Side, last: bool, at: Moment, context: &mut Context<'_>) {
         let mut finder = std::mem::take(from.of(&mut self.finders));
         loop {
             match finder.next(self.link.may_be_encrypted(), context.options.max_message, last) {
                 Next::Wait => break,
                 Next::Packet { end, right } => {
-                    let (offset, bytes) = (finder.offset(), finder.waiting().get(..end).unwrap_or(finder.waiting()));
+                    let offset = finder.offset();
+                    let bytes = finder.waiting().get(..end).unwrap_or(finder.waiting());
                     if let Some(header) = Header::parse(bytes) {
                         self.packet(
                             Received {
@@ -124,20 +149,31 @@ impl LinkSession {
                     finder.advance(end);
                 }
                 Next::TooLong { bytes } => {
-                    let text = format!("a packet of {bytes} bytes is not put together (--max-message)");
-                    context.emit.event(at, self.link_event(EventKind::Limit { limit: "max-message" }, from, text));
+                    let text =
+                        format!("a packet of {bytes} bytes is not put together (--max-message)");
+                    context.emit.event(
+                        at,
+                        self.link_event(EventKind::Limit { limit: "max-message" }, from, text),
+                    );
                 }
                 Next::Skip { bytes, found } => {
-                    let (count, are, them) =
-                        (counted(bytes, "byte"), plural(bytes, "is", "are"), plural(bytes, "it", "them"));
+                    let (count, are, them) = (
+                        counted(bytes, "byte"),
+                        plural(bytes, "is", "are"),
+                        plural(bytes, "it", "them"),
+                    );
                     let text = match found {
-                        true => format!("{count} that {are} no packet; the next one begins behind {them}"),
+                        true => format!(
+                            "{count} that {are} no packet; the next one begins behind {them}"
+                        ),
                         false => format!("{count} that {are} no whole packet"),
                     };
                     let skipped = finder.waiting().get(..bytes).unwrap_or(finder.waiting());
                     let event = self.link_event(EventKind::Undecoded, from, text);
                     self.replies.lose_replies(from, at);
-                    context.emit.event(at, event.showing(finder.offset(), skipped, context.options));
+                    context
+                        .emit
+                        .event(at, event.showing(finder.offset(), skipped, context.options));
                     finder.advance(bytes);
                 }
             }
@@ -167,10 +203,9 @@ impl LinkSession {
         if self.transport == Transport::Udp {
             packet.link = self.link.header(received.bytes, received.bits(), client);
         }
-        let sending = packet
-            .link
-            .filter(|_| received.right)
-            .map(|link| received.from.of(&mut self.sequences).again(link, received.bytes, nanos(received.at)));
+        let sending = packet.link.filter(|_| received.right).map(|link| {
+            received.from.of(&mut self.sequences).again(link, received.bytes, nanos(received.at))
+        });
         let early = packet.link.is_none_or(LinkHeader::is_early);
         let received = Received { sending: sending.unwrap_or_default(), early, ..received };
         match packet.link {
@@ -179,7 +214,9 @@ impl LinkSession {
                 let name = Name { fixed: Some("Compressed"), number: None };
                 self.emit(&parts, &packet, received, name, context);
             }
-            Some(link) if link.siblings > 0 => self.sibling(&parts, packet, link, received, context),
+            Some(link) if link.siblings > 0 => {
+                self.sibling(&parts, packet, link, received, context)
+            }
             link => {
                 let from = link.map_or(super::packet::HEADER * 8, |l| l.end);
                 let bits = CommandBits { bytes: received.bytes, bits: received.bits(), from };
@@ -202,28 +239,51 @@ impl LinkSession {
         let client = received.from == Side::Client;
         let guessed = self.link.guessed;
         let connects = received.sending == Sending::ConnectAgain;
-        let Some((command, numbering)) = self.link.command(bytes, bits, from, client && received.early, connects)
+        let Some((command, numbering)) =
+            self.link.command(bytes, bits, from, client && received.early, connects)
         else {
             let version = self.link.version.filter(|_| self.link.numbering().is_none());
             let fixed = Some("Undescribed");
             return match version {
-                Some(version) => (PacketContent::Undescribed(version), Name { fixed, number: None }),
-                None => (PacketContent::Command(CommandLayout::unread()), Name { fixed, number: None }),
+                Some(version) => {
+                    (PacketContent::Undescribed(version), Name { fixed, number: None })
+                }
+                None => {
+                    (PacketContent::Command(CommandLayout::unread()), Name { fixed, number: None })
+                }
             };
         };
         if self.link.version.is_none() && guessed != self.link.guessed {
-            let text = format!("the link's CONNECT was not captured; commands are taken to be {}", numbering.words());
+            let text = format!(
+                "the link's CONNECT was not captured; commands are taken to be {}",
+                numbering.words()
+            );
             self.event(EventKind::Remark, received, text, context);
         }
-        let mut layout = CommandLayout { numbering, message: None, user: command.control.is_none(), cookies: false };
+        let mut layout = CommandLayout {
+            numbering,
+            message: None,
+            user: command.control.is_none(),
+            cookies: false,
+        };
         let number = match command.control {
             // The link knows it.
             Some(number) if received.sending != Sending::First => number,
             Some(number) => {
                 if number == control::CONNECT && command.exact {
                     // A new link numbers its pieces from the start.
-                    self.give_up(Side::Client, "when the link was opened again", received.at, context);
-                    self.give_up(Side::Server, "when the link was opened again", received.at, context);
+                    self.give_up(
+                        Side::Client,
+                        "when the link was opened again",
+                        received.at,
+                        context,
+                    );
+                    self.give_up(
+                        Side::Server,
+                        "when the link was opened again",
+                        received.at,
+                        context,
+                    );
                 }
                 self.link.learn(command, client);
                 number
@@ -266,14 +326,17 @@ impl LinkSession {
         };
         let mut lost: Vec<(Set, LostReason)> = Vec::new();
         // A piece with a wrong checksum is not reassembled with correct ones.
-        let kept = (received.right && link.is_piece())
-            .then(|| received.from.of(&mut self.siblings).take(payload, |set, why| lost.push((set, why))));
+        let kept = (received.right && link.is_piece()).then(|| {
+            received.from.of(&mut self.siblings).take(payload, |set, why| lost.push((set, why)))
+        });
         for (set, why) in &lost {
             self.given_up(set, *why, received, context);
         }
         let waits = matches!(kept, Some(PieceOutcome::Waits));
         let piece = match kept {
-            Some(PieceOutcome::Whole(joined)) => return self.joined(parts, packet, &joined, received, context),
+            Some(PieceOutcome::Whole(joined)) => {
+                return self.joined(parts, packet, &joined, received, context);
+            }
             Some(PieceOutcome::Again) => UnjoinedPiece::Again,
             Some(PieceOutcome::Differs) => UnjoinedPiece::Differs,
             None if !link.is_piece() => UnjoinedPiece::Impossible,
@@ -320,7 +383,9 @@ impl LinkSession {
     fn give_up(&mut self, from: Side, when: &str, at: Moment, context: &mut Context<'_>) {
         let siblings = std::mem::take(from.of(&mut self.siblings));
         for set in siblings.incomplete() {
-            context.emit.event(at, self.link_event(EventKind::Remark, from, format!("{set} {when}")));
+            context
+                .emit
+                .event(at, self.link_event(EventKind::Remark, from, format!("{set} {when}")));
         }
     }
 
@@ -337,24 +402,34 @@ impl LinkSession {
         let nanos = nanos(received.at);
         if let Some(link) = packet.link.filter(|_| packet.right) {
             let [client, server] = &mut self.sequences;
-            let (own, other) = if received.from == Side::Client { (client, server) } else { (server, client) };
+            let (own, other) =
+                if received.from == Side::Client { (client, server) } else { (server, client) };
             own.tie(link, nanos, context.tree);
             other.acknowledge(link, packet.bytes, nanos, context.tree);
         }
         let (message, user) = match packet.content {
-            PacketContent::Command(layout) | PacketContent::Whole(layout, _) => (layout.message, layout.user),
+            PacketContent::Command(layout) | PacketContent::Whole(layout, _) => {
+                (layout.message, layout.user)
+            }
             _ => (None, false),
         };
-        let named = message.and_then(|m| context.tables.message(m)).map(|m| context.tables.name(m.name));
+        let named =
+            message.and_then(|m| context.tables.message(m)).map(|m| context.tables.name(m.name));
         // What is sent again neither asks nor answers anything new.
         let first = received.sending == Sending::First;
         let link = packet.link.filter(|_| packet.right && first);
-        let skips = link.is_some_and(|link| received.from.of(&mut self.sequences).skips(link.sequence));
+        let skips =
+            link.is_some_and(|link| received.from.of(&mut self.sequences).skips(link.sequence));
         if skips || matches!(name.fixed, Some("Encrypted" | "Compressed" | "Undescribed")) {
             // Each of these, or a datagram that is missing before this one, may be a reply.
             self.replies.lose_replies(received.from, received.at);
         }
-        let command = ReadCommand { message, from: received.from, at: received.at, user: user && packet.right };
+        let command = ReadCommand {
+            message,
+            from: received.from,
+            at: received.at,
+            user: user && packet.right,
+        };
         let reply = if first { self.replies.answer(command, context.tables) } else { None };
         let message = Message {
             name: Captured::new(named.or(name.fixed).unwrap_or("UserCommand")),
@@ -367,13 +442,24 @@ impl LinkSession {
             no_reply: false,
             once: None,
         };
-        let record = context.emit.message(received.at, &message, context.tables, Decoded::Tree(context.tree));
+        let record = context.emit.message(
+            received.at,
+            &message,
+            context.tables,
+            Decoded::Tree(context.tree),
+        );
         if first {
             self.replies.remember(command, record);
         }
         if let Some(link) = link {
             let connects = named == Some("COMMCONTROL_CONNECT");
-            received.from.of(&mut self.sequences).remember(link, packet.bytes, nanos, record, connects);
+            received.from.of(&mut self.sequences).remember(
+                link,
+                packet.bytes,
+                nanos,
+                record,
+                connects,
+            );
         }
         if let Some(name) = named.filter(|_| first)
             && self.life.command(name, received.from)
@@ -386,10 +472,20 @@ impl LinkSession {
 
 impl LinkSession {
     /// Reports a packet that will never be complete.
-    fn given_up(&self, set: &Set, why: LostReason, received: Received<'_>, context: &mut Context<'_>) {
+    fn given_up(
+        &self,
+        set: &Set,
+        why: LostReason,
+        received: Received<'_>,
+        context: &mut Context<'_>,
+    ) {
         let (kind, text) = match why {
-            LostReason::Room => (EventKind::Limit { limit: "siblings" }, "given up to bound what is kept"),
-            LostReason::Count => (EventKind::Remark, "given up, since this one says that there are more or fewer"),
+            LostReason::Room => {
+                (EventKind::Limit { limit: "siblings" }, "given up to bound what is kept")
+            }
+            LostReason::Count => {
+                (EventKind::Remark, "given up, since this one says that there are more or fewer")
+            }
         };
         self.event(kind, received, format!("{set}; {text}"), context);
     }
@@ -399,18 +495,38 @@ impl LinkSession {
         Event::new(kind, &self.service, from, text)
     }
 
-    fn event(&self, kind: EventKind, received: Received<'_>, text: String, context: &mut Context<'_>) {
+    fn event(
+        &self,
+        kind: EventKind,
+        received: Received<'_>,
+        text: String,
+        context: &mut Context<'_>,
+    ) {
         context.emit.event(received.at, self.link_event(kind, received.from, text));
     }
 }
 
 impl Session for LinkSession {
-    fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+    fn data(
+        &mut self,
+        from: Side,
+        offset: u64,
+        bytes: &[u8],
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         from.of(&mut self.finders).push(offset, bytes, at);
         self.drain(from, false, at, context);
     }
 
-    fn datagram(&mut self, from: Side, bytes: &[u8], missing: u64, at: Moment, context: &mut Context<'_>) {
+    fn datagram(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        missing: u64,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         self.one_datagram(from, bytes, missing, at, context);
     }
 
@@ -434,8 +550,15 @@ impl Session for LinkSession {
             let sets = std::mem::take(from.of(&mut self.siblings)).incomplete().count();
             let bytes = from.of(&mut self.finders).waiting().len();
             if sets > 0 || bytes > 0 {
-                let text = format!("{} and {} given up to make room", counted(sets, "packet"), counted(bytes, "byte"));
-                context.emit.event(at, self.link_event(EventKind::Limit { limit: "max-total" }, from, text));
+                let text = format!(
+                    "{} and {} given up to make room",
+                    counted(sets, "packet"),
+                    counted(bytes, "byte")
+                );
+                context.emit.event(
+                    at,
+                    self.link_event(EventKind::Limit { limit: "max-total" }, from, text),
+                );
                 self.drain(from, true, at, context);
             }
             from.of(&mut self.finders).shrink();
@@ -458,7 +581,11 @@ impl Session for LinkSession {
     fn learned(&self) -> Vec<Learned> {
         let name = self.ends.to_string();
         let version = self.link.version.map_or("not said".into(), |version| version.to_string());
-        let texts = [("version", version), ("encryption", self.link.encryption().into()), ("end", self.life.end())];
+        let texts = [
+            ("version", version),
+            ("encryption", self.link.encryption().into()),
+            ("end", self.life.end()),
+        ];
         let facts = texts.into_iter().map(|(key, text)| (key, LearnedValue::Text(text))).collect();
         vec![Learned { group: "links", heading: name.len(), name, of_stream: true, facts }]
     }

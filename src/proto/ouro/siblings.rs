@@ -1,5 +1,5 @@
-//! Reassembles packets from several datagrams: keeps the pieces, in any order, until all are there. Bounded in number
-//! and size.
+//! Reassembles packets from several datagrams: keeps the pieces, in any order, until all are there.
+//! Bounded in number and size.
 //!
 //! It does not know their content.
 
@@ -28,8 +28,13 @@ pub struct Set {
 
 impl fmt::Display for Set {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (id, count) = (self.id, self.count);
-        write!(f, "of the packet with sibling ID {id} only {} of {count} datagrams had come", self.have())
+        let id = self.id;
+        let count = self.count;
+        write!(
+            f,
+            "of the packet with sibling ID {id} only {} of {count} datagrams had come",
+            self.have()
+        )
     }
 }
 
@@ -107,7 +112,11 @@ impl Siblings {
     pub const MAX_BYTES: usize = 4 << 20;
 
     /// Adds a piece. Calls `lost` with each incomplete packet that is given up for it.
-    pub fn take(&mut self, piece: PiecePayload<'_>, mut lost: impl FnMut(Set, LostReason)) -> PieceOutcome {
+    pub fn take(
+        &mut self,
+        piece: PiecePayload<'_>,
+        mut lost: impl FnMut(Set, LostReason),
+    ) -> PieceOutcome {
         let PiecePayload { id, count, position, bytes, bits } = piece;
         if self.done.contains(&id) {
             return PieceOutcome::Again;
@@ -118,11 +127,17 @@ impl Siblings {
         if !self.sets.iter().any(|s| s.id == id) {
             self.sets.push_back(Set { id, count, pieces: BTreeMap::new() });
         }
-        let Some(at) = self.sets.iter().position(|s| s.id == id) else { return PieceOutcome::Again };
+        let Some(at) = self.sets.iter().position(|s| s.id == id) else {
+            return PieceOutcome::Again;
+        };
         let Some(set) = self.sets.get_mut(at) else { return PieceOutcome::Again };
         match set.pieces.get(&position) {
-            None => set.pieces.insert(position, KeptPiece { bytes: bytes.to_vec(), bits, record: 0 }),
-            Some(piece) if piece.bits != bits || piece.bytes != bytes => return PieceOutcome::Differs,
+            None => {
+                set.pieces.insert(position, KeptPiece { bytes: bytes.to_vec(), bits, record: 0 })
+            }
+            Some(piece) if piece.bits != bits || piece.bytes != bytes => {
+                return PieceOutcome::Differs;
+            }
             Some(_) => return PieceOutcome::Again,
         };
         self.bytes += bytes.len();
@@ -221,9 +236,14 @@ mod tests {
         assert!(matches!(s.take(piece(7, 3, 0, &[1, 2], 16), none), PieceOutcome::Waits));
         s.recorded(7, 0, 11);
         assert!(matches!(s.take(piece(7, 3, 0, &[1, 2], 16), none), PieceOutcome::Again));
-        let PieceOutcome::Whole(joined) = s.take(piece(7, 3, 1, &[3], 8), none) else { panic!("it is complete") };
+        let PieceOutcome::Whole(joined) = s.take(piece(7, 3, 1, &[3], 8), none) else {
+            panic!("it is complete")
+        };
         assert_eq!(joined, Joined { bytes: vec![1, 2, 3, 5], bits: 27, records: vec![11, 10] });
-        assert!(matches!(s.take(piece(7, 3, 1, &[3], 8), none), PieceOutcome::Again), "it came again");
+        assert!(
+            matches!(s.take(piece(7, 3, 1, &[3], 8), none), PieceOutcome::Again),
+            "it came again"
+        );
     }
 
     #[test]
@@ -255,7 +275,10 @@ mod tests {
         let mut s = Siblings::default();
         let mut lost = 0;
         for id in 0..1000 {
-            assert!(matches!(s.take(piece(id, 2, 0, &[0; 1272], 10176), |_, _| lost += 1), PieceOutcome::Waits));
+            assert!(matches!(
+                s.take(piece(id, 2, 0, &[0; 1272], 10176), |_, _| lost += 1),
+                PieceOutcome::Waits
+            ));
         }
         assert_eq!(lost, 1000 - Siblings::MAX_SETS);
         assert_eq!(s.incomplete().count(), Siblings::MAX_SETS);

@@ -1,5 +1,5 @@
-//! Finds packets in a TCP stream. Only their own length marks them, so the checksum must prove each one. After a wrong checksum,
-//! reading goes on at the next place with a correct one.
+//! Finds packets in a TCP stream. Only their own length marks them, so the checksum must prove each
+//! one. After a wrong checksum, reading goes on at the next place with a correct one.
 //!
 //! It knows headers, but not the content of packets.
 
@@ -12,7 +12,8 @@ use crate::session::StreamBuffer;
 pub struct PacketFinder {
     /// The bytes that are in no packet yet.
     stream: StreamBuffer,
-    /// How many bytes may still be summed for the bytes so far. Places that would take more are skipped.
+    /// How many bytes may still be summed for the bytes so far. Places that would take more are
+    /// skipped.
     credit: usize,
     /// Whether the last packet was padded.
     pads: Option<bool>,
@@ -20,7 +21,8 @@ pub struct PacketFinder {
     searched: usize,
     /// Framing was lost: no length is trusted until a checksum is correct.
     adrift: bool,
-    /// The bytes just before were a packet with a correct checksum, so the next bytes are very likely a length.
+    /// The bytes just before were a packet with a correct checksum, so the next bytes are very
+    /// likely a length.
     framed: bool,
 }
 
@@ -63,15 +65,16 @@ enum Follows {
     Proven,
 }
 
-/// How many packets with a wrong checksum are followed, one behind the other, in search of one with a correct checksum.
+/// How many packets with a wrong checksum are followed, one behind the other, in search of one with
+/// a correct checksum.
 const CHAIN: usize = 8;
 
-/// A packet behind one with a wrong checksum is rarely longer than this. Four random bytes rarely read as a number
-/// below it.
+/// A packet behind one with a wrong checksum is rarely longer than this. Four random bytes rarely
+/// read as a number below it.
 const LIKELY: usize = 1 << 16;
 
-/// How many bytes may be summed for each byte of the stream, and how many in any case. Without this bound, bytes that look like headers with
-/// long lengths would be summed up to 65,536 times each.
+/// How many bytes may be summed for each byte of the stream, and how many in any case. Without this
+/// bound, bytes that look like headers with long lengths would be summed up to 65,536 times each.
 const WORK: usize = 16;
 const FIRST_WORK: usize = WORK << 14;
 
@@ -144,7 +147,11 @@ impl PacketFinder {
         }
         let header = Header::parse(self.waiting());
         let Some(header) = header else {
-            return if last { Next::Skip { bytes: self.waiting().len(), found: false } } else { Next::Wait };
+            return if last {
+                Next::Skip { bytes: self.waiting().len(), found: false }
+            } else {
+                Next::Wait
+            };
         };
         if self.adrift {
             return self.search(limit, last);
@@ -160,7 +167,9 @@ impl PacketFinder {
     }
 
     fn at_start(&mut self, header: Header, encrypted: bool, limit: usize, last: bool) -> Next {
-        let (plain, padded, have) = (header.bytes(), header.padded(), self.waiting().len());
+        let plain = header.bytes();
+        let padded = header.padded();
+        let have = self.waiting().len();
         for (end, pads) in [(plain, false), (padded, true)] {
             if self.waiting().get(..end).is_some_and(|whole| header.sums(whole)) {
                 if plain != padded {
@@ -178,10 +187,18 @@ impl PacketFinder {
         self.wrong(plain, padded, limit, encrypted, last)
     }
 
-    /// A packet with a wrong checksum. Its length may be wrong, so the bytes behind it tell where it ends, with or
-    /// without padding.
-    fn wrong(&mut self, plain: usize, padded: usize, limit: usize, encrypted: bool, last: bool) -> Next {
-        let ends = if self.pads == Some(true) || encrypted { [padded, plain] } else { [plain, padded] };
+    /// A packet with a wrong checksum. Its length may be wrong, so the bytes behind it tell where
+    /// it ends, with or without padding.
+    fn wrong(
+        &mut self,
+        plain: usize,
+        padded: usize,
+        limit: usize,
+        encrypted: bool,
+        last: bool,
+    ) -> Next {
+        let ends =
+            if self.pads == Some(true) || encrypted { [padded, plain] } else { [plain, padded] };
         let follows = ends.map(|end| (end, self.follows(end)));
         let to = |wanted| follows.iter().find(|(_, what)| *what == wanted).map(|(end, _)| *end);
         if let Some(end) = to(Follows::Proven).or(to(Follows::Possible)) {
@@ -200,7 +217,8 @@ impl PacketFinder {
         }
     }
 
-    /// What is at a place where a packet should begin. Its checksum proves it, or that of a packet behind it.
+    /// What is at a place where a packet should begin. Its checksum proves it, or that of a packet
+    /// behind it.
     fn follows(&mut self, from: usize) -> Follows {
         let mut at = from;
         for _ in 0..CHAIN {
@@ -211,16 +229,22 @@ impl PacketFinder {
             if self.is_right(at, header) {
                 return Follows::Proven;
             }
-            at = at.saturating_add(if self.pads == Some(true) { header.padded() } else { header.bytes() });
+            at = at.saturating_add(if self.pads == Some(true) {
+                header.padded()
+            } else {
+                header.bytes()
+            });
         }
         if at == from { Follows::Unknown } else { Follows::Possible }
     }
 
-    /// Whether the checksum of a packet is correct, with or without padding. False if it is not complete, or if too
-    /// many bytes were summed already.
+    /// Whether the checksum of a packet is correct, with or without padding. False if it is not
+    /// complete, or if too many bytes were summed already.
     fn is_right(&mut self, at: usize, header: Header) -> bool {
         [header.bytes(), header.padded()].into_iter().any(|length| {
-            let Some(whole) = self.stream.waiting().get(at..at.saturating_add(length)) else { return false };
+            let Some(whole) = self.stream.waiting().get(at..at.saturating_add(length)) else {
+                return false;
+            };
             let paid = self.credit.checked_sub(length);
             self.credit = paid.unwrap_or(0);
             paid.is_some() && header.sums(whole)
@@ -233,7 +257,8 @@ impl PacketFinder {
         let have = self.stream.waiting().len();
         let mut at = self.searched;
         while let Some(rest) = self.stream.waiting().get(at..).filter(|rest| rest.len() > HEADER) {
-            let Some(header) = Header::parse(rest).filter(|h| h.possible() && h.padded() <= limit) else {
+            let Some(header) = Header::parse(rest).filter(|h| h.possible() && h.padded() <= limit)
+            else {
                 at += 1;
                 continue;
             };
@@ -311,7 +336,12 @@ mod tests {
 
     #[test]
     fn packets_are_found_however_the_stream_is_cut() {
-        let parts = [packet(&[1, 2, 3], false), packet(&[9; 40], true), packet(&[7], false), packet(&[8, 8], true)];
+        let parts = [
+            packet(&[1, 2, 3], false),
+            packet(&[9; 40], true),
+            packet(&[7], false),
+            packet(&[8, 8], true),
+        ];
         let stream = parts.concat();
         let mut want = Vec::new();
         let mut at = 0;
@@ -335,15 +365,27 @@ mod tests {
 
     #[test]
     fn a_wrong_length_costs_one_packet_only() {
-        let parts = [packet(&[1, 2, 3], false), packet(&[4; 30], false), packet(&[9; 40], false), packet(&[7], false)];
-        for (damaged, length) in [(1, 0), (1, 64), (1, 38 * 8 + 8), (1, 31 * 8), (1, 0xffff_ffff), (2, 400 * 8)] {
+        let parts = [
+            packet(&[1, 2, 3], false),
+            packet(&[4; 30], false),
+            packet(&[9; 40], false),
+            packet(&[7], false),
+        ];
+        for (damaged, length) in
+            [(1, 0), (1, 64), (1, 38 * 8 + 8), (1, 31 * 8), (1, 0xffff_ffff), (2, 400 * 8)]
+        {
             let mut stream = parts.concat();
             let at = parts[..damaged].iter().map(Vec::len).sum::<usize>();
             stream[at..at + 4].copy_from_slice(&u32::to_le_bytes(length));
             for step in [1, 7, 1000] {
-                let right: Vec<u64> = all(&stream, step).into_iter().filter(|p| p.2).map(|p| p.0).collect();
-                let want: Vec<u64> = [0, 11, 49, 97].into_iter().filter(|o| *o != at as u64).collect();
-                assert_eq!(right, want, "a length of {length} bits in packet {damaged}, in steps of {step}");
+                let right: Vec<u64> =
+                    all(&stream, step).into_iter().filter(|p| p.2).map(|p| p.0).collect();
+                let want: Vec<u64> =
+                    [0, 11, 49, 97].into_iter().filter(|o| *o != at as u64).collect();
+                assert_eq!(
+                    right, want,
+                    "a length of {length} bits in packet {damaged}, in steps of {step}"
+                );
             }
         }
     }

@@ -1,7 +1,8 @@
-//! Counts what sequence numbers and acknowledgements show: resends, duplicates, loss, and how long acknowledgements took.
+//! Counts what sequence numbers and acknowledgements show: resends, duplicates, loss, and how long
+//! acknowledgements took.
 //!
-//! It works on numbers: it knows neither bytes nor tables. Its memory is bounded: a direction remembers its last
-//! [`WINDOW`] datagrams.
+//! It works on numbers: it knows neither bytes nor tables. Its memory is bounded: a direction
+//! remembers its last [`WINDOW`] datagrams.
 
 use std::collections::BTreeMap;
 
@@ -97,7 +98,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// The counts that are not 0 with their names, and the mean time to an acknowledgement in microseconds.
+    /// The counts that are not 0 with their names, and the mean time to an acknowledgement in
+    /// microseconds.
     pub fn named(&self) -> Vec<(&'static str, LearnedValue)> {
         let mean = self.ack_nanos.checked_div(self.acknowledged).unwrap_or(0) / 1000;
         let all = [
@@ -107,8 +109,10 @@ impl Tally {
             ("resends", self.resends),
             ("duplicates", self.duplicates),
         ];
-        let counts = all.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (key, LearnedValue::Count(n)));
-        let mean = (mean > 0).then_some(("mean_ack_microseconds", LearnedValue::Microseconds(mean)));
+        let counts =
+            all.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (key, LearnedValue::Count(n)));
+        let mean =
+            (mean > 0).then_some(("mean_ack_microseconds", LearnedValue::Microseconds(mean)));
         counts.chain(mean).collect()
     }
 }
@@ -128,17 +132,20 @@ pub enum Arrival {
 #[derive(Debug, Default)]
 pub struct CircuitDirection {
     next: Option<u32>,
-    /// When the datagram behind the latest missing ones came, in nanoseconds. `None` if none is missing.
+    /// When the datagram behind the latest missing ones came, in nanoseconds. `None` if none is
+    /// missing.
     lost_until: Option<i64>,
     window: Vec<SentDatagram>,
     /// The counts.
     pub counters: Counters,
-    /// The counts by message number, for messages that asked for acknowledgements or came more than once.
+    /// The counts by message number, for messages that asked for acknowledgements or came more than
+    /// once.
     pub tallies: BTreeMap<u32, Tally>,
 }
 
 impl CircuitDirection {
-    /// Counts a sequence number, before its record has a number. `resent`: the sender marked the datagram as sent again. `nanos`: when it came.
+    /// Counts a sequence number, before its record has a number. `resent`: the sender marked the
+    /// datagram as sent again. `nanos`: when it came.
     pub fn arrive(&mut self, sequence: u32, resent: bool, nanos: i64) -> Arrival {
         self.counters.datagrams += 1;
         let before = self.get(sequence).copied();
@@ -168,7 +175,8 @@ impl CircuitDirection {
         }
     }
 
-    /// Moves the expected number on and counts what is missing. Returns whether `sequence` lies behind the expected number.
+    /// Moves the expected number on and counts what is missing. Returns whether `sequence` lies
+    /// behind the expected number.
     fn step(&mut self, sequence: u32, nanos: i64) -> bool {
         let Some(next) = self.next else {
             self.next = Some(sequence.wrapping_add(1));
@@ -224,7 +232,8 @@ impl CircuitDirection {
         *place = sent;
     }
 
-    /// Handles an acknowledgement from the other side. Returns the datagram that it acknowledges, if it is remembered.
+    /// Handles an acknowledgement from the other side. Returns the datagram that it acknowledges,
+    /// if it is remembered.
     pub fn acknowledge(&mut self, sequence: u32, nanos: i64) -> Option<SentDatagram> {
         let slot = self.slot(sequence);
         let found = self.window.get_mut(slot).filter(|s| s.record != 0 && s.sequence == sequence);
@@ -244,10 +253,15 @@ impl CircuitDirection {
         Some(*sent)
     }
 
-    /// The reliable datagrams that still wait for an acknowledgement, oldest first. Counts them as unacknowledged.
+    /// The reliable datagrams that still wait for an acknowledgement, oldest first. Counts them as
+    /// unacknowledged.
     pub fn waiting(&mut self) -> Vec<SentDatagram> {
-        let mut all: Vec<SentDatagram> =
-            self.window.iter().filter(|s| s.record != 0 && s.reliable && !s.acked).copied().collect();
+        let mut all: Vec<SentDatagram> = self
+            .window
+            .iter()
+            .filter(|s| s.record != 0 && s.reliable && !s.acked)
+            .copied()
+            .collect();
         all.sort_by_key(|s| s.record);
         self.counters.unacknowledged += all.len() as u64;
         for sent in &all {
@@ -282,7 +296,10 @@ impl CircuitDirection {
             self.window.resize(FIRST, SentDatagram::default());
         }
         while self.window.len() < WINDOW
-            && self.window.get(self.slot(sequence)).is_some_and(|s| s.record != 0 && s.sequence != sequence)
+            && self
+                .window
+                .get(self.slot(sequence))
+                .is_some_and(|s| s.record != 0 && s.sequence != sequence)
         {
             let size = self.window.len() * 2;
             let before = std::mem::replace(&mut self.window, vec![SentDatagram::default(); size]);
@@ -302,7 +319,13 @@ mod tests {
 
     fn send(d: &mut CircuitDirection, record: u64, sequence: u32, reliable: bool) -> Arrival {
         let arrival = d.arrive(sequence, false, record as i64 * 1000);
-        d.remember(SentDatagram { record, nanos: record as i64 * 1000, sequence, reliable, ..SentDatagram::default() });
+        d.remember(SentDatagram {
+            record,
+            nanos: record as i64 * 1000,
+            sequence,
+            reliable,
+            ..SentDatagram::default()
+        });
         arrival
     }
 
@@ -314,7 +337,11 @@ mod tests {
         assert_eq!(d.counters.lost, 2);
         assert_eq!(send(&mut d, 3, 11, false), Arrival::Late);
         assert_eq!((d.counters.lost, d.counters.late), (1, 1));
-        assert_eq!([d.lost_after(2000), d.lost_after(2001)], [true, false], "the 12 was before the 13");
+        assert_eq!(
+            [d.lost_after(2000), d.lost_after(2001)],
+            [true, false],
+            "the 12 was before the 13"
+        );
         assert_eq!(send(&mut d, 4, 12, false), Arrival::Late);
         assert!(!d.lost_after(0), "nothing is missing any more");
     }

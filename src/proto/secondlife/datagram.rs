@@ -1,6 +1,8 @@
-//! Reads one datagram into a tree: header, message (expanded if it is zero-coded) and appended acknowledgements.
+//! Reads one datagram into a tree: header, message (expanded if it is zero-coded) and appended
+//! acknowledgements.
 //!
-//! It adds the frame's nodes and lets the tables read the message. It keeps nothing between datagrams.
+//! It adds the frame's nodes and lets the tables read the message. It keeps nothing between
+//! datagrams.
 
 use super::packet::{self, Expansion, Packet};
 use crate::table::{Cursor, Evaluator, Layout, LayoutId, MessageId, Run, ServiceId, Tables};
@@ -87,7 +89,8 @@ impl DatagramLayouts {
         })
     }
 
-    /// Reads a datagram into a cleared tree. A datagram that is no message but has a header returns the header with the error.
+    /// Reads a datagram into a cleared tree. A datagram that is no message but has a header returns
+    /// the header with the error.
     pub fn read(
         &self,
         datagram: &[u8],
@@ -130,7 +133,12 @@ impl DatagramLayouts {
         packet.flags & 0x0f == 0 && packet.extra == 0 && self.find(&start, 0, tables).is_ok()
     }
 
-    fn find(&self, message: &[u8], sender: usize, tables: &Tables) -> Result<FoundMessage, NoMessage> {
+    fn find(
+        &self,
+        message: &[u8],
+        sender: usize,
+        tables: &Tables,
+    ) -> Result<FoundMessage, NoMessage> {
         let (number, width) = packet::number(message).ok_or(NoMessage::NoNumber)?;
         let service = tables.service(self.circuit);
         let id = service.and_then(|s| tables.message_id(s, sender, u64::from(number)));
@@ -153,7 +161,8 @@ impl DatagramLayouts {
         let def = tables.message(found.id);
         let layout = def.and_then(|d| tables.layout(d.layout?));
         let mut cursor = Cursor::new(datagram, Buffer::CAPTURED);
-        let (name, ty) = (def.map_or(Sym::ELEMENT, |d| d.name), layout.map_or(TypeRef(0), |l| l.ty));
+        let name = def.map_or(Sym::ELEMENT, |d| d.name);
+        let ty = layout.map_or(TypeRef(0), |l| l.ty);
         let root = run.open(&cursor, name, ty, 0);
         run.tree.set_telling(true);
         self.header(run, root, packet, &mut cursor);
@@ -221,7 +230,14 @@ impl DatagramLayouts {
     }
 
     /// The message's number, its extra header and its blocks, over the rest of the cursor's region.
-    fn message(&self, run: &mut Run<'_>, node: u32, args: [u64; 2], layout: Option<&Layout>, cursor: &mut Cursor<'_>) {
+    fn message(
+        &self,
+        run: &mut Run<'_>,
+        node: u32,
+        args: [u64; 2],
+        layout: Option<&Layout>,
+        cursor: &mut Cursor<'_>,
+    ) {
         let tables = run.tables;
         let start = tables.layout(self.body).map(|l| run.steps(l, &args, node, cursor));
         if !matches!(start, Some(Ok(()))) {
@@ -245,7 +261,9 @@ impl DatagramLayouts {
 fn say_expansion(run: &mut Run<'_>, node: u32, how: Expansion) {
     match how {
         Expansion::Whole => {}
-        Expansion::NoCount => run.problem(Severity::Note, node, "the last zero of the zero coding has no count", 0, 0),
+        Expansion::NoCount => {
+            run.problem(Severity::Note, node, "the last zero of the zero coding has no count", 0, 0)
+        }
         Expansion::Limit => run.problem(
             Severity::Error,
             node,

@@ -1,5 +1,5 @@
-//! What the embedded tables say of messages, for a grid's own template: the types of fields, and which blocks and fields a
-//! message has.
+//! What the embedded tables say of messages, for a grid's own template: the types of fields, and
+//! which blocks and fields a message has.
 //!
 //! It reads the tables' text, not their compiled form, because the template becomes such text.
 
@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use super::SecondLife;
 use crate::proto::Protocol;
 
-/// What the embedded tables say of fields, by `Owner.Block.Field`. The owner is a message or a structure. The fields of
-/// a structure itself have no block.
+/// What the embedded tables say of fields, by `Owner.Block.Field`. The owner is a message or a
+/// structure. The fields of a structure itself have no block.
 #[derive(Default)]
 pub(super) struct FieldTypes {
     fields: HashMap<String, String>,
@@ -17,18 +17,22 @@ pub(super) struct FieldTypes {
     parents: HashMap<String, String>,
     /// Integer types of enums and flags.
     bases: HashMap<String, String>,
-    /// The words behind message names, except the structure that they extend: what they answer, whether they refuse.
+    /// The words behind message names, except the structure that they extend: what they answer,
+    /// whether they refuse.
     marks: HashMap<String, String>,
     /// Of messages and structures.
     shapes: HashMap<String, MessageShape>,
 }
 
 impl FieldTypes {
-    /// Reads the embedded tables line by line: they have one field a line, and indent by four blanks a level.
+    /// Reads the embedded tables line by line: they have one field a line, and indent by four
+    /// blanks a level.
     pub(super) fn embedded() -> FieldTypes {
         let mut known = FieldTypes::default();
         for source in SecondLife.sources() {
-            let (mut owner, mut block, mut shape) = ("", "", MessageShape::default());
+            let mut owner = "";
+            let mut block = "";
+            let mut shape = MessageShape::default();
             for line in source.text.lines() {
                 let words: Vec<&str> = line.split_whitespace().collect();
                 match words.as_slice() {
@@ -46,7 +50,9 @@ impl FieldTypes {
                     ["enum" | "flags", name, ":", base, "{"] => {
                         known.bases.insert((*name).into(), (*base).into());
                     }
-                    [end, ..] if line.starts_with("    }") => shape.repeat(end.trim_start_matches('}')),
+                    [end, ..] if line.starts_with("    }") => {
+                        shape.repeat(end.trim_start_matches('}'))
+                    }
                     _ => match declaration(line) {
                         Some((4, name, "{")) => {
                             block = name;
@@ -68,10 +74,15 @@ impl FieldTypes {
 
     /// The blocks of the structure that a message extends.
     fn inherited(&self, message: &str) -> MessageShape {
-        self.parents.get(message).and_then(|parent| self.shapes.get(parent)).cloned().unwrap_or_default()
+        self.parents
+            .get(message)
+            .and_then(|parent| self.shapes.get(parent))
+            .cloned()
+            .unwrap_or_default()
     }
 
-    /// Adds a field to the shape of its message; outside a block it is a block that is declared as a structure.
+    /// Adds a field to the shape of its message; outside a block it is a block that is declared as
+    /// a structure.
     fn grow(&self, shape: &mut MessageShape, block: &str, name: &str, ty: &str) {
         let ty = ty.split_whitespace().next().unwrap_or("");
         let (structure, repeat) = ty.split_at(ty.find('[').unwrap_or(ty.len()));
@@ -100,7 +111,8 @@ impl FieldTypes {
         let mut words = rest.iter();
         while let Some(word) = words.next().filter(|word| **word != "{") {
             if *word == "extends" {
-                self.parents.extend(words.next().map(|parent| (name.to_string(), (*parent).to_string())));
+                self.parents
+                    .extend(words.next().map(|parent| (name.to_string(), (*parent).to_string())));
             } else {
                 marks.push(' ');
                 marks.push_str(word);
@@ -117,16 +129,20 @@ impl FieldTypes {
             Some((_, base)) => base.trim_end_matches(')'),
             None => self.bases.get(first).map_or(first, String::as_str),
         };
-        let text = base.strip_prefix("utf8").is_some_and(|length| wire.strip_prefix("bytes") == Some(length));
+        let text = base
+            .strip_prefix("utf8")
+            .is_some_and(|length| wire.strip_prefix("bytes") == Some(length));
         (base == wire || text).then_some(ty)
     }
 
-    /// The type of a field as the tables write it: in the message, in the structure that it extends, or in the block's
-    /// type.
+    /// The type of a field as the tables write it: in the message, in the structure that it
+    /// extends, or in the block's type.
     fn declared(&self, message: &str, block: &str, name: &str) -> Option<&str> {
         let parent = self.parents.get(message).map(String::as_str);
         let own = [Some(message), parent].into_iter().flatten();
-        if let Some(ty) = own.clone().find_map(|owner| self.fields.get(&format!("{owner}.{block}.{name}"))) {
+        if let Some(ty) =
+            own.clone().find_map(|owner| self.fields.get(&format!("{owner}.{block}.{name}")))
+        {
             return Some(ty);
         }
         let shared = own.clone().find_map(|owner| self.fields.get(&format!("{owner}..{block}")))?;

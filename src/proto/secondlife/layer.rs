@@ -1,8 +1,9 @@
-//! Reads the content of LayerData: patches of terrain, wind or clouds, as a stream of bits with the most significant
-//! bit of each byte first.
+//! Reads the content of LayerData: patches of terrain, wind or clouds, as a stream of bits with the
+//! most significant bit of each byte first.
 //!
-//! It knows one field and nothing of circuits. Numbers of more than 8 bits come byte by byte, the low byte first. Sources: the terrain
-//! code of libopenmetaverse and of the viewer. Coefficients are shown as they were sent, and are not converted into heights.
+//! It knows one field and nothing of circuits. Numbers of more than 8 bits come byte by byte, the
+//! low byte first. Sources: the terrain code of libopenmetaverse and of the viewer. Coefficients
+//! are shown as they were sent, and are not converted into heights.
 
 use crate::table::{Call, Cursor, Run, Stop, Tables};
 use crate::tree::{Buffer, Kind, Node, Severity, Sym, TypeRef, mark};
@@ -16,7 +17,8 @@ const END_OF_PATCH: u32 = 2;
 /// Layers of regions larger than 256 metres, whose patches have places of 32 bits.
 const LARGE: [u8; 4] = [b'M', b'X', b'9', b':'];
 
-/// No more patches are read once a message has this many nodes; a simulator's layers have a tenth of it.
+/// No more patches are read once a message has this many nodes; a simulator's layers have a tenth
+/// of it.
 const MOST: u32 = 1 << 16;
 
 /// Names and types of the parts.
@@ -56,7 +58,8 @@ struct BitReader<'r, 't, 'd> {
     pos: usize,
 }
 
-/// A layer's data: its header and its patches. Plain bytes if they are not such a stream up to their end.
+/// A layer's data: its header and its patches. Plain bytes if they are not such a stream up to
+/// their end.
 pub fn layer(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let before = run.tree.checkpoint();
@@ -104,11 +107,13 @@ impl LayerParts {
     }
 }
 
-/// Header, patches, end mark and fewer than 8 bits of padding. `None` if the bytes are something else.
+/// Header, patches, end mark and fewer than 8 bits of padding. `None` if the bytes are something
+/// else.
 fn group(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Option<()> {
     let tables = run.tables;
     let header = tables.layouts().iter().find(|l| Some(l.name) == tables.sym("LayerGroup"))?;
-    let (bytes, origin) = (cursor.rest(), cursor.pos());
+    let bytes = cursor.rest();
+    let origin = cursor.pos();
     let [_, _, side, layer, ..] = *bytes else { return None };
     if !matches!(side, 16 | 32) {
         return None;
@@ -116,7 +121,14 @@ fn group(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Option<()> 
     let root = run.open(cursor, call.name, call.ty, call.marks);
     run.steps(header, &[], root, cursor).ok()?;
     let parts = LayerParts::new(tables)?;
-    let mut stream = BitReader { run, parts, bytes, buffer: cursor.buffer(), origin, pos: cursor.pos() - origin };
+    let mut stream = BitReader {
+        run,
+        parts,
+        bytes,
+        buffer: cursor.buffer(),
+        origin,
+        pos: cursor.pos() - origin,
+    };
     let list = stream.open(stream.parts.patches, Kind::List);
     while stream.patch(LARGE.contains(&layer), usize::from(side) * usize::from(side))? {}
     stream.close(list);
@@ -166,7 +178,13 @@ impl BitReader<'_, '_, '_> {
         let offset = self.take(32)?;
         self.leaf(
             from,
-            NodeHead { name: self.parts.offset, ty: self.parts.float, kind: Kind::F32, value: offset, marks: 0 },
+            NodeHead {
+                name: self.parts.offset,
+                ty: self.parts.float,
+                kind: Kind::F32,
+                value: offset,
+                marks: 0,
+            },
         );
         self.number(self.parts.range, 16, 0)?;
         let place = self.number(self.parts.place, if large { 32 } else { 10 }, mark::SPAN)?;
@@ -183,8 +201,8 @@ impl BitReader<'_, '_, '_> {
         Some(true)
     }
 
-    /// A patch's coefficients: `0` is 0, `10` says that all others are 0, `110` and `111` come before a positive and a negative number. Returns
-    /// whether the next bits are that end.
+    /// A patch's coefficients: `0` is 0, `10` says that all others are 0, `110` and `111` come
+    /// before a positive and a negative number. Returns whether the next bits are that end.
     fn coefficients(&mut self, width: u32, most: usize) -> Option<bool> {
         for _ in 0..most {
             let from = self.pos;
@@ -198,7 +216,8 @@ impl BitReader<'_, '_, '_> {
                 let magnitude = self.take(width)? as i64;
                 value = if negative { -magnitude } else { magnitude };
             }
-            let signed = NodeHead { kind: Kind::Signed, ..self.unsigned(Sym::ELEMENT, value as u64, 0) };
+            let signed =
+                NodeHead { kind: Kind::Signed, ..self.unsigned(Sym::ELEMENT, value as u64, 0) };
             self.leaf(from, signed);
         }
         Some(false)
@@ -255,8 +274,11 @@ mod tests {
         let layout = tables.layout(message.layout.unwrap()).unwrap();
         let mut tree = Tree::new();
         Evaluator::default().value(&tables, layout.ty, Sym::ELEMENT, bytes, bit, &mut tree);
-        let data = tree.nodes().iter().position(|node| Some(node.name) == tables.sym("Data")).unwrap() as u32;
-        let (node, last) = (tree.get(data).unwrap(), tree.children(data).last());
+        let data =
+            tree.nodes().iter().position(|node| Some(node.name) == tables.sym("Data")).unwrap()
+                as u32;
+        let node = tree.get(data).unwrap();
+        let last = tree.children(data).last();
         let end = last.map_or(node.start + node.bits, |(_, last)| last.start + last.bits);
         assert_eq!(end, node.start + node.bits, "no bit of it without a place");
         (node.kind, end)
@@ -269,7 +291,8 @@ mod tests {
         assert_eq!(read(&layer, 0), (Kind::Struct, 64));
         let shifted: Vec<u8> = (0..=layer.len())
             .map(|at| {
-                let (low, high) = (layer.get(at.wrapping_sub(1)).unwrap_or(&0), layer.get(at).unwrap_or(&0));
+                let low = layer.get(at.wrapping_sub(1)).unwrap_or(&0);
+                let high = layer.get(at).unwrap_or(&0);
                 low >> 3 | high << 5
             })
             .collect();

@@ -1,6 +1,8 @@
-//! Second Life and OpenSim: the UDP messages of a circuit between a viewer and a simulator. See `docs/secondlife.md`.
+//! Second Life and OpenSim: the UDP messages of a circuit between a viewer and a simulator. See
+//! `docs/secondlife.md`.
 //!
-//! Knows how a circuit's datagrams are framed and numbered. The tables know what is in the messages.
+//! Knows how a circuit's datagrams are framed and numbered. The tables know what is in the
+//! messages.
 
 mod circuit;
 mod datagram;

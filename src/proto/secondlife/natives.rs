@@ -5,10 +5,11 @@ use crate::table::{BITSTREAM, Call, Cursor, Native, Run, Stop};
 use crate::tree::Kind;
 
 /// All of them, by the names that tables use.
-pub const NATIVES: &[Native] = &[BITSTREAM[0], Native::new("face_bits", face_bits), Native::new("layer", layer)];
+pub const NATIVES: &[Native] =
+    &[BITSTREAM[0], Native::new("face_bits", face_bits), Native::new("layer", layer)];
 
-/// The faces of an object, 7 in a byte, the most significant group first. A set high bit means that another byte
-/// follows.
+/// The faces of an object, 7 in a byte, the most significant group first. A set high bit means that
+/// another byte follows.
 fn face_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let mut value = 0u64;

@@ -1,7 +1,8 @@
-//! A datagram's frame: the positions of header, message and appended acknowledgements, and zero coding.
+//! A datagram's frame: the positions of header, message and appended acknowledgements, and zero
+//! coding.
 //!
-//! Pure functions over bytes: this file knows no tables, no tree and no circuits. Sources: the page "Packet Layout" of the
-//! Second Life wiki, and what `docs/secondlife.md` adds.
+//! Pure functions over bytes: this file knows no tables, no tree and no circuits. Sources: the page
+//! "Packet Layout" of the Second Life wiki, and what `docs/secondlife.md` adds.
 
 /// The datagram ends with acknowledgements.
 pub const ACK: u8 = 0x10;
@@ -41,7 +42,8 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Finds the parts. `None` if the datagram is too short for a header and a message number (7 bytes).
+    /// Finds the parts. `None` if the datagram is too short for a header and a message number (7
+    /// bytes).
     pub fn parse(datagram: &[u8], socks: bool) -> Option<Packet> {
         let start = if socks { SOCKS } else { 0 };
         let (header, rest) = datagram.get(start..)?.split_first_chunk::<HEADER>()?;
@@ -84,8 +86,8 @@ impl Packet {
     }
 }
 
-/// Whether a datagram begins with a SOCKS 5 header: two zeros, no fragment, an IPv4 address. A datagram without flags and
-/// with a sequence number from 256 to 511 begins so too.
+/// Whether a datagram begins with a SOCKS 5 header: two zeros, no fragment, an IPv4 address. A
+/// datagram without flags and with a sequence number from 256 to 511 begins so too.
 pub fn begins_as_socks(datagram: &[u8]) -> bool {
     datagram.starts_with(&[0, 0, 0, 1])
 }
@@ -106,7 +108,8 @@ pub enum Expansion {
     Limit,
 }
 
-/// Undoes zero coding, at most up to `limit` bytes: `00 n` are n zeros; each further `00` in place of n adds 256.
+/// Undoes zero coding, at most up to `limit` bytes: `00 n` are n zeros; each further `00` in place
+/// of n adds 256.
 pub fn expand(coded: &[u8], limit: usize, out: &mut Vec<u8>) -> Expansion {
     let mut rest = coded;
     while let Some(at) = memchr::memchr(0, rest) {
@@ -137,8 +140,8 @@ pub fn expand(coded: &[u8], limit: usize, out: &mut Vec<u8>) -> Expansion {
     Expansion::Whole
 }
 
-/// A message's number as all its bytes, most significant first, and how many bytes it has: one, `FF` and one, `FF FF` and two.
-/// `None` if the bytes end within it.
+/// A message's number as all its bytes, most significant first, and how many bytes it has: one,
+/// `FF` and one, `FF FF` and two. `None` if the bytes end within it.
 pub fn number(message: &[u8]) -> Option<(u32, usize)> {
     match *message {
         [a, ..] if a != 0xff => Some((u32::from(a), 1)),

@@ -1,8 +1,9 @@
 //! Recognises a circuit by the content of its datagrams, on any port.
 //!
-//! A datagram is evidence if its header is plain (no reserved bits, no extra header), its message is known and fills it
-//! exactly, and its sequence number and acknowledgements fit a circuit. How much that proves depends on the message number:
-//! four bytes of it are proof enough, one byte is not.
+//! A datagram is evidence if its header is plain (no reserved bits, no extra header), its message
+//! is known and fills it exactly, and its sequence number and acknowledgements fit a circuit. How
+//! much that proves depends on the message number: four bytes of it are proof enough, one byte is
+//! not.
 
 use super::datagram::{DatagramForm, DatagramLayouts};
 use super::packet::{self, Packet};
@@ -31,7 +32,8 @@ struct Evidence {
 
 /// Judges a conversation by the latest datagram of each side.
 pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
-    let (Some(client), Some(server)) = (evidence_in(opening.client, tables), evidence_in(opening.server, tables))
+    let (Some(client), Some(server)) =
+        (evidence_in(opening.client, tables), evidence_in(opening.server, tables))
     else {
         return Verdict::No;
     };
@@ -41,16 +43,20 @@ pub fn recognise(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     if most >= CERTAIN || met || both || opening.last && most >= AT_LAST {
         let swapped = server.viewer || client.simulator;
         let straight = client.viewer || server.simulator;
-        // If no message tells which end is the simulator, it is the end that was one before, or else the end with the
-        // lower port.
+        // If no message tells which end is the simulator, it is the end that was one before, or
+        // else the end with the lower port.
         let lower = opening.ends.client.port() < opening.ends.server.port();
-        let guess = opening.known.filter(|known| known.protocol == "secondlife").map_or(lower, |known| known.swapped);
+        let guess = opening
+            .known
+            .filter(|known| known.protocol == "secondlife")
+            .map_or(lower, |known| known.swapped);
         return Verdict::Yes { swapped: if swapped || straight { !straight } else { guess } };
     }
     if opening.last { Verdict::No } else { Verdict::Maybe }
 }
 
-/// The evidence in a side's datagram. No evidence yet if there is none, `None` if it cannot belong to a circuit.
+/// The evidence in a side's datagram. No evidence yet if there is none, `None` if it cannot belong
+/// to a circuit.
 fn evidence_in(datagram: &[u8], tables: &LazyTables) -> Option<Evidence> {
     if datagram.is_empty() {
         return Some(Evidence::default());
@@ -82,14 +88,23 @@ fn evidence(datagram: &[u8], socks: bool, tables: &LazyTables) -> Option<Evidenc
     if !frame.plausible(datagram, socks, tables) {
         return None;
     }
-    let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
-    let read = frame.read(datagram, DatagramForm { socks, sender: 0 }, tables, &mut evaluator, &mut tree).ok()?;
+    let mut evaluator = Evaluator::default();
+    let mut tree = Tree::new();
+    let read = frame
+        .read(datagram, DatagramForm { socks, sender: 0 }, tables, &mut evaluator, &mut tree)
+        .ok()?;
     let usually = tables.message(read.message).and_then(|def| def.usually);
-    let (viewer, simulator) = (usually == Some(Sender::Client), usually == Some(Sender::Server));
-    // Text in another character set is no evidence against a circuit; a message that is cut off, or that goes on behind its last field, is.
-    let sound = tree.problems().iter().all(|p| p.bytes.is_some() || p.severity == Severity::Note && p.node != 0);
+    let viewer = usually == Some(Sender::Client);
+    let simulator = usually == Some(Sender::Server);
+    // Text in another character set is no evidence against a circuit; a message that is cut off, or
+    // that goes on behind its last field, is.
+    let sound = tree
+        .problems()
+        .iter()
+        .all(|p| p.bytes.is_some() || p.severity == Severity::Note && p.node != 0);
     if !sound {
-        // Some simulators send a byte too many. A number of four bytes proves enough to wait for the next datagrams.
+        // Some simulators send a byte too many. A number of four bytes proves enough to wait for
+        // the next datagrams.
         return (read.number > 0xffff).then_some(Evidence { bits: UNSOUND, viewer, simulator });
     }
     // Four flag bits, a length of 0, and a number that is known.

@@ -1,6 +1,8 @@
-//! A circuit: turns datagrams into messages, and links them by sequence numbers and acknowledgements.
+//! A circuit: turns datagrams into messages, and links them by sequence numbers and
+//! acknowledgements.
 //!
-//! It knows which messages open and close a circuit. `datagram` knows the layout of a datagram, and `circuit` counts.
+//! It knows which messages open and close a circuit. `datagram` knows the layout of a datagram, and
+//! `circuit` counts.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +12,9 @@ use super::packet::{self, Packet};
 use crate::captured::Captured;
 use crate::digits::counted;
 use crate::digits::hex;
-use crate::proto::{Context, Decoded, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side};
+use crate::proto::{
+    Context, Decoded, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side,
+};
 use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
@@ -34,8 +38,8 @@ mod known {
 /// How many requests of both sides are remembered.
 const REQUESTS: usize = 256;
 
-/// After this many nanoseconds an acknowledgement is overdue. A reliable message is acknowledged, or sent again, long
-/// before.
+/// After this many nanoseconds an acknowledgement is overdue. A reliable message is acknowledged,
+/// or sent again, long before.
 const OVERDUE: i64 = 5_000_000_000;
 
 /// A circuit between a viewer (or another simulator) and a simulator.
@@ -108,8 +112,8 @@ impl CircuitSession {
         }
     }
 
-    /// Whether the datagram begins with a SOCKS header. Either all datagrams of a flow do or none does. The first one that can
-    /// be read only one way decides.
+    /// Whether the datagram begins with a SOCKS header. Either all datagrams of a flow do or none
+    /// does. The first one that can be read only one way decides.
     fn is_socks(&mut self, datagram: &[u8], frame: &DatagramLayouts, tables: &Tables) -> bool {
         if let Some(known) = self.socks {
             return known && packet::begins_as_socks(datagram);
@@ -126,7 +130,14 @@ impl CircuitSession {
         behind && !plain
     }
 
-    fn message(&mut self, from: Side, bytes: &[u8], at: Moment, read: Read, context: &mut Context<'_>) {
+    fn message(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        at: Moment,
+        read: Read,
+        context: &mut Context<'_>,
+    ) {
         let nanos = nanos(at);
         let ack = self.tie(from, bytes, at, &read, context.tree);
         for link in context.tree.links().iter().filter(|link| link.kind == LinkKind::Acknowledges) {
@@ -134,7 +145,11 @@ impl CircuitSession {
         }
         // A resent message is neither a new request nor a new reply.
         let again = context.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain);
-        let reply = if again { ack } else { ack.or_else(|| self.answer(read.message, from, bytes, at, context)) };
+        let reply = if again {
+            ack
+        } else {
+            ack.or_else(|| self.answer(read.message, from, bytes, at, context))
+        };
         self.life(from, bytes, at, &read, context);
         let Some(def) = context.tables.message(read.message) else {
             return;
@@ -150,9 +165,11 @@ impl CircuitSession {
             no_reply: again,
             once: None,
         };
-        let asked = (!again && self.requests.is_request(read.message))
-            .then(|| transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE));
-        let record = context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
+        let asked = (!again && self.requests.is_request(read.message)).then(|| {
+            transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE)
+        });
+        let record =
+            context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
         if let Some(key) = asked {
             self.requests.remember(Request {
                 message: read.message,
@@ -190,9 +207,17 @@ impl CircuitSession {
         }
         let key = transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE);
         let partial = is_partial(context.tree);
-        let reply = self.requests.answer(&Answer { message, from, answers, key, at, partial, share: None })?;
-        // A first part shows that the request arrived. The rest may come another way, so the request counts as
-        // answered.
+        let reply = self.requests.answer(&Answer {
+            message,
+            from,
+            answers,
+            key,
+            at,
+            partial,
+            share: None,
+        })?;
+        // A first part shows that the request arrived. The rest may come another way, so the
+        // request counts as answered.
         self.requests.receipt(reply.record, context.tables);
         Some(reply)
     }
@@ -220,9 +245,16 @@ impl CircuitSession {
         arrival
     }
 
-    /// Links the datagram to its first sending and to the datagrams that it acknowledges. A PacketAck is the reply to the
-    /// first one.
-    fn tie(&mut self, from: Side, bytes: &[u8], at: Moment, read: &Read, tree: &mut Tree) -> Option<Reply> {
+    /// Links the datagram to its first sending and to the datagrams that it acknowledges. A
+    /// PacketAck is the reply to the first one.
+    fn tie(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        at: Moment,
+        read: &Read,
+        tree: &mut Tree,
+    ) -> Option<Reply> {
         let nanos = nanos(at);
         let Packet { sequence, .. } = read.packet;
         let resent = read.packet.has(packet::RESENT);
@@ -232,7 +264,8 @@ impl CircuitSession {
                 tree.link(LinkKind::SentAgain, 0, first.record, nanos.saturating_sub(first.nanos));
             }
             if !resent {
-                let text = "record {a} had the same sequence number, and this is not marked as sent again";
+                let text =
+                    "record {a} had the same sequence number, and this is not marked as sent again";
                 let node = if read.packet.socks { 9 } else { 2 };
                 let problem = Problem::new(Severity::Note, node, text, first.record as i64, 0);
                 tree.problem(problem);
@@ -256,19 +289,32 @@ impl CircuitSession {
     }
 
     /// Events of a circuit's life.
-    fn life(&mut self, from: Side, bytes: &[u8], at: Moment, read: &Read, context: &mut Context<'_>) {
+    fn life(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        at: Moment,
+        read: &Read,
+        context: &mut Context<'_>,
+    ) {
         let first = !std::mem::replace(&mut self.seen.first, true);
         match read.number {
             known::USE_CIRCUIT_CODE if !self.opened => {
                 (self.opened, self.closed, self.seen.code) = (true, false, true);
                 let code = find(context.tree, self.names.code).map_or(0, |n| n.value);
-                let session = find(context.tree, self.names.session).map(|n| context.tree.content(n, bytes));
-                // The first four bytes of the session's ID tell sessions apart. The whole ID is a secret.
-                let start = session.as_deref().and_then(|id| id.get(..4)).map(hex).unwrap_or_default();
+                let session =
+                    find(context.tree, self.names.session).map(|n| context.tree.content(n, bytes));
+                // The first four bytes of the session's ID tell sessions apart. The whole ID is a
+                // secret.
+                let start =
+                    session.as_deref().and_then(|id| id.get(..4)).map(hex).unwrap_or_default();
                 let text = format!("circuit {code} of session {start}… opens");
                 event(EventKind::Open, from, at, text, context);
             }
-            known::CLOSE_CIRCUIT | known::DISABLE_SIMULATOR | known::KICK_USER | known::LOGOUT_REPLY
+            known::CLOSE_CIRCUIT
+            | known::DISABLE_SIMULATOR
+            | known::KICK_USER
+            | known::LOGOUT_REPLY
                 if !self.closed =>
             {
                 (self.closed, self.opened) = (true, false);
@@ -286,10 +332,18 @@ impl CircuitSession {
         }
     }
 
-    /// Reports each message whose acknowledgement is overdue as never answered. Leaves out requests, for which the reply counts, messages whose
-    /// acknowledgement may be in a datagram that is missing, and everything if the other side was not captured at all.
-    fn unacknowledged(&mut self, from: Side, waiting: &mut Vec<SentDatagram>, at: Moment, context: &mut Context<'_>) {
-        let (heard, now) = (self.counters(from.other()).datagrams > 0, nanos(at));
+    /// Reports each message whose acknowledgement is overdue as never answered. Leaves out
+    /// requests, for which the reply counts, messages whose acknowledgement may be in a datagram
+    /// that is missing, and everything if the other side was not captured at all.
+    fn unacknowledged(
+        &mut self,
+        from: Side,
+        waiting: &mut Vec<SentDatagram>,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
+        let heard = self.counters(from.other()).datagrams > 0;
+        let now = nanos(at);
         waiting.retain(|sent| {
             let waited = now.saturating_sub(sent.nanos);
             let lost = self.sent_by(from.other()).lost_after(sent.nanos);
@@ -337,14 +391,29 @@ impl CircuitSession {
 }
 
 impl Session for CircuitSession {
-    /// Circuits are UDP. A TCP stream comes here only if the user assigned its port to this protocol.
-    fn data(&mut self, from: Side, offset: u64, bytes: &[u8], at: Moment, context: &mut Context<'_>) {
+    /// Circuits are UDP. A TCP stream comes here only if the user assigned its port to this
+    /// protocol.
+    fn data(
+        &mut self,
+        from: Side,
+        offset: u64,
+        bytes: &[u8],
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         let text = "bytes of a TCP stream; circuits run over UDP";
         let event = Event::new(EventKind::Undecoded, "circuit", from, text);
         context.emit.event(at, event.showing(offset, bytes, context.options));
     }
 
-    fn datagram(&mut self, from: Side, bytes: &[u8], _missing: u64, at: Moment, context: &mut Context<'_>) {
+    fn datagram(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        _missing: u64,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         let Some(frame) = self.frame else {
             let text = "the tables do not say how a datagram is laid out: PacketHeader, body or PacketEnd is missing";
             return undecoded(from, at, bytes, text.into(), context);
@@ -385,7 +454,9 @@ impl Session for CircuitSession {
         self.missing(from, at, context);
         self.requests.report_unanswered(from, "circuit", at, context);
         for number in self.client.tallies.keys().chain(self.server.tallies.keys()) {
-            self.counted.entry(*number).or_insert_with(|| message_name(context.tables, *number).to_string());
+            self.counted
+                .entry(*number)
+                .or_insert_with(|| message_name(context.tables, *number).to_string());
         }
     }
 
@@ -399,15 +470,28 @@ impl Session for CircuitSession {
         let mut all = Vec::new();
         for from in [Side::Client, Side::Server] {
             let facts = self.counters(from).named();
-            all.push(Learned { group: "circuits", name: side(from), heading: circuit.len(), of_stream: true, facts });
+            all.push(Learned {
+                group: "circuits",
+                name: side(from),
+                heading: circuit.len(),
+                of_stream: true,
+                facts,
+            });
         }
         for (from, direction) in [(Side::Client, &self.client), (Side::Server, &self.server)] {
             let side = side(from);
             for (number, tally) in &direction.tallies {
                 let message = self.counted.get(number).map_or("?", String::as_str);
-                let (name, facts) = (format!("{side}: {message}"), tally.named());
+                let name = format!("{side}: {message}");
+                let facts = tally.named();
                 let heading = side.len();
-                all.push(Learned { group: "reliable_messages", name, heading, of_stream: false, facts });
+                all.push(Learned {
+                    group: "reliable_messages",
+                    name,
+                    heading,
+                    of_stream: false,
+                    facts,
+                });
             }
         }
         all
@@ -429,7 +513,11 @@ fn nanos(at: Moment) -> i64 {
 }
 
 fn message_name(tables: &Tables, number: u32) -> &str {
-    tables.messages().iter().find(|m| m.number == Some(u64::from(number))).map_or("?", |m| tables.name(m.name))
+    tables
+        .messages()
+        .iter()
+        .find(|m| m.number == Some(u64::from(number)))
+        .map_or("?", |m| tables.name(m.name))
 }
 
 fn find(tree: &Tree, name: Option<Sym>) -> Option<&Node> {
@@ -437,7 +525,12 @@ fn find(tree: &Tree, name: Option<Sym>) -> Option<&Node> {
 }
 
 /// The datagrams that a PacketAck acknowledges, as links. It is the reply to the first of them.
-fn packet_acks(tree: &mut Tree, packets: Option<Sym>, other: &mut CircuitDirection, nanos: i64) -> Option<Reply> {
+fn packet_acks(
+    tree: &mut Tree,
+    packets: Option<Sym>,
+    other: &mut CircuitDirection,
+    nanos: i64,
+) -> Option<Reply> {
     let list = tree.nodes().iter().position(|n| Some(n.name) == packets && n.kind == Kind::List)?;
     let end = tree.nodes().get(list)?.end;
     let mut reply = None;

@@ -1,9 +1,10 @@
 //! A grid's own message template (`message_template.msg`, version 2.0) as table text.
 //!
-//! It knows the template's syntax and the table language's. The result is compiled like any other table and replaces the
-//! embedded messages of the same number. A message that has the blocks and fields of the embedded one is left out, so the
-//! embedded one stays with all that is known of it. In another message, a field keeps its structure from the embedded
-//! tables if it is still read from the same bytes.
+//! It knows the template's syntax and the table language's. The result is compiled like any other
+//! table and replaces the embedded messages of the same number. A message that has the blocks and
+//! fields of the embedded one is left out, so the embedded one stays with all that is known of it.
+//! In another message, a field keeps its structure from the embedded tables if it is still read
+//! from the same bytes.
 
 use std::fmt::Write;
 
@@ -12,7 +13,8 @@ use crate::table::{TableError, TableSource};
 
 /// Whether a text is a message template: its first words behind comments are `version 2.0`.
 pub fn is_template(text: &str) -> bool {
-    let mut words = text.lines().flat_map(|line| line.split("//").next().unwrap_or("").split_whitespace());
+    let mut words =
+        text.lines().flat_map(|line| line.split("//").next().unwrap_or("").split_whitespace());
     words.next() == Some("version") && words.next() == Some("2.0")
 }
 
@@ -285,7 +287,10 @@ mod tests {
         let text = "version 2.0 { EstateOwnerMessage Low 260 NotTrusted Unencoded
             { AgentData Single { AgentID LLUUID } { SessionID LLUUID } { TransactionID LLUUID } }
             { MethodData Single { Method Variable 1 } { Invoice LLUUID } } { ParamList Variable { Parameter Variable 1 } } }";
-        assert!(!to_source("grid.msg", text).unwrap().text.contains("EstateOwnerMessage"), "a field in a choice");
+        assert!(
+            !to_source("grid.msg", text).unwrap().text.contains("EstateOwnerMessage"),
+            "a field in a choice"
+        );
         assert!(kept("Single", "Variable 1"), "another number of blocks");
         assert!(kept("Variable", "Variable 2"), "other bytes");
         assert!(kept("Variable", "Variable 1 } { More U8"), "another field");
@@ -296,7 +301,11 @@ mod tests {
         let known = FieldTypes::embedded();
         let session = known.field("ChatFromViewer", "AgentData", "SessionID", "uuidbe").unwrap();
         assert!(session.contains("secret"), "extended");
-        assert_eq!(known.field("RezScript", "InventoryBlock", "Type", "i8"), Some("AssetType(i8)"), "a block's type");
+        assert_eq!(
+            known.field("RezScript", "InventoryBlock", "Type", "i8"),
+            Some("AssetType(i8)"),
+            "a block's type"
+        );
         assert_eq!(
             known.field("FetchInventoryReply", "InventoryData", "CRC", "u32"),
             Some("u32 shown hex"),
@@ -304,7 +313,11 @@ mod tests {
         );
         assert_eq!(known.field("RezScript", "InventoryBlock", "Type", "u32"), None, "other bytes");
         assert_eq!(known.marks("GroupAccountSummaryReply"), " answers GroupAccountSummaryRequest");
-        assert_eq!(known.marks("LogoutRequest"), " usually client step", "the structure that it extends is left out");
+        assert_eq!(
+            known.marks("LogoutRequest"),
+            " usually client step",
+            "the structure that it extends is left out"
+        );
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use super::SecondLife;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::proto::{
-    Context, Decoded, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share, Side, Start,
-    Transport, Verdict,
+    Context, Decoded, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol,
+    Share, Side, Start, Transport, Verdict,
 };
 use crate::session::Settings;
 use crate::table::{Evaluator, Tables, parse_hex};
@@ -32,7 +32,13 @@ struct Emitted {
 }
 
 impl Emit for Emitted {
-    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
+    fn message(
+        &mut self,
+        _: Moment,
+        message: &Message<'_>,
+        tables: &Tables,
+        decoded: Decoded<'_>,
+    ) -> u64 {
         let Decoded::Tree(tree) = decoded else { return 0 };
         tiles(tree, message.bytes.len());
         let mut out = Vec::new();
@@ -63,7 +69,8 @@ fn emitted_by(datagrams: &[(Side, Vec<u8>)]) -> Emitted {
     let start = Start { ends: nowhere(), transport: Transport::Udp, whole: true, service: None };
     let mut session = SecondLife.session(&start, lazy.get());
     let mut emitted = Emitted::default();
-    let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
+    let mut evaluator = Evaluator::default();
+    let mut tree = Tree::new();
     for (side, bytes) in datagrams {
         let mut context = Context {
             tables: lazy.get(),
@@ -101,7 +108,11 @@ fn header_then_blocks_then_acknowledgements() {
 #[test]
 fn zero_coding_is_undone_in_place() {
     let emitted = emitted_by_hex("80 00000007 00 01 05 09 0003");
-    assert!(emitted.messages[0].contains(r#""PingID":{"PingID":5,"OldestUnacked":9}}"#), "{:?}", emitted.messages);
+    assert!(
+        emitted.messages[0].contains(r#""PingID":{"PingID":5,"OldestUnacked":9}}"#),
+        "{:?}",
+        emitted.messages
+    );
 }
 
 #[test]
@@ -128,8 +139,7 @@ fn excess_bytes_are_shown_and_missing_blocks_said() {
 #[test]
 fn a_socks_header_is_told_from_a_sequence_number() {
     let behind = emitted_by_hex(&format!("00000001 7f000001 2328 {PING}"));
-    let socks =
-        r#"StartPingCheck {"socks":{"reserved":0,"fragment":0,"address_type":1,"address":"127.0.0.1","port":9000},"#;
+    let socks = r#"StartPingCheck {"socks":{"reserved":0,"fragment":0,"address_type":1,"address":"127.0.0.1","port":9000},"#;
     assert!(behind.messages[0].starts_with(socks), "{:?}", behind.messages);
     let plain = emitted_by_hex("00 00000105 00 01 05 09000000");
     assert!(plain.messages[0].contains(r#""sequence":261,"#), "{:?}", plain.messages);
@@ -139,15 +149,20 @@ fn a_socks_header_is_told_from_a_sequence_number() {
 fn what_is_no_message_is_an_event() {
     assert_eq!(emitted_by_hex("40").events, ["too short for a header and a message number"]);
     assert_eq!(emitted_by_hex("00 00000007 00 ffff00").events, ["ends inside the message number"]);
-    assert_eq!(emitted_by_hex("00 00000007 00 fe 00").events, ["no message has the number 254 (0xfe)"]);
+    assert_eq!(
+        emitted_by_hex("00 00000007 00 fe 00").events,
+        ["no message has the number 254 (0xfe)"]
+    );
 }
 
 #[test]
 fn a_circuit_opens_closes_and_opens_again() {
-    let open =
-        parse_hex("40 00000001 00 ffff0003 01000000 00112233445566778899aabbccddeeff 00000000000000000000000000000000");
+    let open = parse_hex(
+        "40 00000001 00 ffff0003 01000000 00112233445566778899aabbccddeeff 00000000000000000000000000000000",
+    );
     let close = parse_hex("00 00000002 00 fffffffd");
-    let (open, close) = (open.unwrap(), close.unwrap());
+    let open = open.unwrap();
+    let close = close.unwrap();
     let emitted = emitted_by(&[
         (Side::Client, open.clone()),
         (Side::Client, close.clone()),
@@ -211,19 +226,26 @@ fn the_tree_of_a_datagram_lists_every_field_with_facts() {
     let lazy = tables();
     let tables = lazy.get();
     let layouts = super::datagram::DatagramLayouts::new(tables).unwrap();
-    let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
-    let (mut complete, mut all) = (0, 0);
+    let mut evaluator = Evaluator::default();
+    let mut tree = Tree::new();
+    let mut complete = 0;
+    let mut all = 0;
     for datagram in example_datagrams(tables) {
         tree.clear();
         let form = super::datagram::DatagramForm { socks: false, sender: 0 };
-        layouts.read(&datagram, form, tables, &mut evaluator, &mut tree).unwrap_or_else(|_| panic!("{datagram:02x?}"));
+        layouts
+            .read(&datagram, form, tables, &mut evaluator, &mut tree)
+            .unwrap_or_else(|_| panic!("{datagram:02x?}"));
         // A message with a value that only code reads lists none.
-        let Some(listed) = tree.telling().map(|fields| fields.map(|(index, _)| index).collect::<Vec<_>>()) else {
+        let Some(listed) =
+            tree.telling().map(|fields| fields.map(|(index, _)| index).collect::<Vec<_>>())
+        else {
             continue;
         };
         complete += 1;
         // Of a field and its parts with the same facts only the field is listed.
-        let has_facts = |node: &Node| tables.type_def(node.ty).is_some_and(|def| def.facts.is_some());
+        let has_facts =
+            |node: &Node| tables.type_def(node.ty).is_some_and(|def| def.facts.is_some());
         for (index, _) in (0..).zip(tree.nodes()).filter(|(_, node)| has_facts(node)) {
             let inside = |field: &u32| *field <= index && index < tree.get(*field).unwrap().end;
             assert!(listed.iter().any(inside), "node {index} of {datagram:02x?}");
@@ -237,7 +259,8 @@ fn the_tree_of_a_datagram_lists_every_field_with_facts() {
 fn every_message_is_tiled_wherever_it_is_cut_and_whatever_is_changed() {
     let tables = tables().get();
     let frame = super::datagram::DatagramLayouts::new(tables).unwrap();
-    let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
+    let mut evaluator = Evaluator::default();
+    let mut tree = Tree::new();
     let mut read = |datagram: &[u8]| {
         tree.clear();
         if frame
@@ -270,7 +293,8 @@ fn nothing_is_left_without_a_span_in_the_expanded_part() {
     let lazy = tables();
     let frame = super::datagram::DatagramLayouts::new(lazy.get()).unwrap();
     let datagram = parse_hex("80 00000007 00 01 05 09 0009").unwrap();
-    let (mut evaluator, mut tree) = (Evaluator::default(), Tree::new());
+    let mut evaluator = Evaluator::default();
+    let mut tree = Tree::new();
     frame
         .read(
             &datagram,
@@ -286,19 +310,29 @@ fn nothing_is_left_without_a_span_in_the_expanded_part() {
 }
 
 fn judged(client: &str, server: &str, last: bool) -> Verdict {
-    let (client, server) = (parse_hex(client).unwrap(), parse_hex(server).unwrap());
-    let opening = Opening { client: &client, server: &server, ends: nowhere(), whole: false, last, known: None };
+    let client = parse_hex(client).unwrap();
+    let server = parse_hex(server).unwrap();
+    let opening = Opening {
+        client: &client,
+        server: &server,
+        ends: nowhere(),
+        whole: false,
+        last,
+        known: None,
+    };
     SecondLife.recognise_udp(&opening, tables())
 }
 
-const USE_CODE: &str =
-    "40 00000001 00 ffff0003 01000000 00112233445566778899aabbccddeeff 00112233445566778899aabbccddeeff";
+const USE_CODE: &str = "40 00000001 00 ffff0003 01000000 00112233445566778899aabbccddeeff 00112233445566778899aabbccddeeff";
 
 #[test]
 fn a_circuit_is_recognised_on_any_port_and_either_way_round() {
     assert_eq!(judged(USE_CODE, "", false), Verdict::Yes { swapped: false });
     assert_eq!(judged("", USE_CODE, false), Verdict::Yes { swapped: true });
-    assert_eq!(judged(&format!("00000001 7f000001 2328 {USE_CODE}"), "", false), Verdict::Yes { swapped: false });
+    assert_eq!(
+        judged(&format!("00000001 7f000001 2328 {USE_CODE}"), "", false),
+        Verdict::Yes { swapped: false }
+    );
     assert_eq!(judged(PING, "", false), Verdict::Maybe);
     assert_eq!(judged(PING, "00 00000003 00 02 05", false), Verdict::Yes { swapped: false });
     assert_eq!(judged(PING, PING, false), Verdict::Yes { swapped: false });
@@ -321,21 +355,36 @@ fn a_first_datagram_that_is_not_as_it_should_be_is_waited_out() {
 #[test]
 fn other_protocols_are_left_alone() {
     let others = [
-        ("DNS query", "1234 0100 0001 0000 0000 0000 03777777 07657861 6d706c65 03636f6d 00 0001 0001"),
+        (
+            "DNS query",
+            "1234 0100 0001 0000 0000 0000 03777777 07657861 6d706c65 03636f6d 00 0001 0001",
+        ),
         (
             "DNS query with a number of zeros",
             "4000 0000 0001 0000 0000 0000 03777777 07657861 6d706c65 03636f6d 00 0001 0001",
         ),
-        ("DNS answer", "4000 8180 0001 0001 0000 0000 03777777 00 0001 0001 c00c 0001 0001 0000003c 0004 5db8d822"),
+        (
+            "DNS answer",
+            "4000 8180 0001 0001 0000 0000 03777777 00 0001 0001 c00c 0001 0001 0000003c 0004 5db8d822",
+        ),
         (
             "multicast DNS answer",
             "0000 8400 0000 0001 0000 0000 05746573 7431056c 6f63616c 00 0001 8001 00000078 0004 c0a80001",
         ),
-        ("QUIC initial", "c0 00000001 08 8394c8f03e515708 00 00 449e 7b9aec34 d1b1c98d d7689fb8 ec11d242"),
-        ("QUIC version negotiation", "80 00000000 08 8394c8f03e515708 08 0011223344556677 00000001"),
+        (
+            "QUIC initial",
+            "c0 00000001 08 8394c8f03e515708 00 00 449e 7b9aec34 d1b1c98d d7689fb8 ec11d242",
+        ),
+        (
+            "QUIC version negotiation",
+            "80 00000000 08 8394c8f03e515708 08 0011223344556677 00000001",
+        ),
         ("QUIC short header", "40 1b00 8394c8f0 3e515708 7b9aec34 d1b1c98d"),
         ("RTP, PCMU", "80 00 0001 00000000 deadbeef ffffffff ffffffff ffffffff ffffffff"),
-        ("RTP with an early time stamp", "80 00 0007 000000a0 00001234 7f7e7d7c ff0001ff 00ff7f7e ffffffff"),
+        (
+            "RTP with an early time stamp",
+            "80 00 0007 000000a0 00001234 7f7e7d7c ff0001ff 00ff7f7e ffffffff",
+        ),
         ("RTCP", "80 c8 0006 12345678 e1e2e3e4 00000000 00000000 00000000 00000000"),
         ("STUN", "0001 0000 2112a442 000102030405060708090a0b"),
         (
@@ -347,7 +396,10 @@ fn other_protocols_are_left_alone() {
         ("RakNet connection request", "05 00ffff00fefefefefdfdfdfd12345678 0b 00000000"),
         ("RakNet acknowledgement", "c0 0001 01 050000"),
         ("RakNet frame set", "84 000000 40 0090 000000 09 0000000000000001 00000000000000 00"),
-        ("ENet connect", "8fff 1234 82 ff 0001 0000 00 00 00000578 00008000 00000001 00000000 00000000 00001388"),
+        (
+            "ENet connect",
+            "8fff 1234 82 ff 0001 0000 00 00 00000578 00008000 00000001 00000000 00000000 00001388",
+        ),
         ("ENet acknowledgement", "0000 0000 01 00 0001 0001 0000"),
         ("WireGuard", "01000000 12345678 00112233 44556677 8899aabb"),
         ("DHCP", "01010600 3903f326 00000000 00000000 00000000 00000000 00000000"),
@@ -363,7 +415,11 @@ fn other_protocols_are_left_alone() {
     for (name, hex) in others {
         for last in [false, true] {
             assert_eq!(judged(hex, "", last), Verdict::No, "{name}");
-            assert_ne!(judged(hex, hex, last), Verdict::Yes { swapped: false }, "{name}, both ways");
+            assert_ne!(
+                judged(hex, hex, last),
+                Verdict::Yes { swapped: false },
+                "{name}, both ways"
+            );
         }
     }
 }
@@ -374,11 +430,20 @@ fn random_datagrams_are_no_circuit() {
     for _ in 0..20_000 {
         let mut bytes = Vec::new();
         while bytes.len() < 48 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             bytes.extend_from_slice(&(state >> 16).to_be_bytes());
         }
         bytes.truncate(7 + (state >> 60) as usize * 2);
-        let opening = Opening { client: &bytes, server: &[], ends: nowhere(), whole: false, last: true, known: None };
+        let opening = Opening {
+            client: &bytes,
+            server: &[],
+            ends: nowhere(),
+            whole: false,
+            last: true,
+            known: None,
+        };
         assert_eq!(SecondLife.recognise_udp(&opening, tables()), Verdict::No);
     }
 }

@@ -42,7 +42,8 @@ impl Compiler<'_> {
     /// Compiles a declared structure: its ancestors' entries first.
     pub(super) fn fill_layout(&mut self, id: LayoutId, body: &StructAst) -> Result<(), TableError> {
         let ancestors = self.ancestors(body)?;
-        let chain: Vec<(&StructAst, usize)> = bodies(&ancestors).chain([(body, self.file)]).collect();
+        let chain: Vec<(&StructAst, usize)> =
+            bodies(&ancestors).chain([(body, self.file)]).collect();
         let outer = std::mem::replace(&mut self.positional, body.positions);
         if body.positions {
             self.fill_positions(id, chain.iter().flat_map(|(s, _)| &s.entries))?;
@@ -95,8 +96,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// The structures whose fields come before those of a structure: those that it extends and, before them, the
-    /// beginning of all messages of its service.
+    /// The structures whose fields come before those of a structure: those that it extends and,
+    /// before them, the beginning of all messages of its service.
     fn ancestors(&mut self, body: &StructAst) -> Result<Vec<(Rc<ItemAst>, usize)>, TableError> {
         let mut found = self.extended(body)?;
         if let Some(first) = &body.begins
@@ -117,8 +118,10 @@ impl Compiler<'_> {
         let mut parent = body.parent.clone();
         while let Some(NameAst { name, at }) = parent {
             let named = self.item_named(&name);
-            let Some((item, file)) = named.filter(|n| matches!(n.0.kind, ItemKind::Struct(_))) else {
-                let near = crate::suggest::suggestion(&name, self.layout_ids.keys().map(String::as_str));
+            let Some((item, file)) = named.filter(|n| matches!(n.0.kind, ItemKind::Struct(_)))
+            else {
+                let near =
+                    crate::suggest::suggestion(&name, self.layout_ids.keys().map(String::as_str));
                 return self.error(at, format!("there is no structure `{name}` to extend{near}"));
             };
             if found.len() >= 32 {
@@ -137,7 +140,8 @@ impl Compiler<'_> {
         Ok(found)
     }
 
-    /// Compiles a structure without a name. The names that it uses from the outer one become its parameters.
+    /// Compiles a structure without a name. The names that it uses from the outer one become its
+    /// parameters.
     pub(super) fn fill_inline(
         &mut self,
         id: LayoutId,
@@ -160,7 +164,8 @@ impl Compiler<'_> {
         self.store(id, ops, &scope, params.len())
     }
 
-    /// Jumps were compiled relative to the structure's first step. Here they get their final targets.
+    /// Jumps were compiled relative to the structure's first step. Here they get their final
+    /// targets.
     pub(super) fn store(
         &mut self,
         id: LayoutId,
@@ -169,7 +174,12 @@ impl Compiler<'_> {
         params: usize,
     ) -> Result<(), TableError> {
         if scope.is_full {
-            return self.error(0, format!("a structure has more than {NO_SLOT} parameters and values for expressions"));
+            return self.error(
+                0,
+                format!(
+                    "a structure has more than {NO_SLOT} parameters and values for expressions"
+                ),
+            );
         }
         ops.push(LayoutStep::End);
         let base = self.out.steps.len() as u32;
@@ -205,11 +215,18 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, entry: &Entry, scope: &mut FieldScope, ops: &mut Vec<LayoutStep>) -> Result<(), TableError> {
+    fn entry(
+        &mut self,
+        entry: &Entry,
+        scope: &mut FieldScope,
+        ops: &mut Vec<LayoutStep>,
+    ) -> Result<(), TableError> {
         match entry {
             Entry::Field(field) => self.field(field, scope, ops)?,
             Entry::If { arms, otherwise } => self.choice(arms, otherwise, scope, ops)?,
-            Entry::Match { on, arms, otherwise } => self.matching(on, arms, otherwise, scope, ops)?,
+            Entry::Match { on, arms, otherwise } => {
+                self.matching(on, arms, otherwise, scope, ops)?
+            }
             Entry::Say { severity, text } => {
                 let text = self.name(text);
                 ops.push(LayoutStep::Say { severity: *severity, text });
@@ -232,7 +249,12 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn field(&mut self, field: &FieldAst, scope: &mut FieldScope, ops: &mut Vec<LayoutStep>) -> Result<(), TableError> {
+    fn field(
+        &mut self,
+        field: &FieldAst,
+        scope: &mut FieldScope,
+        ops: &mut Vec<LayoutStep>,
+    ) -> Result<(), TableError> {
         let FieldAst { name, at, .. } = field;
         let mods = field.mods.as_deref().unwrap_or(&NO_MODS);
         self.check_size(*at)?;
@@ -240,7 +262,10 @@ impl Compiler<'_> {
         self.check_sort(&field.of, ty)?;
         let def = self.out.types.get(ty.0 as usize);
         let symbols = def.and_then(|d| d.symbols);
-        let signed = matches!(def.map(|d| &d.read), Some(ReadAs::Int { signed: true, .. } | ReadAs::Digits { .. }));
+        let signed = matches!(
+            def.map(|d| &d.read),
+            Some(ReadAs::Int { signed: true, .. } | ReadAs::Digits { .. })
+        );
         let scalar = matches!(
             def.map(|d| &d.read),
             Some(
@@ -253,19 +278,26 @@ impl Compiler<'_> {
                     | ReadAs::Family(_)
             )
         );
-        let text = matches!(def.map(|d| &d.read), Some(ReadAs::Text { kind: TextKind::Utf8 | TextKind::Latin1, .. }));
+        let text = matches!(
+            def.map(|d| &d.read),
+            Some(ReadAs::Text { kind: TextKind::Utf8 | TextKind::Latin1, .. })
+        );
         let slot = scope.declare(name, ValueSort { symbols, signed, text });
         if slot != NO_SLOT && !scalar && !text {
-            let message = format!("`{name}` is used in an expression, so it has to be a number, or a text of bytes");
+            let message = format!(
+                "`{name}` is used in an expression, so it has to be a number, or a text of bytes"
+            );
             return self.error(*at, message);
         }
         if slot != NO_SLOT && slot >= 64 {
-            return self.error(*at, "more than 64 fields of this structure are used in expressions");
+            return self
+                .error(*at, "more than 64 fields of this structure are used in expressions");
         }
         let sym = self.name(name);
         let marks = if field.span { mark::SPAN } else { 0 };
         let kept = if text { NO_SLOT } else { slot };
-        let step = LayoutStep::Field { name: sym, ty, slot: kept, marks, op: TypeOp::NONE, fixed: 0 };
+        let step =
+            LayoutStep::Field { name: sym, ty, slot: kept, marks, op: TypeOp::NONE, fixed: 0 };
         if (mods.optional || scope.optional) && !self.positional {
             self.optional(name, sym, ty, step, ops);
         } else {
@@ -289,15 +321,24 @@ impl Compiler<'_> {
         ops: &mut Vec<LayoutStep>,
     ) -> Result<(), TableError> {
         let NameAst { name, at } = &checksum.name;
-        let Some(sum) = Checksum::WORDS.iter().find(|(word, _)| word == name).map(|(_, sum)| *sum) else {
+        let Some(sum) = Checksum::WORDS.iter().find(|(word, _)| word == name).map(|(_, sum)| *sum)
+        else {
             let words = Checksum::WORDS.map(|(word, _)| word);
             let near = crate::suggest::suggestion(name, words.into_iter());
-            return self.error(*at, format!("a checksum is one of {}, not `{name}`{near}", words.join(", ")));
+            return self.error(
+                *at,
+                format!("a checksum is one of {}, not `{name}`{near}", words.join(", ")),
+            );
         };
         let Some(var) = scope.vars.get(&field.name).copied() else { return Ok(()) };
-        let (from, to) = (self.expr(&checksum.from, scope, None)?, self.expr(&checksum.to, scope, None)?);
-        let last = ops.iter().rev().find_map(|op| if let LayoutStep::Field { ty, .. } = op { Some(*ty) } else { None });
-        let size = match last.and_then(|ty| self.out.types.get(ty.0 as usize)).map(|def| &def.read) {
+        let from = self.expr(&checksum.from, scope, None)?;
+        let to = self.expr(&checksum.to, scope, None)?;
+        let last = ops
+            .iter()
+            .rev()
+            .find_map(|op| if let LayoutStep::Field { ty, .. } = op { Some(*ty) } else { None });
+        let size = match last.and_then(|ty| self.out.types.get(ty.0 as usize)).map(|def| &def.read)
+        {
             Some(ReadAs::Int { size, .. }) => *size,
             _ => 0,
         };
@@ -353,7 +394,8 @@ impl Compiler<'_> {
             for v in values {
                 let id = if text { self.compared_text(v)? } else { self.expr(v, scope, symbols)? };
                 let Some(Ex::Const(n)) = self.out.exprs.get(id.0 as usize) else {
-                    return self.error(v.at, "`match` chooses by numbers, names of enum values and texts");
+                    return self
+                        .error(v.at, "`match` chooses by numbers, names of enum values and texts");
                 };
                 if !taken.insert(*n) {
                     return self.error(v.at, "this value is in `match` twice");

@@ -7,7 +7,8 @@ use super::Compiler;
 use super::scope::FieldScope;
 
 impl Compiler<'_> {
-    /// Compiles an expression. A name that is not a field is a value of `symbols`, or of the only enum that has it.
+    /// Compiles an expression. A name that is not a field is a value of `symbols`, or of the only
+    /// enum that has it.
     pub(super) fn expr(
         &mut self,
         e: &ExprAst,
@@ -16,10 +17,13 @@ impl Compiler<'_> {
     ) -> Result<ExprId, TableError> {
         let ex = match &e.kind {
             ExprKind::Int(n) => Ex::Const(*n),
-            ExprKind::Text(_) => return self.error(e.at, "only a field that is a text is compared with a text"),
+            ExprKind::Text(_) => {
+                return self.error(e.at, "only a field that is a text is compared with a text");
+            }
             ExprKind::Name(name) => match scope.vars.get(name) {
                 Some(var) if var.value.text => {
-                    let use_it = "`==`, `!=`, `in` and `match` compare it with texts in quotation marks";
+                    let use_it =
+                        "`==`, `!=`, `in` and `match` compare it with texts in quotation marks";
                     return self.error(e.at, format!("`{name}` is a text: {use_it}"));
                 }
                 Some(var) => Ex::Slot { slot: var.slot, signed: var.value.signed },
@@ -31,7 +35,8 @@ impl Compiler<'_> {
             ExprKind::Path(of, name) => match self.enum_ids.get(of).copied() {
                 Some(id) => Ex::Const(self.constant(e.at, name, Some(id), scope)?),
                 None => {
-                    let near = crate::suggest::suggestion(of, self.enum_ids.keys().map(String::as_str));
+                    let near =
+                        crate::suggest::suggestion(of, self.enum_ids.keys().map(String::as_str));
                     return self.error(e.at, format!("there is no enum `{of}`{near}"));
                 }
             },
@@ -39,7 +44,8 @@ impl Compiler<'_> {
                 Ex::Binary(*op, self.subject(a, scope)?, self.compared_text(b)?)
             }
             ExprKind::Binary(op, a, b) => {
-                let (sa, sb) = (self.symbols_of(a, scope), self.symbols_of(b, scope));
+                let sa = self.symbols_of(a, scope);
+                let sb = self.symbols_of(b, scope);
                 let left = self.expr(a, scope, sb.or(symbols))?;
                 let right = self.expr(b, scope, sa.or(symbols))?;
                 self.folded(*op, left, right)
@@ -47,12 +53,16 @@ impl Compiler<'_> {
             ExprKind::Not(a) => Ex::Not(self.expr(a, scope, symbols)?),
             ExprKind::In(a, list) if scope.is_text(a) => {
                 let value = self.subject(a, scope)?;
-                Ex::In(value, list.iter().map(|word| self.compared_text(word)).collect::<Result<_, _>>()?)
+                Ex::In(
+                    value,
+                    list.iter().map(|word| self.compared_text(word)).collect::<Result<_, _>>()?,
+                )
             }
             ExprKind::In(a, list) => {
                 let own = self.symbols_of(a, scope);
                 let value = self.expr(a, scope, None)?;
-                let list = list.iter().map(|v| self.expr(v, scope, own)).collect::<Result<_, _>>()?;
+                let list =
+                    list.iter().map(|v| self.expr(v, scope, own)).collect::<Result<_, _>>()?;
                 Ex::In(value, list)
             }
             ExprKind::Remaining => Ex::Remaining,
@@ -60,7 +70,10 @@ impl Compiler<'_> {
             ExprKind::Dialect(name) => match self.dialect_ids.get(name) {
                 Some(id) => Ex::Dialect(*id),
                 None => {
-                    let near = crate::suggest::suggestion(name, self.dialect_ids.keys().map(String::as_str));
+                    let near = crate::suggest::suggestion(
+                        name,
+                        self.dialect_ids.keys().map(String::as_str),
+                    );
                     return self.error(e.at, format!("there is no dialect `{name}`{near}"));
                 }
             },
@@ -79,10 +92,16 @@ impl Compiler<'_> {
     }
 
     /// Compiles the right side of a comparison: a text, or any other expression.
-    pub(super) fn subject(&mut self, e: &ExprAst, scope: &FieldScope) -> Result<ExprId, TableError> {
+    pub(super) fn subject(
+        &mut self,
+        e: &ExprAst,
+        scope: &FieldScope,
+    ) -> Result<ExprId, TableError> {
         match &e.kind {
             ExprKind::Name(name) => match scope.vars.get(name) {
-                Some(var) if var.value.text => Ok(self.push_expr(Ex::Slot { slot: var.slot, signed: false })),
+                Some(var) if var.value.text => {
+                    Ok(self.push_expr(Ex::Slot { slot: var.slot, signed: false }))
+                }
                 _ => self.expr(e, scope, None),
             },
             _ => self.expr(e, scope, None),
@@ -132,7 +151,9 @@ impl Compiler<'_> {
     pub(super) fn symbols_of(&self, e: &ExprAst, scope: &FieldScope) -> Option<EnumId> {
         match &e.kind {
             ExprKind::Name(name) => scope.vars.get(name).and_then(|v| v.value.symbols),
-            ExprKind::Binary(BinaryOp::BitAnd, a, b) => self.symbols_of(a, scope).or_else(|| self.symbols_of(b, scope)),
+            ExprKind::Binary(BinaryOp::BitAnd, a, b) => {
+                self.symbols_of(a, scope).or_else(|| self.symbols_of(b, scope))
+            }
             _ => None,
         }
     }
@@ -151,7 +172,11 @@ impl Compiler<'_> {
     /// The value that an enum gives to a name.
     pub(super) fn value_of(&self, of: EnumId, name: &str) -> Option<u64> {
         let owners = self.value_owners.get(name)?;
-        owners.binary_search_by_key(&of.0, |owner| owner.0.0).ok().and_then(|i| owners.get(i)).map(|owner| owner.1)
+        owners
+            .binary_search_by_key(&of.0, |owner| owner.0.0)
+            .ok()
+            .and_then(|i| owners.get(i))
+            .map(|owner| owner.1)
     }
 
     pub(super) fn constant(
@@ -166,13 +191,25 @@ impl Compiler<'_> {
         }
         match self.value_owners.get(name).map(Vec::as_slice) {
             Some([(_, value)]) => Ok(i128::from(*value)),
-            Some(_) => self.error(at, format!("several enums have a value `{name}`: write ENUM.{name}")),
+            Some(_) => {
+                self.error(at, format!("several enums have a value `{name}`: write ENUM.{name}"))
+            }
             None => {
-                let values = symbols.and_then(|id| self.out.enums.get(id.0 as usize)).map(|e| e.values.as_slice());
-                let known =
-                    values.unwrap_or_default().iter().map(|v| &*v.name).chain(scope.vars.keys().map(String::as_str));
+                let values = symbols
+                    .and_then(|id| self.out.enums.get(id.0 as usize))
+                    .map(|e| e.values.as_slice());
+                let known = values
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|v| &*v.name)
+                    .chain(scope.vars.keys().map(String::as_str));
                 let near = crate::suggest::suggestion(name, known);
-                self.error(at, format!("`{name}` is no field before this place, and no value of an enum{near}"))
+                self.error(
+                    at,
+                    format!(
+                        "`{name}` is no field before this place, and no value of an enum{near}"
+                    ),
+                )
             }
         }
     }

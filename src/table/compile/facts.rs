@@ -14,7 +14,8 @@ const MAX_GROUPS: usize = 4;
 const MAX_DEPTH: usize = 16;
 
 impl Compiler<'_> {
-    /// The facts of a field. `symbols` is the enum that names its values. `None` if the table states no fact.
+    /// The facts of a field. `symbols` is the enum that names its values. `None` if the table
+    /// states no fact.
     pub(super) fn field_facts(
         &mut self,
         mods: &FactMods,
@@ -50,7 +51,11 @@ impl Compiler<'_> {
     }
 
     /// The values behind `unless`.
-    fn constants(&mut self, values: &[ExprAst], symbols: Option<EnumId>) -> Result<Vec<u64>, TableError> {
+    fn constants(
+        &mut self,
+        values: &[ExprAst],
+        symbols: Option<EnumId>,
+    ) -> Result<Vec<u64>, TableError> {
         let mut constants = Vec::new();
         for value in values {
             let id = self.expr(value, &FieldScope::default(), symbols)?;
@@ -87,10 +92,13 @@ impl Compiler<'_> {
         let own = self.own_names(layout);
         if let Some(name) = first_unknown(&parts, &own) {
             let name = self.out.names.get(name.0 as usize).cloned().unwrap_or_default();
-            let names = own.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(|name| &**name);
+            let names =
+                own.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(|name| &**name);
             let near = crate::suggest::suggestion(&name, names);
-            return self
-                .error(line.at, format!("`info` names the field `{name}`, which is none of this structure{near}"));
+            return self.error(
+                line.at,
+                format!("`info` names the field `{name}`, which is none of this structure{near}"),
+            );
         }
         let id = InfoId(self.out.infos.len() as u32);
         self.out.infos.push(InfoLine { parts });
@@ -114,24 +122,40 @@ impl Compiler<'_> {
                 InfoPiece::Choice(path, words) => {
                     let (yes, no) = words.split_once('|').unwrap_or((words, ""));
                     let path = self.info_path(path, at)?;
-                    parts.push(InfoPart::Choice { path, yes: yes.to_string().into(), no: no.to_string().into() });
+                    parts.push(InfoPart::Choice {
+                        path,
+                        yes: yes.to_string().into(),
+                        no: no.to_string().into(),
+                    });
                 }
                 InfoPiece::Open if depth >= MAX_GROUPS => {
-                    return self.error(at, format!("`info` has groups more than {MAX_GROUPS} deep"));
+                    return self
+                        .error(at, format!("`info` has groups more than {MAX_GROUPS} deep"));
                 }
-                InfoPiece::Open => parts.push(InfoPart::Optional(self.info_parts(reader, at, depth + 1)?)),
+                InfoPiece::Open => {
+                    parts.push(InfoPart::Optional(self.info_parts(reader, at, depth + 1)?))
+                }
                 InfoPiece::Close if depth > 0 => return Ok(parts),
-                InfoPiece::Close => return self.error(at, "`info` has a `]` without a `[` before it"),
-                InfoPiece::Unclosed => return self.error(at, "`info` has a `{` without a `}` after it"),
+                InfoPiece::Close => {
+                    return self.error(at, "`info` has a `]` without a `[` before it");
+                }
+                InfoPiece::Unclosed => {
+                    return self.error(at, "`info` has a `{` without a `}` after it");
+                }
             }
         }
-        if depth > 0 { self.error(at, "`info` has a `[` without a `]` after it") } else { Ok(parts) }
+        if depth > 0 {
+            self.error(at, "`info` has a `[` without a `]` after it")
+        } else {
+            Ok(parts)
+        }
     }
 
     fn info_path(&mut self, path: &str, at: usize) -> Result<Vec<InfoStep>, TableError> {
         let mut steps = Vec::new();
         for part in path.split('.') {
-            let (name, elements) = part.split_once('[').map_or((part, None), |(name, rest)| (name, Some(rest)));
+            let (name, elements) =
+                part.split_once('[').map_or((part, None), |(name, rest)| (name, Some(rest)));
             let sym = self.name(name);
             if !steps.is_empty() {
                 self.info_names.push((self.file, at, sym));
@@ -141,8 +165,12 @@ impl Compiler<'_> {
                 match element.strip_suffix(']').and_then(|number| number.parse().ok()) {
                     Some(number) => steps.push(InfoStep::Element(number)),
                     None => {
-                        return self
-                            .error(at, format!("`info` has the path `{path}`; expected one like `list[0].name`"));
+                        return self.error(
+                            at,
+                            format!(
+                                "`info` has the path `{path}`; expected one like `list[0].name`"
+                            ),
+                        );
                     }
                 }
             }
@@ -157,9 +185,15 @@ impl Compiler<'_> {
             if !fields.contains(&sym) {
                 self.file = file;
                 let name = self.out.names.get(sym.0 as usize).cloned().unwrap_or_default();
-                let names = fields.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(|name| &**name);
+                let names = fields
+                    .iter()
+                    .filter_map(|sym| self.out.names.get(sym.0 as usize))
+                    .map(|name| &**name);
                 let near = crate::suggest::suggestion(&name, names);
-                return self.error(at, format!("`info` names the field `{name}`, which no table has{near}"));
+                return self.error(
+                    at,
+                    format!("`info` names the field `{name}`, which no table has{near}"),
+                );
             }
         }
         Ok(())
@@ -167,7 +201,8 @@ impl Compiler<'_> {
 
     /// The names of a structure's own fields, in all branches.
     fn own_names(&self, layout: LayoutId) -> SeededSet<Sym> {
-        let start = self.out.layouts.get(layout.0 as usize).map_or(0, |layout| layout.start as usize);
+        let start =
+            self.out.layouts.get(layout.0 as usize).map_or(0, |layout| layout.start as usize);
         let steps = self.out.steps.get(start..).unwrap_or(&[]).iter();
         steps.take_while(|step| !matches!(step, LayoutStep::End)).filter_map(field_name).collect()
     }
@@ -219,7 +254,8 @@ impl<'a> InfoReader<'a> {
             '{' => match rest.find('}') {
                 Some(end) => {
                     let inside = rest.get(1..end)?;
-                    let choice = inside.split_once('?').map(|(path, words)| InfoPiece::Choice(path, words));
+                    let choice =
+                        inside.split_once('?').map(|(path, words)| InfoPiece::Choice(path, words));
                     (choice.unwrap_or(InfoPiece::Path(inside)), end + 1)
                 }
                 None => (InfoPiece::Unclosed, rest.len()),
@@ -227,7 +263,11 @@ impl<'a> InfoReader<'a> {
             '[' => (InfoPiece::Open, 1),
             ']' => (InfoPiece::Close, 1),
             _ => {
-                let end = rest.char_indices().skip(1).find(|(_, c)| SIGNS.contains(c)).map_or(rest.len(), |(at, _)| at);
+                let end = rest
+                    .char_indices()
+                    .skip(1)
+                    .find(|(_, c)| SIGNS.contains(c))
+                    .map_or(rest.len(), |(at, _)| at);
                 (InfoPiece::Text(rest.get(..end)?), end)
             }
         };
@@ -245,18 +285,23 @@ pub(super) fn find(p: &mut Program) {
         }
     }
     let layouts = refusing_layouts(p);
-    let refusing: Vec<bool> =
-        p.messages.iter().map(|message| message.layout.is_some_and(|layout| layouts.contains(&layout))).collect();
+    let refusing: Vec<bool> = p
+        .messages
+        .iter()
+        .map(|message| message.layout.is_some_and(|layout| layouts.contains(&layout)))
+        .collect();
     for ((message, answered), refusing) in p.messages.iter_mut().zip(answered).zip(refusing) {
-        message.expects_reply = message.expects.map_or(answered, |expected| expected != Expectation::Nothing);
+        message.expects_reply =
+            message.expects.map_or(answered, |expected| expected != Expectation::Nothing);
         if message.refusal == Refusal::Never && refusing {
             message.refusal = Refusal::ByField;
         }
     }
 }
 
-/// The layouts that have a field that may refuse, at any depth up to [`MAX_DEPTH`]. Families and types with code are not
-/// searched: a message refuses by a field of its own. Each round finds layouts one level further out.
+/// The layouts that have a field that may refuse, at any depth up to [`MAX_DEPTH`]. Families and
+/// types with code are not searched: a message refuses by a field of its own. Each round finds
+/// layouts one level further out.
 fn refusing_layouts(p: &Program) -> SeededSet<LayoutId> {
     let mut found = SeededSet::default();
     for _ in 0..MAX_DEPTH {
@@ -284,9 +329,12 @@ fn type_refuses(p: &Program, ty: TypeRef, layouts: &SeededSet<LayoutId>, depth: 
     }
     match &def.read {
         ReadAs::Layout { layout, .. } => layouts.contains(layout),
-        ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => depth > 1 && type_refuses(p, *of, layouts, depth - 1),
+        ReadAs::List { of, .. } | ReadAs::NullOr { of, .. } => {
+            depth > 1 && type_refuses(p, *of, layouts, depth - 1)
+        }
         ReadAs::Region(region) => {
-            depth > 1 && region.inner.iter().any(|inner| type_refuses(p, *inner, layouts, depth - 1))
+            depth > 1
+                && region.inner.iter().any(|inner| type_refuses(p, *inner, layouts, depth - 1))
         }
         _ => false,
     }
@@ -304,18 +352,26 @@ mod tests {
             class Thing of Any { result: Result refuses unless kDone }\n\
             message s server 1 Within { all: bytes[u8] as Answer }\nmessage s server 2 Object { all: bytes[u8] as Any }\n\
             message s server 3 Plain { result: Result }";
-        let tables = Tables::load("p", vec![TableSource { name: "t".into(), text: text.into() }], &[]).unwrap();
-        let refusals: Vec<Refusal> = tables.messages().iter().map(|message| message.refusal).collect();
+        let tables =
+            Tables::load("p", vec![TableSource { name: "t".into(), text: text.into() }], &[])
+                .unwrap();
+        let refusals: Vec<Refusal> =
+            tables.messages().iter().map(|message| message.refusal).collect();
         assert_eq!(refusals, [Refusal::ByField, Refusal::Never, Refusal::Never]);
     }
 
     #[test]
     fn a_value_identifies_what_its_modifiers_say() {
-        let text =
-            "protocol p\nstruct S { a: u32 transaction, b: u32 id player, c: u64 identity region + object, d: u32 }";
-        let tables = Tables::load("p", vec![TableSource { name: "t".into(), text: text.into() }], &[]).unwrap();
+        let text = "protocol p\nstruct S { a: u32 transaction, b: u32 id player, c: u64 identity region + object, d: u32 }";
+        let tables =
+            Tables::load("p", vec![TableSource { name: "t".into(), text: text.into() }], &[])
+                .unwrap();
         let kinds = |field: &str| {
-            let ty = tables.fields(tables.type_named("S").unwrap()).find(|f| tables.name(f.0) == field).unwrap().1;
+            let ty = tables
+                .fields(tables.type_named("S").unwrap())
+                .find(|f| tables.name(f.0) == field)
+                .unwrap()
+                .1;
             tables.identities(ty).map(|kind| tables.name(kind)).collect::<Vec<_>>()
         };
         assert_eq!(kinds("a"), ["transaction"]);

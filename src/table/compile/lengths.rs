@@ -23,21 +23,30 @@ impl Compiler<'_> {
         fn within(entries: &[Entry]) -> bool {
             entries.iter().any(|entry| match entry {
                 Entry::Last => true,
-                Entry::If { arms, otherwise } => arms.iter().any(|arm| within(&arm.1)) || within(otherwise),
-                Entry::Match { arms, otherwise, .. } => arms.iter().any(|arm| within(&arm.1)) || within(otherwise),
+                Entry::If { arms, otherwise } => {
+                    arms.iter().any(|arm| within(&arm.1)) || within(otherwise)
+                }
+                Entry::Match { arms, otherwise, .. } => {
+                    arms.iter().any(|arm| within(&arm.1)) || within(otherwise)
+                }
                 _ => false,
             })
         }
         match &of.kind {
             TypeKind::Inline(entries) => within(entries),
-            TypeKind::Named { name, .. } => self
-                .item_named(name)
-                .is_some_and(|(item, _)| matches!(&item.kind, ItemKind::Struct(body) if within(&body.entries))),
+            TypeKind::Named { name, .. } => self.item_named(name).is_some_and(
+                |(item, _)| matches!(&item.kind, ItemKind::Struct(body) if within(&body.entries)),
+            ),
             _ => false,
         }
     }
 
-    pub(super) fn len(&mut self, len: &LenAst, bytes: bool, scope: &mut FieldScope) -> Result<Len, TableError> {
+    pub(super) fn len(
+        &mut self,
+        len: &LenAst,
+        bytes: bool,
+        scope: &mut FieldScope,
+    ) -> Result<Len, TableError> {
         let from = match len {
             LenAst::Rest => LenFrom::Rest,
             LenAst::Zero => LenFrom::Zero,
@@ -73,7 +82,10 @@ impl Compiler<'_> {
         if scope.vars.contains_key(name) || self.value_owners.contains_key(name) {
             return Ok(());
         }
-        let near = crate::suggest::suggestion(name, scope.vars.keys().map(String::as_str).chain(INTEGER_TYPES));
+        let near = crate::suggest::suggestion(
+            name,
+            scope.vars.keys().map(String::as_str).chain(INTEGER_TYPES),
+        );
         self.error(
             e.at,
             format!("`{name}` is no integer type, no field before this place, and no value of an enum{near}"),

@@ -1,4 +1,5 @@
-//! Merges the modifiers of a type's declaration and of the field that uses it. Those of the field win.
+//! Merges the modifiers of a type's declaration and of the field that uses it. Those of the field
+//! win.
 
 use super::super::text::{FactMods, Mods};
 
@@ -43,6 +44,10 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
         graph: outer.graph.clone().or_else(|| own.graph.clone()),
         share: outer.share.clone().or_else(|| own.share.clone()),
         refuses_unless: unless.refuses_unless.clone(),
-        identity: if outer.identity.is_empty() { own.identity.clone() } else { outer.identity.clone() },
+        identity: if outer.identity.is_empty() {
+            own.identity.clone()
+        } else {
+            outer.identity.clone()
+        },
     }
 }

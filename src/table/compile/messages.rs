@@ -33,7 +33,9 @@ impl Compiler<'_> {
     /// Puts the entries that a service declares for all its messages into the body of each.
     fn marks_of_services(&mut self) {
         for item in self.files.iter_mut().flat_map(|file| &mut file.items) {
-            let ItemKind::Message(MessageAst { service, body: Some(body), .. }) = &mut Rc::make_mut(item).kind else {
+            let ItemKind::Message(MessageAst { service, body: Some(body), .. }) =
+                &mut Rc::make_mut(item).kind
+            else {
                 continue;
             };
             let id = self.service_ids.get(service);
@@ -48,16 +50,24 @@ impl Compiler<'_> {
         let named = |NameAst { name, at }: &NameAst| match self.message_ids.get(name) {
             Some(id) => Ok(*id),
             None => {
-                let near = crate::suggest::suggestion(name, self.message_ids.keys().map(String::as_str));
+                let near =
+                    crate::suggest::suggestion(name, self.message_ids.keys().map(String::as_str));
                 self.error(*at, format!("there is no message `{name}`{near}"))
             }
         };
         names.iter().map(named).collect()
     }
 
-    fn message(&mut self, name: &str, at: usize, doc: String, m: &MessageAst) -> Result<MessageId, TableError> {
+    fn message(
+        &mut self,
+        name: &str,
+        at: usize,
+        doc: String,
+        m: &MessageAst,
+    ) -> Result<MessageId, TableError> {
         let Some(service) = self.service_ids.get(&m.service).copied() else {
-            let near = crate::suggest::suggestion(&m.service, self.service_ids.keys().map(String::as_str));
+            let near =
+                crate::suggest::suggestion(&m.service, self.service_ids.keys().map(String::as_str));
             return self.error(at, format!("there is no service `{}`{near}", m.service));
         };
         let layout = match &m.body {
@@ -74,7 +84,8 @@ impl Compiler<'_> {
             self.examples(body, ExampleOf::Message(id))?;
         }
         let name = self.name(name);
-        let (direction, answers) = (m.direction, Vec::new());
+        let direction = m.direction;
+        let answers = Vec::new();
         let def = MessageDef {
             name,
             service,
@@ -105,7 +116,14 @@ impl Compiler<'_> {
     }
 
     /// Puts a message into its service's list. It replaces an earlier one with its number.
-    fn place_message(&mut self, service: ServiceId, sender: usize, number: u64, id: MessageId, at: usize) {
+    fn place_message(
+        &mut self,
+        service: ServiceId,
+        sender: usize,
+        number: u64,
+        id: MessageId,
+        at: usize,
+    ) {
         let lists = self.out.services.get_mut(service.0 as usize).map(|s| &mut s.messages);
         let Some(list) = lists.and_then(|lists| lists.get_mut(sender)) else { return };
         let place = *self.message_places.entry((service.0, sender, number)).or_insert(list.len());
@@ -115,15 +133,29 @@ impl Compiler<'_> {
     }
 
     /// Puts a message without a number, or one that a text selects, in its place.
-    fn place_word(&mut self, service: ServiceId, sender: usize, number: &NumberAst, id: MessageId, at: usize) {
+    fn place_word(
+        &mut self,
+        service: ServiceId,
+        sender: usize,
+        number: &NumberAst,
+        id: MessageId,
+        at: usize,
+    ) {
         let Some(service) = self.out.services.get_mut(service.0 as usize) else { return };
         match (number, service.framing.word) {
-            (NumberAst::Any, _) => service.others.get_mut(sender).into_iter().for_each(|other| *other = Some(id)),
+            (NumberAst::Any, _) => {
+                service.others.get_mut(sender).into_iter().for_each(|other| *other = Some(id))
+            }
             (NumberAst::Text(word), Some((_, any_case))) => {
                 let word = if any_case { word.to_ascii_lowercase() } else { word.clone() };
                 let words = service.words.get_mut(sender);
                 if let Some(old) = words.and_then(|words| words.insert(word.into(), id)) {
-                    self.out.replaced.push(ReplacedMessage { old, new: id, file: self.file as u32, at });
+                    self.out.replaced.push(ReplacedMessage {
+                        old,
+                        new: id,
+                        file: self.file as u32,
+                        at,
+                    });
                 }
             }
             _ => {}

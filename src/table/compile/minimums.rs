@@ -1,11 +1,11 @@
-//! Computes the minimum size of types and layouts in bits, so that a count which asks for more than the message can
-//! hold is found at once.
+//! Computes the minimum size of types and layouts in bits, so that a count which asks for more than
+//! the message can hold is found at once.
 
 use super::super::program::*;
 use crate::tree::{TextKind, TypeRef};
 
-/// Computes the minimum bits of each type and layout. Types may refer to each other in circles, so it repeats until
-/// nothing grows, a bounded number of times.
+/// Computes the minimum bits of each type and layout. Types may refer to each other in circles, so
+/// it repeats until nothing grows, a bounded number of times.
 pub(super) fn fill(p: &mut Program) {
     for _ in 0..8 {
         let mut grown = false;
@@ -58,7 +58,12 @@ fn minimum(p: &Program, read: &ReadAs) -> u32 {
         LenFrom::Const(n) => n.saturating_mul(if len.bytes { 8 } else { unit }),
         LenFrom::Inline(ty) => of(&ty),
         LenFrom::Zero => unit,
-        LenFrom::Expr(_) | LenFrom::Rest | LenFrom::Until(_) | LenFrom::To(_) | LenFrom::Blanks | LenFrom::Last => 0,
+        LenFrom::Expr(_)
+        | LenFrom::Rest
+        | LenFrom::Until(_)
+        | LenFrom::To(_)
+        | LenFrom::Blanks
+        | LenFrom::Last => 0,
     };
     match read {
         ReadAs::Int { size, .. } | ReadAs::Float { size, .. } => u32::from(*size) * 8,

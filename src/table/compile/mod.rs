@@ -1,5 +1,5 @@
-//! Compiles declarations into the flat form that the evaluator runs: resolves names, and reports every mistake with its
-//! place.
+//! Compiles declarations into the flat form that the evaluator runs: resolves names, and reports
+//! every mistake with its place.
 //!
 //! It knows the language, but no protocol.
 
@@ -59,7 +59,8 @@ pub(super) struct Compiler<'s> {
     ranges: SeededMap<String, (u64, Option<u64>)>,
     /// Names of enum values with all enums that have them, in their order, and the value there.
     value_owners: SeededMap<String, Vec<(EnumId, u64)>>,
-    /// The index of each message in its service's list, by service, sender (0 client, 1 server) and number.
+    /// The index of each message in its service's list, by service, sender (0 client, 1 server) and
+    /// number.
     message_places: SeededMap<(u32, usize, u64), usize>,
     /// The messages by name, and the files and marks to check once all are known.
     message_ids: SeededMap<String, MessageId>,
@@ -69,7 +70,8 @@ pub(super) struct Compiler<'s> {
     open_aliases: Vec<String>,
     /// Whether the positions of a self-describing array are being compiled.
     pub(super) positional: bool,
-    /// Names of nested fields that info lines use, with file and place. They are checked once all layouts are known.
+    /// Names of nested fields that info lines use, with file and place. They are checked once all
+    /// layouts are known.
     info_names: Vec<(usize, usize, Sym)>,
     /// The file that is being compiled, for errors.
     pub(super) file: usize,
@@ -90,8 +92,9 @@ pub(super) struct Compiled {
     pub(super) natives: Vec<String>,
 }
 
-/// Compiles all files of one protocol. A message or structure declared again replaces the earlier one. If `code` is `None`, a type that no table
-/// declares is taken for one with code, and any word may follow `shown`.
+/// Compiles all files of one protocol. A message or structure declared again replaces the earlier
+/// one. If `code` is `None`, a type that no table declares is taken for one with code, and any word
+/// may follow `shown`.
 pub(super) fn compile(
     protocol: &str,
     sources: &[TableSource],
@@ -101,7 +104,10 @@ pub(super) fn compile(
     for source in sources {
         let file = parse_file(&source.name, &source.text)?;
         if file.protocol != protocol {
-            let message = format!("these are tables of the protocol `{}`, not of `{protocol}`", file.protocol);
+            let message = format!(
+                "these are tables of the protocol `{}`, not of `{protocol}`",
+                file.protocol
+            );
             return Err(TableError::at(&source.name, &source.text, 0, message));
         }
         c.files.push(file);
@@ -157,7 +163,11 @@ impl Compiler<'_> {
 
     /// All items of all files in order, as places.
     fn places(&self) -> Vec<ItemId> {
-        self.files.iter().enumerate().flat_map(|(f, file)| (0..file.items.len()).map(move |i| (f, i))).collect()
+        self.files
+            .iter()
+            .enumerate()
+            .flat_map(|(f, file)| (0..file.items.len()).map(move |i| (f, i)))
+            .collect()
     }
 
     pub(super) fn item(&self, place: ItemId) -> Option<Rc<ItemAst>> {
@@ -169,7 +179,8 @@ impl Compiler<'_> {
         Some((self.item(place)?, place.0))
     }
 
-    /// A name may be declared once in a file. A later file may replace an earlier one's declarations.
+    /// A name may be declared once in a file. A later file may replace an earlier one's
+    /// declarations.
     fn declare(&mut self) -> Result<(), TableError> {
         let mut seen: SeededMap<(String, bool), usize> = SeededMap::default();
         for place in self.places() {
@@ -182,22 +193,31 @@ impl Compiler<'_> {
                 && before == place.0
                 && !message
             {
-                return self.error(item.at, format!("`{}` is declared twice in this file", item.name));
+                return self
+                    .error(item.at, format!("`{}` is declared twice in this file", item.name));
             }
             match item.kind {
                 ItemKind::Dialect => {
-                    let sym = self.name(&format!("in the form `{}`: {}", item.name, item.doc.replace('\n', " ")));
+                    let sym = self.name(&format!(
+                        "in the form `{}`: {}",
+                        item.name,
+                        item.doc.replace('\n', " ")
+                    ));
                     if self.out.dialects.len() >= 32 {
                         return self.error(item.at, "there may be 32 dialects at most");
                     }
                     self.dialect_ids.insert(item.name.clone(), self.out.dialects.len() as u32);
                     self.out.dialects.push(sym);
                 }
-                ItemKind::Range { base, max } => drop(self.ranges.insert(item.name.clone(), (base, max))),
+                ItemKind::Range { base, max } => {
+                    drop(self.ranges.insert(item.name.clone(), (base, max)))
+                }
                 ItemKind::Code => self.is_code(&item)?,
                 ItemKind::Message(_) | ItemKind::Service(_) => {}
                 _ => {
-                    if let Some(before) = self.by_name.insert(item.name.clone(), place).and_then(|old| self.item(old)) {
+                    if let Some(before) =
+                        self.by_name.insert(item.name.clone(), place).and_then(|old| self.item(old))
+                    {
                         self.replace(&before, &item)?;
                     }
                 }
@@ -207,18 +227,23 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// A later file declares a name again. The protocol's code may look up the name and its fields, so these must stay.
+    /// A later file declares a name again. The protocol's code may look up the name and its fields,
+    /// so these must stay.
     fn replace(&mut self, before: &ItemAst, item: &ItemAst) -> Result<(), TableError> {
         let parameters = |item: &ItemAst| match &item.kind {
             ItemKind::Struct(body) => body.params.len(),
             _ => 0,
         };
-        let (was, is) = (kind(before), kind(item));
-        let same = was == is || matches!((was, is), ("enum" | "flags" | "type", "enum" | "flags" | "type"));
+        let was = kind(before);
+        let is = kind(item);
+        let same = was == is
+            || matches!((was, is), ("enum" | "flags" | "type", "enum" | "flags" | "type"));
         if !same || parameters(before) != parameters(item) {
             let count = parameters(before);
-            let message =
-                format!("`{}` is declared already, as a {was} with {count} parameters: it stays one", item.name);
+            let message = format!(
+                "`{}` is declared already, as a {was} with {count} parameters: it stays one",
+                item.name
+            );
             return self.error(item.at, message);
         }
         if let ItemKind::Struct(body) = &before.kind {
@@ -248,7 +273,8 @@ impl Compiler<'_> {
             });
             TypeRef(c.out.types.len() as u32 - 1)
         };
-        let (undecoded, bytes) = (plain(self, "undecoded"), plain(self, "bytes[*]"));
+        let undecoded = plain(self, "undecoded");
+        let bytes = plain(self, "bytes[*]");
         Builtins {
             count: self.name("count"),
             present: self.name("present"),
@@ -287,9 +313,19 @@ impl Compiler<'_> {
             self.enum_ids.insert(name.clone(), id);
             let base = self.plain_type(base)?;
             let read = self.out.types.get(base.0 as usize).map(|t| &t.read);
-            if matches!(read, Some(ReadAs::Bytes(_) | ReadAs::Text { .. } | ReadAs::List { .. } | ReadAs::Float { .. }))
-            {
-                return self.error(item.at, format!("the values of `{name}` are integers, such as u8 or u32"));
+            if matches!(
+                read,
+                Some(
+                    ReadAs::Bytes(_)
+                        | ReadAs::Text { .. }
+                        | ReadAs::List { .. }
+                        | ReadAs::Float { .. }
+                )
+            ) {
+                return self.error(
+                    item.at,
+                    format!("the values of `{name}` are integers, such as u8 or u32"),
+                );
             }
             let mask = match self.out.types.get(base.0 as usize).map(|t| &t.read) {
                 Some(ReadAs::Int { size: 8, .. }) => u64::MAX,
@@ -303,17 +339,22 @@ impl Compiler<'_> {
                     return self.error(v.at, format!("`{name}` has a value of this name already"));
                 }
                 if !strict::fits(v.value, mask) {
-                    return self.error(v.at, format!("the value of `{}` does not fit the type of `{name}`", v.name));
+                    return self.error(
+                        v.at,
+                        format!("the value of `{}` does not fit the type of `{name}`", v.name),
+                    );
                 }
                 owners.push((id, v.value & mask));
-                let (name, text) = (v.name.clone().into(), v.text.clone().into());
+                let name = v.name.clone().into();
+                let text = v.text.clone().into();
                 list.push(EnumValue { value: v.value & mask, name, text });
             }
             // If two names share a number, the one declared first is shown.
             list.sort_by_key(|v| v.value);
             list.dedup_by_key(|v| v.value);
             let numbers = Numbers::of(list.iter().map(|v| v.value));
-            let (name, doc) = (name.into(), item.doc.clone().into());
+            let name = name.into();
+            let doc = item.doc.clone().into();
             self.out.enums.push(EnumDef { name, flags: *flags, doc, values: list, numbers, base });
         }
         Ok(())
@@ -339,16 +380,27 @@ impl Compiler<'_> {
                 ItemKind::Family { field, of, null } => {
                     let id = FamilyId(self.out.families.len() as u32);
                     self.family_ids.insert(name.clone(), id);
-                    let (of, null) = (self.plain_type(of)?, *null);
+                    let of = self.plain_type(of)?;
+                    let null = *null;
                     let field = self.name(field);
-                    let (members, numbers) = (Vec::new(), Numbers::default());
-                    self.out.families.push(Family { name: name.clone().into(), field, of, null, members, numbers });
+                    let members = Vec::new();
+                    let numbers = Numbers::default();
+                    self.out.families.push(Family {
+                        name: name.clone().into(),
+                        field,
+                        of,
+                        null,
+                        members,
+                        numbers,
+                    });
                 }
                 _ => {}
             }
         }
         for (item, file) in &named {
-            let (ItemKind::Struct(body), name, at) = (&item.kind, &item.name, item.at) else { continue };
+            let (ItemKind::Struct(body), name, at) = (&item.kind, &item.name, item.at) else {
+                continue;
+            };
             self.file = *file;
             let Some(id) = self.layout_ids.get(name).copied() else {
                 continue;
@@ -371,7 +423,8 @@ impl Compiler<'_> {
         id: LayoutId,
     ) -> Result<(), TableError> {
         let Some(family_id) = self.family_ids.get(family).copied() else {
-            let near = crate::suggest::suggestion(family, self.family_ids.keys().map(String::as_str));
+            let near =
+                crate::suggest::suggestion(family, self.family_ids.keys().map(String::as_str));
             return self.error(family_at, format!("there is no family `{family}`{near}"));
         };
         let Some(def) = self.out.families.get(family_id.0 as usize) else {
@@ -380,7 +433,10 @@ impl Compiler<'_> {
         let symbols = self.out.types.get(def.of.0 as usize).and_then(|t| t.symbols);
         let number = symbols.and_then(|of| self.value_of(of, name));
         let Some(number) = number else {
-            return self.error(at, format!("the enum of the family `{family}` has no value named `{name}`"));
+            return self.error(
+                at,
+                format!("the enum of the family `{family}` has no value named `{name}`"),
+            );
         };
         if let Some(def) = self.out.families.get_mut(family_id.0 as usize) {
             def.members.push((number, id));
@@ -390,7 +446,10 @@ impl Compiler<'_> {
 
     fn examples(&mut self, body: &StructAst, of: ExampleOf) -> Result<(), TableError> {
         for e in &body.examples {
-            let states = e.with.iter().map(|(state, value)| Ok((self.state(&state.name, state.at)?, *value)));
+            let states = e
+                .with
+                .iter()
+                .map(|(state, value)| Ok((self.state(&state.name, state.at)?, *value)));
             let states = states.collect::<Result<_, TableError>>()?;
             self.out.examples.push(Example {
                 of,
@@ -414,7 +473,8 @@ impl Compiler<'_> {
         for list in self.out.services.iter_mut().flat_map(|service| &mut service.messages) {
             list.sort_by_key(|m| m.0);
         }
-        self.out.messages_by_name = self.message_ids.drain().map(|(name, id)| (name.into(), id)).collect();
+        self.out.messages_by_name =
+            self.message_ids.drain().map(|(name, id)| (name.into(), id)).collect();
         self.messages_by_sym();
         tied::find(&mut self.out);
         facts::find(&mut self.out);
@@ -426,7 +486,8 @@ impl Compiler<'_> {
     fn messages_by_sym(&mut self) {
         let mut by_sym = vec![None; self.out.names.len()];
         for id in self.out.messages_by_name.values() {
-            let name = self.out.messages.get(id.0 as usize).map_or(0, |message| message.name.0 as usize);
+            let name =
+                self.out.messages.get(id.0 as usize).map_or(0, |message| message.name.0 as usize);
             if let Some(place) = by_sym.get_mut(name) {
                 *place = Some(*id);
             }

@@ -5,8 +5,8 @@ use super::Compiler;
 use crate::tree::{Severity, Sym, TypeRef};
 
 impl Compiler<'_> {
-    /// Compiles a field that may be missing at the region's end: a counted list is then empty, anything else is absent,
-    /// with a note.
+    /// Compiles a field that may be missing at the region's end: a counted list is then empty,
+    /// anything else is absent, with a note.
     pub(super) fn optional(
         &mut self,
         text: &str,
@@ -16,7 +16,8 @@ impl Compiler<'_> {
         ops: &mut Vec<LayoutStep>,
     ) {
         let read = self.out.types.get(ty.0 as usize).map(|d| &d.read);
-        let counted = matches!(read, Some(ReadAs::List { len: Len { from: LenFrom::Inline(_), .. }, .. }));
+        let counted =
+            matches!(read, Some(ReadAs::List { len: Len { from: LenFrom::Inline(_), .. }, .. }));
         let start = ops.len() as u32;
         ops.push(LayoutStep::Branch { test: Test::More, otherwise: start + 3 });
         ops.push(field);
@@ -55,7 +56,8 @@ mod tests {
     fn read_with(table: &str, bytes: &[u8]) -> String {
         let tables = Tables::load("p", vec![source(table)], &[]).unwrap();
         let ty = tables.type_named("Message").unwrap();
-        let (mut tree, mut out) = (Tree::new(), Vec::new());
+        let mut tree = Tree::new();
+        let mut out = Vec::new();
         Evaluator::default().value(&tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
         let mut json = JsonWriter::new(JsonOptions::default());
         json.fields(&tables, &tree, bytes, &mut out);
@@ -72,7 +74,9 @@ mod tests {
             r#"{"Words":["a","b"]},"problems":[{"severity":"note","field":"","text":"ends before `After`"}]"#
         );
         assert_eq!(read_with(words, b"a bc \0\x07"), r#"{"Words":["a","bc"],"After":7}"#);
-        assert!(Tables::load("p", vec![source("protocol p\nstruct M { a: u8[to 3] }")], &[]).is_err());
+        assert!(
+            Tables::load("p", vec![source("protocol p\nstruct M { a: u8[to 3] }")], &[]).is_err()
+        );
     }
 
     #[test]
@@ -85,7 +89,8 @@ mod tests {
         let ty = tables.layout(message.layout.unwrap()).unwrap().ty;
         let mut tree = Tree::new();
         Evaluator::default().value(&tables, ty, Sym::ELEMENT, &[], 0, &mut tree);
-        let notes: Vec<String> = tree.problems().iter().map(|p| format!("{:?}", p.severity)).collect();
+        let notes: Vec<String> =
+            tree.problems().iter().map(|p| format!("{:?}", p.severity)).collect();
         assert_eq!(notes, ["Note"], "First is absent with a note, Some is empty");
         tree.clear();
         let holder = tables.type_named("Holder").unwrap();
@@ -103,6 +108,9 @@ mod tests {
             read(&[7]),
             r#"{"First":{"a":7},"Some":[]},"problems":[{"severity":"note","field":"","text":"ends before `Last`"}]"#
         );
-        assert_eq!(read(&[7, 1, 8, 4, b'h', b'i', 0, 0]), r#"{"First":{"a":7},"Some":[{"b":8}],"Last":{"text":"hi"}}"#);
+        assert_eq!(
+            read(&[7, 1, 8, 4, b'h', b'i', 0, 0]),
+            r#"{"First":{"a":7},"Some":[{"b":8}],"Last":{"text":"hi"}}"#
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Compiles the positions of self-describing arrays: which layouts name positions, and what they may contain.
+//! Compiles the positions of self-describing arrays: which layouts name positions, and what they
+//! may contain.
 //!
 //! It knows the language, not how a protocol writes such values.
 
@@ -86,14 +87,21 @@ impl Compiler<'_> {
     }
 
     /// Positions extend positions, structures of bytes extend structures of bytes.
-    pub(super) fn same_sort(&self, at: usize, parent: &StructAst, child: &StructAst) -> Result<(), TableError> {
+    pub(super) fn same_sort(
+        &self,
+        at: usize,
+        parent: &StructAst,
+        child: &StructAst,
+    ) -> Result<(), TableError> {
         match (parent.positions, child.positions) {
-            (true, false) => {
-                self.error(at, "these are positions of an array: a structure of bytes cannot go on from them")
-            }
-            (false, true) => {
-                self.error(at, "this is a structure of bytes: positions are declared with `positions NAME { … }`")
-            }
+            (true, false) => self.error(
+                at,
+                "these are positions of an array: a structure of bytes cannot go on from them",
+            ),
+            (false, true) => self.error(
+                at,
+                "this is a structure of bytes: positions are declared with `positions NAME { … }`",
+            ),
             _ => Ok(()),
         }
     }
@@ -143,8 +151,10 @@ impl Compiler<'_> {
                 return self.error(*at, "an array's positions are fields, not spans");
             }
             if !mods.optional && found.required < found.count {
-                return self
-                    .error(of.at, "behind an `optional` position all are `optional`: an array can only end early");
+                return self.error(
+                    of.at,
+                    "behind an `optional` position all are `optional`: an array can only end early",
+                );
             }
             found.count += 1;
             if !mods.optional {
@@ -165,7 +175,14 @@ mod tests {
     use super::*;
 
     fn load(text: &str) -> Result<Tables, TableError> {
-        Tables::load("p", vec![TableSource { name: "p.table".into(), text: format!("protocol p\n{text}").into() }], &[])
+        Tables::load(
+            "p",
+            vec![TableSource {
+                name: "p.table".into(),
+                text: format!("protocol p\n{text}").into(),
+            }],
+            &[],
+        )
     }
 
     fn wrong(text: &str) -> String {
@@ -182,8 +199,10 @@ mod tests {
         let def = tables.message(tables.message_named("tell").unwrap()).unwrap();
         let layout = tables.layout(def.layout.unwrap()).unwrap();
         assert_eq!(layout.positions, Some(Positions { count: 4, required: 2 }));
-        let names: Vec<&str> =
-            (0..9).map_while(|i| tables.position(layout, i)).map(|(name, _)| tables.name(name)).collect();
+        let names: Vec<&str> = (0..9)
+            .map_while(|i| tables.position(layout, i))
+            .map(|(name, _)| tables.name(name))
+            .collect();
         assert_eq!(names, ["type", "ttl", "data", "who"]);
     }
 
@@ -193,7 +212,9 @@ mod tests {
         let ty = tables.type_named("P").unwrap();
         let ReadAs::Layout { layout, .. } = tables.type_def(ty).unwrap().read else { return };
         let (_, info) = tables.position(tables.layout(layout).unwrap(), 0).unwrap();
-        let ReadAs::Value(ValueRead::Mapping { keys: Some(keys), .. }) = tables.type_def(info).unwrap().read else {
+        let ReadAs::Value(ValueRead::Mapping { keys: Some(keys), .. }) =
+            tables.type_def(info).unwrap().read
+        else {
             return;
         };
         assert!(tables.key(keys, "port").is_some());
@@ -204,13 +225,22 @@ mod tests {
     fn bytes_and_values_are_kept_apart() {
         assert!(wrong("positions P { a: u32 }").contains("in an array's positions stand"));
         assert!(wrong("struct S { a: text }").contains("possible only in `positions`"));
-        assert!(wrong("positions P { a: text }\nstruct S extends P { b: u8 }").contains("these are positions"));
-        assert!(wrong("struct S { b: u8 }\npositions P extends S { a: text }").contains("a structure of bytes"));
+        assert!(
+            wrong("positions P { a: text }\nstruct S extends P { b: u8 }")
+                .contains("these are positions")
+        );
+        assert!(
+            wrong("struct S { b: u8 }\npositions P extends S { a: text }")
+                .contains("a structure of bytes")
+        );
     }
 
     #[test]
     fn an_array_can_only_end_early() {
-        assert!(wrong("positions P { a: text optional, b: text }").contains("behind an `optional` position"));
+        assert!(
+            wrong("positions P { a: text optional, b: text }")
+                .contains("behind an `optional` position")
+        );
         assert!(wrong("positions P { a: int, if a == 1 { b: text } }").contains("fields alone"));
         assert!(wrong("positions P { span a: int }").contains("not spans"));
     }

@@ -9,9 +9,11 @@ use super::Compiler;
 const MAX_STATES: usize = 64;
 
 impl Compiler<'_> {
-    /// The file that declares the protocol, and the declaration; the last one where there are several.
+    /// The file that declares the protocol, and the declaration; the last one where there are
+    /// several.
     fn declaration_of_protocol(&self) -> Option<(usize, ProtocolAst)> {
-        let found = self.files.iter().enumerate().rev().find(|(_, file)| file.declared.is_some())?;
+        let found =
+            self.files.iter().enumerate().rev().find(|(_, file)| file.declared.is_some())?;
         Some((found.0, found.1.declared.clone()?))
     }
 
@@ -21,7 +23,9 @@ impl Compiler<'_> {
         self.file = file;
         let name = self.files.get(file).map_or(String::new(), |file| file.protocol.clone());
         let ProtocolAst { doc, start, end, .. } = &declared;
-        let (kind, doc, range) = ("protocol", doc.clone(), (*start, *end));
+        let kind = "protocol";
+        let doc = doc.clone();
+        let range = (*start, *end);
         self.out.declarations.push(ListedDeclaration {
             name: name.into(),
             kind,
@@ -34,7 +38,8 @@ impl Compiler<'_> {
                 return self.error(state.at, format!("there is a state `{}` already", state.name));
             }
             if self.state_ids.len() > MAX_STATES {
-                return self.error(state.at, format!("a connection has {MAX_STATES} states at most"));
+                return self
+                    .error(state.at, format!("a connection has {MAX_STATES} states at most"));
             }
         }
         Ok(())
@@ -45,9 +50,11 @@ impl Compiler<'_> {
         match self.state_ids.get(name) {
             Some(place) => Ok(*place),
             None => {
-                let near = crate::suggest::suggestion(name, self.state_ids.keys().map(String::as_str));
-                let text =
-                    format!("there is no state `{name}`: `protocol NAME {{ state {name} = 0 }}` declares it{near}");
+                let near =
+                    crate::suggest::suggestion(name, self.state_ids.keys().map(String::as_str));
+                let text = format!(
+                    "there is no state `{name}`: `protocol NAME {{ state {name} = 0 }}` declares it{near}"
+                );
                 self.error(at, text)
             }
         }
@@ -58,24 +65,40 @@ impl Compiler<'_> {
         let Some((file, declared)) = self.declaration_of_protocol() else { return Ok(()) };
         self.file = file;
         if !declared.tcp && !declared.udp {
-            return self.error(declared.at, "a protocol has a transport: `transport tcp`, `transport udp`, or both");
+            return self.error(
+                declared.at,
+                "a protocol has a transport: `transport tcp`, `transport udp`, or both",
+            );
         }
         let mut offers = Vec::new();
         for offer in &declared.services {
             let Some(service) = self.service_ids.get(&offer.name).copied() else {
-                let near = crate::suggest::suggestion(&offer.name, self.service_ids.keys().map(String::as_str));
+                let near = crate::suggest::suggestion(
+                    &offer.name,
+                    self.service_ids.keys().map(String::as_str),
+                );
                 return self.error(offer.at, format!("there is no service `{}`{near}", offer.name));
             };
             offers.push(Offer { service, when: offer.when.as_ref().map(rule) });
         }
         if self.out.services.is_empty() {
-            return self.error(declared.at, "a protocol has a service at least: `service NAME { … }`");
+            return self
+                .error(declared.at, "a protocol has a service at least: `service NAME { … }`");
         }
-        for rule in declared.rules.iter().chain(declared.services.iter().filter_map(|offer| offer.when.as_ref())) {
-            let without = rule.conditions.iter().any(|c| matches!(c, Condition::Port(ports) if ports.is_empty()));
+        for rule in declared
+            .rules
+            .iter()
+            .chain(declared.services.iter().filter_map(|offer| offer.when.as_ref()))
+        {
+            let without = rule
+                .conditions
+                .iter()
+                .any(|c| matches!(c, Condition::Port(ports) if ports.is_empty()));
             if without && declared.ports.is_empty() {
-                return self
-                    .error(rule.at, "`port` alone means the protocol's own ports, and it lists none: `ports 1234`");
+                return self.error(
+                    rule.at,
+                    "`port` alone means the protocol's own ports, and it lists none: `ports 1234`",
+                );
             }
         }
         self.out.protocol = Some(ProtocolDef {
@@ -84,7 +107,11 @@ impl Compiler<'_> {
             ports: declared.ports,
             rules: declared.rules.iter().map(rule).collect(),
             offers,
-            states: declared.states.into_iter().map(|state| (state.name.into(), state.value)).collect(),
+            states: declared
+                .states
+                .into_iter()
+                .map(|state| (state.name.into(), state.value))
+                .collect(),
         });
         Ok(())
     }

@@ -5,12 +5,14 @@ use super::super::text::{ItemAst, NumberAst};
 use super::Compiler;
 
 impl Compiler<'_> {
-    /// Checks a `code` declaration, which explains a type with code: there must be one of this name.
+    /// Checks a `code` declaration, which explains a type with code: there must be one of this
+    /// name.
     pub(super) fn is_code(&self, item: &ItemAst) -> Result<(), TableError> {
         if self.code.is_none() || self.native_ids.contains_key(&item.name) {
             return Ok(());
         }
-        let near = crate::suggest::suggestion(&item.name, self.native_ids.keys().map(String::as_str));
+        let near =
+            crate::suggest::suggestion(&item.name, self.native_ids.keys().map(String::as_str));
         self.error(item.at, format!("the protocol's code reads no type `{}`{near}", item.name))
     }
 
@@ -41,7 +43,9 @@ mod tests {
     use crate::table::{TableError, TableSource, Tables};
 
     fn load(message: &str) -> Result<Tables, TableError> {
-        let text = format!("protocol p\nservice s optional\nnumbers low = 0xffff0000 max 0xfff9\n{message}");
+        let text = format!(
+            "protocol p\nservice s optional\nnumbers low = 0xffff0000 max 0xfff9\n{message}"
+        );
         Tables::load("p", vec![TableSource { name: "t".into(), text: text.into() }], &[])
     }
 
@@ -55,10 +59,19 @@ mod tests {
     #[test]
     fn a_range_has_a_name_and_an_end() {
         for (message, expected) in [
-            ("message s both lwo 51 A {}", "there is no range of numbers `lwo`; did you mean `low`?"),
+            (
+                "message s both lwo 51 A {}",
+                "there is no range of numbers `lwo`; did you mean `low`?",
+            ),
             ("message s both low 0xfffa A {}", "the numbers of `low` end at 65529"),
-            ("message s both A {}", "expected the message's number (or its quoted name), found `A`"),
-            ("message s both low 51 A {}\nmessage s both 0xffff0033 B {}", "`A` has the number 4294901811 already"),
+            (
+                "message s both A {}",
+                "expected the message's number (or its quoted name), found `A`",
+            ),
+            (
+                "message s both low 51 A {}\nmessage s both 0xffff0033 B {}",
+                "`A` has the number 4294901811 already",
+            ),
         ] {
             let error = load(message).err().unwrap().to_string();
             assert!(error.contains(expected), "{error}");

@@ -6,9 +6,11 @@ use crate::tree::{Kind, Node, Sym, TypeRef, mark};
 
 /// The fewest nodes of a run: a shorter one saves nothing.
 const LEAST: usize = 2;
-/// The most nodes of a run: a short message would fail to read a long run, and then read its fields one by one.
+/// The most nodes of a run: a short message would fail to read a long run, and then read its fields
+/// one by one.
 const MOST: usize = 64;
-/// A structure of more nodes is not part of a run, because each field of its type would have to count them again.
+/// A structure of more nodes is not part of a run, because each field of its type would have to
+/// count them again.
 const LARGEST: usize = 256;
 /// Structures within structures of one run.
 const DEPTH: usize = 8;
@@ -21,13 +23,16 @@ pub(super) fn find(p: &mut Program) {
         let steps = p.steps.iter().enumerate().skip(layout.start as usize);
         let mut covered = 0;
         for (at, _) in steps.take_while(|(_, op)| !matches!(op, LayoutStep::End)) {
-            // A jump may enter in the middle of a longer run, so its target begins a run of its own.
+            // A jump may enter in the middle of a longer run, so its target begins a run of its
+            // own.
             if at < covered && !targets.contains(&(at as u32)) {
                 continue;
             }
             let mut run = Building::default();
             let mut next = at;
-            while run.nodes.len() < MOST && p.steps.get(next).is_some_and(|op| run.field(p, op, true, DEPTH)) {
+            while run.nodes.len() < MOST
+                && p.steps.get(next).is_some_and(|op| run.field(p, op, true, DEPTH))
+            {
                 next += 1;
             }
             covered = covered.max(next);
@@ -83,7 +88,9 @@ impl Building {
                 }
                 true
             }
-            TypeOpKind::Layout => depth > 0 && self.structure(p, *name, *marks, LayoutId(op.by), depth - 1),
+            TypeOpKind::Layout => {
+                depth > 0 && self.structure(p, *name, *marks, LayoutId(op.by), depth - 1)
+            }
             _ => false,
         }
     }
@@ -92,8 +99,13 @@ impl Building {
     fn done(self, next: u32) -> FixedRun {
         let Building { nodes, kept, bytes, checked, telling } = self;
         let marks = nodes.iter().fold(0, |all, node| all | node.node.marks);
-        let bools: Box<[u32]> = nodes.iter().filter(|node| node.node.kind == Kind::Bool).map(|node| node.at).collect();
-        let signed = (0..).zip(&nodes).filter(|(_, node)| node.is_signed()).map(|(index, _)| index).collect();
+        let bools: Box<[u32]> =
+            nodes.iter().filter(|node| node.node.kind == Kind::Bool).map(|node| node.at).collect();
+        let signed = (0..)
+            .zip(&nodes)
+            .filter(|(_, node)| node.is_signed())
+            .map(|(index, _)| index)
+            .collect();
         FixedRun {
             bytes,
             next,
@@ -114,16 +126,32 @@ impl Building {
         if op.telling {
             self.telling.push(self.nodes.len() as u32);
         }
-        self.add(Node { value: value.bits.mask, name, ty, bits, kind: op.scalar.kind, marks, ..Node::EMPTY });
+        self.add(Node {
+            value: value.bits.mask,
+            name,
+            ty,
+            bits,
+            kind: op.scalar.kind,
+            marks,
+            ..Node::EMPTY
+        });
         self.checked |= op.checked;
         self.bytes += u32::from(op.scalar.size);
         value
     }
 
     /// A structure, all of it or nothing.
-    fn structure(&mut self, p: &Program, name: Sym, marks: u8, layout: LayoutId, depth: usize) -> bool {
+    fn structure(
+        &mut self,
+        p: &Program,
+        name: Sym,
+        marks: u8,
+        layout: LayoutId,
+        depth: usize,
+    ) -> bool {
         let Some(layout) = p.layouts.get(layout.0 as usize) else { return false };
-        let (index, bytes) = (self.nodes.len(), self.bytes);
+        let index = self.nodes.len();
+        let bytes = self.bytes;
         self.add(Node { name, ty: layout.ty, marks, ..Node::EMPTY });
         for op in p.steps.get(layout.start as usize..).unwrap_or(&[]) {
             if matches!(op, LayoutStep::End) {
@@ -146,7 +174,8 @@ impl Building {
 
     /// Adds a node where the run's bytes end so far.
     fn add(&mut self, node: Node) {
-        let (start, end) = (self.bytes * 8, self.nodes.len() as u32 + 1);
+        let start = self.bytes * 8;
+        let end = self.nodes.len() as u32 + 1;
         self.nodes.push(RunNode { node: Node { start, end, ..node }, at: self.bytes });
     }
 }

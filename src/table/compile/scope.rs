@@ -42,8 +42,8 @@ impl FieldScope {
         }
         let slot = match self.vars.get(name) {
             Some(var) if var.value.text == value.text => var.slot,
-            // If one branch declares a number and another a text, both are kept apart, and the name means the one
-            // declared last.
+            // If one branch declares a number and another a text, both are kept apart, and the name
+            // means the one declared last.
             _ if self.slots == NO_SLOT => {
                 self.is_full = true;
                 return NO_SLOT;

@@ -17,7 +17,9 @@ impl Compiler<'_> {
             self.file = place.0;
             places.insert(name.clone(), (place.0, item.at));
             if !s.ports.is_empty() && self.files.iter().any(|file| file.declared.is_some()) {
-                let text = format!("`protocol NAME {{ service {name} when … }}` says when a connection offers it");
+                let text = format!(
+                    "`protocol NAME {{ service {name} when … }}` says when a connection offers it"
+                );
                 return self.error(item.at, text);
             }
             let framing = self.framing(item.at, &name, s)?;
@@ -46,12 +48,18 @@ impl Compiler<'_> {
         self.one_service_a_port(&places)
     }
 
-    /// Makes sure that a port belongs to one service only. Where services are declared again, the last declarations count.
-    fn one_service_a_port(&mut self, places: &SeededMap<String, (usize, usize)>) -> Result<(), TableError> {
+    /// Makes sure that a port belongs to one service only. Where services are declared again, the
+    /// last declarations count.
+    fn one_service_a_port(
+        &mut self,
+        places: &SeededMap<String, (usize, usize)>,
+    ) -> Result<(), TableError> {
         let mut taken: SeededMap<u16, &str> = SeededMap::default();
         for service in &self.out.services {
             for port in &service.ports {
-                let Some(other) = taken.insert(*port, &service.name).filter(|other| service.name != *other) else {
+                let Some(other) =
+                    taken.insert(*port, &service.name).filter(|other| service.name != *other)
+                else {
                     continue;
                 };
                 let (file, at) = places.get(&*service.name).copied().unwrap_or_default();
@@ -75,7 +83,10 @@ impl Compiler<'_> {
                 HeaderRole::LengthWhole | HeaderRole::LengthAfter => "length",
                 HeaderRole::Other => &field.name,
             };
-            if !matches!(self.out.types.get(ty.0 as usize).map(|t| &t.read), Some(ReadAs::Int { .. })) {
+            if !matches!(
+                self.out.types.get(ty.0 as usize).map(|t| &t.read),
+                Some(ReadAs::Int { .. })
+            ) {
                 return self.error(field.at, "the fields of a message's header are integers");
             }
             header.push((field.role, self.name(name), ty));
@@ -84,7 +95,12 @@ impl Compiler<'_> {
     }
 
     /// How the messages of a service follow each other.
-    fn framing(&mut self, at: usize, name: &str, s: &ServiceAst) -> Result<ServiceFraming, TableError> {
+    fn framing(
+        &mut self,
+        at: usize,
+        name: &str,
+        s: &ServiceAst,
+    ) -> Result<ServiceFraming, TableError> {
         let FramingAst { begins, selects, any_case, length, max, frame, resync } = &s.framing;
         if (begins.is_some() || selects.is_some() || length.is_some()) && !s.header.is_empty() {
             return self.error(at, "a service has a header of its own, or says what its messages begin with (`begins`, `selects`, `length`): not both");
@@ -119,18 +135,22 @@ impl Compiler<'_> {
     /// The structure that messages begin with.
     fn beginning(&self, name: &str, at: usize) -> Result<StructAst, TableError> {
         match self.item_named(name).map(|(item, _)| item.kind.clone()) {
-            Some(ItemKind::Struct(body)) if body.params.is_empty() && !body.positions && body.family.is_none() => {
+            Some(ItemKind::Struct(body))
+                if body.params.is_empty() && !body.positions && body.family.is_none() =>
+            {
                 Ok(body)
             }
             Some(_) => self.error(at, format!("`{name}` is no structure without parameters")),
             None => {
-                let near = crate::suggest::suggestion(name, self.layout_ids.keys().map(String::as_str));
+                let near =
+                    crate::suggest::suggestion(name, self.layout_ids.keys().map(String::as_str));
                 self.error(at, format!("there is no structure `{name}`{near}"))
             }
         }
     }
 
-    /// The layout that reads the beginning of a message, and then tells which message it is and how long.
+    /// The layout that reads the beginning of a message, and then tells which message it is and how
+    /// long.
     fn chooser(
         &mut self,
         service: &str,
@@ -181,7 +201,9 @@ fn text_field(entries: &[Entry], field: &str) -> bool {
 fn with_near(mut error: TableError, fields: &SeededSet<String>) -> TableError {
     let word = error.message.split('`').nth(1).unwrap_or("").to_string();
     if error.message.contains("is no field") && !error.message.contains("did you mean") {
-        error.message.push_str(&crate::suggest::suggestion(&word, fields.iter().map(String::as_str)));
+        error
+            .message
+            .push_str(&crate::suggest::suggestion(&word, fields.iter().map(String::as_str)));
     }
     error
 }

@@ -1,6 +1,8 @@
-//! Finds mistakes that the grammar allows: one name or number for two things, values that do not fit.
+//! Finds mistakes that the grammar allows: one name or number for two things, values that do not
+//! fit.
 //!
-//! It looks at one file at a time, because a later file may reuse an earlier one's names and numbers.
+//! It looks at one file at a time, because a later file may reuse an earlier one's names and
+//! numbers.
 
 use std::rc::Rc;
 
@@ -24,7 +26,9 @@ impl Compiler<'_> {
         for item in items {
             match &item.kind {
                 ItemKind::Struct(body) => self.structure(item.at, body)?,
-                ItemKind::Message(MessageAst { body: Some(body), .. }) => self.structure(item.at, body)?,
+                ItemKind::Message(MessageAst { body: Some(body), .. }) => {
+                    self.structure(item.at, body)?
+                }
                 _ => {}
             }
         }
@@ -44,7 +48,8 @@ impl Compiler<'_> {
                     continue;
                 }
                 if let Some(other) = taken.insert((&m.service, number, side), &item.name) {
-                    return self.error(item.at, format!("`{other}` has the number {number} already"));
+                    return self
+                        .error(item.at, format!("`{other}` has the number {number} already"));
                 }
             }
         }
@@ -63,12 +68,14 @@ impl Compiler<'_> {
             NumberAst::Any => ("", "any other number".to_string()),
             _ => return Ok(()),
         };
-        for side in
-            [Sender::Client, Sender::Server].into_iter().filter(|s| m.direction == *s || m.direction == Sender::Both)
+        for side in [Sender::Client, Sender::Server]
+            .into_iter()
+            .filter(|s| m.direction == *s || m.direction == Sender::Both)
         {
             match taken.insert((&m.service, word, side), &item.name) {
                 Some(other) if other != item.name => {
-                    return self.error(item.at, format!("`{other}` is selected by {shown} already"));
+                    return self
+                        .error(item.at, format!("`{other}` is selected by {shown} already"));
                 }
                 _ => {}
             }
@@ -84,9 +91,13 @@ impl Compiler<'_> {
         self.entries_once(&body.entries, &mut SeededSet::default())
     }
 
-    /// A field name may occur once in a structure, but branches of one choice may use the same names. `names` holds the
-    /// names before these entries, and is restored afterwards.
-    fn entries_once<'a>(&self, entries: &'a [Entry], names: &mut SeededSet<&'a str>) -> Result<(), TableError> {
+    /// A field name may occur once in a structure, but branches of one choice may use the same
+    /// names. `names` holds the names before these entries, and is restored afterwards.
+    fn entries_once<'a>(
+        &self,
+        entries: &'a [Entry],
+        names: &mut SeededSet<&'a str>,
+    ) -> Result<(), TableError> {
         let mut own = Vec::new();
         for entry in entries {
             match entry {
@@ -126,7 +137,8 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether a value, in two's complement where it is negative, fits an integer whose bits are those of `mask`.
+/// Whether a value, in two's complement where it is negative, fits an integer whose bits are those
+/// of `mask`.
 pub(super) fn fits(value: u64, mask: u64) -> bool {
     let negative = value | (mask >> 1) == u64::MAX;
     value <= mask || negative

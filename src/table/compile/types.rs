@@ -12,8 +12,8 @@ use crate::tree::{TextKind, TypeRef, mark};
 /// The longest chain of aliases.
 const MAX_ALIASES: usize = 64;
 
-/// How many types, and how many steps of layouts, tables may have. Aliases and parents are compiled anew wherever they are
-/// used, so a short file could expand to any number of them.
+/// How many types, and how many steps of layouts, tables may have. Aliases and parents are compiled
+/// anew wherever they are used, so a short file could expand to any number of them.
 pub(super) const MAX_COMPILED: usize = 400_000;
 
 impl Compiler<'_> {
@@ -24,7 +24,12 @@ impl Compiler<'_> {
     }
 
     /// A type at a field, with its modifiers.
-    pub(super) fn type_(&mut self, ast: &TypeAst, mods: &Mods, scope: &mut FieldScope) -> Result<TypeRef, TableError> {
+    pub(super) fn type_(
+        &mut self,
+        ast: &TypeAst,
+        mods: &Mods,
+        scope: &mut FieldScope,
+    ) -> Result<TypeRef, TableError> {
         if let TypeKind::Named { name, args } = &ast.kind {
             return self.named(ast.at, name, args, mods, scope);
         }
@@ -32,13 +37,16 @@ impl Compiler<'_> {
             TypeKind::Named { .. } => return self.error(ast.at, "a name"),
             TypeKind::Inline(entries) => self.inline(ast.at, entries, scope)?,
             TypeKind::Many { of, len, bytes } => self.many(of, len, *bytes, mods, scope)?,
-            TypeKind::As { region, zlib, inner } => self.region(ast.at, region, zlib.as_ref(), inner, mods, scope)?,
+            TypeKind::As { region, zlib, inner } => {
+                self.region(ast.at, region, zlib.as_ref(), inner, mods, scope)?
+            }
             TypeKind::Mapping { of, keys, array } => {
                 self.mapping(ast.at, of.as_deref(), keys, array.as_deref(), scope)?
             }
-            TypeKind::NullOr { present, of } => {
-                ReadAs::NullOr { present: self.type_(present, &NO_MODS, scope)?, of: self.type_(of, &NO_MODS, scope)? }
-            }
+            TypeKind::NullOr { present, of } => ReadAs::NullOr {
+                present: self.type_(present, &NO_MODS, scope)?,
+                of: self.type_(of, &NO_MODS, scope)?,
+            },
         };
         let def = TypeDef { read, text: self.type_text(ast).into(), ..TypeDef::blank() };
         self.add(def, mods, scope)
@@ -62,8 +70,14 @@ impl Compiler<'_> {
             let def = TypeDef { read, text: name.to_string().into(), ..TypeDef::blank() };
             return self.add(def, mods, scope);
         }
-        if matches!(name, "bytes" | "utf8" | "utf16" | "latin1" | "utf8_or_latin1" | "decimal" | "hexadecimal") {
-            return self.error(at, format!("`{name}` needs a length in brackets, such as {name}[u32] or {name}[*]"));
+        if matches!(
+            name,
+            "bytes" | "utf8" | "utf16" | "latin1" | "utf8_or_latin1" | "decimal" | "hexadecimal"
+        ) {
+            return self.error(
+                at,
+                format!("`{name}` needs a length in brackets, such as {name}[u32] or {name}[*]"),
+            );
         }
         if let Some(native) = self.native_ids.get(name).copied() {
             return self.native_type(native, name, args, mods, scope);
@@ -72,17 +86,25 @@ impl Compiler<'_> {
             return self.enum_type(id, name, args, mods, scope);
         }
         if let Some(family) = self.family_ids.get(name).copied() {
-            let def = TypeDef { read: ReadAs::Family(family), text: name.to_string().into(), ..TypeDef::blank() };
+            let def = TypeDef {
+                read: ReadAs::Family(family),
+                text: name.to_string().into(),
+                ..TypeDef::blank()
+            };
             return self.add(def, mods, scope);
         }
         if let Some(layout) = self.layout_ids.get(name).copied() {
             let want = self.out.layouts.get(layout.0 as usize).map_or(0, |l| usize::from(l.params));
             if want != args.len() {
-                return self.error(at, format!("`{name}` takes {want} parameters, not {}", args.len()));
+                return self
+                    .error(at, format!("`{name}` takes {want} parameters, not {}", args.len()));
             }
             let args = self.args(args, scope)?;
-            let def =
-                TypeDef { read: ReadAs::Layout { layout, args }, text: name.to_string().into(), ..TypeDef::blank() };
+            let def = TypeDef {
+                read: ReadAs::Layout { layout, args },
+                text: name.to_string().into(),
+                ..TypeDef::blank()
+            };
             return self.add(def, mods, scope);
         }
         if let Some((item, file)) = self.item_named(name)
@@ -91,7 +113,11 @@ impl Compiler<'_> {
             return self.alias(at, &item, file, mods, scope);
         }
         if let Some(value) = positions::value_type(name) {
-            let def = TypeDef { read: ReadAs::Value(value), text: name.to_string().into(), ..TypeDef::blank() };
+            let def = TypeDef {
+                read: ReadAs::Value(value),
+                text: name.to_string().into(),
+                ..TypeDef::blank()
+            };
             return self.add(def, mods, scope);
         }
         if self.code.is_none() {
@@ -134,7 +160,10 @@ impl Compiler<'_> {
             return self.error(at, format!("`{name}` is defined by itself"));
         }
         if self.open_aliases.len() >= MAX_ALIASES {
-            return self.error(at, format!("more than {MAX_ALIASES} types are names for one another here"));
+            return self.error(
+                at,
+                format!("more than {MAX_ALIASES} types are names for one another here"),
+            );
         }
         self.open_aliases.push(name.to_string());
         let here = std::mem::replace(&mut self.file, file);
@@ -185,14 +214,20 @@ impl Compiler<'_> {
             | ReadAs::Value(ValueRead::Int | ValueRead::Uint | ValueRead::Any)),
         ) = read
         else {
-            return self
-                .error(args.first().map_or(0, |a| a.at), format!("the enum `{name}` is read from an integer type"));
+            return self.error(
+                args.first().map_or(0, |a| a.at),
+                format!("the enum `{name}` is read from an integer type"),
+            );
         };
         let text = match args {
             [ExprAst { kind: ExprKind::Name(base), .. }] => format!("{name}({base})"),
             _ => name.to_string(),
         };
-        self.add(TypeDef { read, text: text.into(), symbols: Some(id), ..TypeDef::blank() }, mods, scope)
+        self.add(
+            TypeDef { read, text: text.into(), symbols: Some(id), ..TypeDef::blank() },
+            mods,
+            scope,
+        )
     }
 
     pub(super) fn inline(
@@ -272,9 +307,10 @@ impl Compiler<'_> {
         }
         let len = self.len(len, *bytes, scope)?;
         let zlib = match zlib {
-            Some(ZlibAst { keep, size }) => {
-                Some(Zlib { keep: self.expr(keep, scope, None)?, size: self.expr(size, scope, None)? })
-            }
+            Some(ZlibAst { keep, size }) => Some(Zlib {
+                keep: self.expr(keep, scope, None)?,
+                size: self.expr(size, scope, None)?,
+            }),
             None => None,
         };
         let inside = Mods { terminated: mods.terminated, trimmed: mods.trimmed, ..Mods::default() };
@@ -290,11 +326,20 @@ impl Compiler<'_> {
         Ok(ReadAs::Region(RegionType { len, inner: types, dialects: mods.dialects, zlib }))
     }
 
-    fn args(&mut self, args: &[ExprAst], scope: &mut FieldScope) -> Result<Vec<ExprId>, TableError> {
+    fn args(
+        &mut self,
+        args: &[ExprAst],
+        scope: &mut FieldScope,
+    ) -> Result<Vec<ExprId>, TableError> {
         args.iter().map(|a| self.expr(a, scope, None)).collect()
     }
 
-    fn add(&mut self, mut def: TypeDef, mods: &Mods, scope: &mut FieldScope) -> Result<TypeRef, TableError> {
+    fn add(
+        &mut self,
+        mut def: TypeDef,
+        mods: &Mods,
+        scope: &mut FieldScope,
+    ) -> Result<TypeRef, TableError> {
         if mods.are_none() {
             return Ok(self.push(def));
         }
@@ -335,7 +380,11 @@ impl Compiler<'_> {
     fn push(&mut self, def: TypeDef) -> TypeRef {
         let simple = matches!(
             def.read,
-            ReadAs::Int { .. } | ReadAs::Float { .. } | ReadAs::Bool | ReadAs::Uuid { .. } | ReadAs::Ipv4 { .. }
+            ReadAs::Int { .. }
+                | ReadAs::Float { .. }
+                | ReadAs::Bool
+                | ReadAs::Uuid { .. }
+                | ReadAs::Ipv4 { .. }
         );
         let bare = simple
             && def.shown.is_none()
@@ -385,14 +434,16 @@ impl Compiler<'_> {
             }
             TypeKind::Mapping { of: Some(of), .. } => format!("mapping of {}", self.type_text(of)),
             TypeKind::Mapping { .. } => "mapping".into(),
-            TypeKind::NullOr { present, of } => format!("null_or({}) {}", self.type_text(present), self.type_text(of)),
+            TypeKind::NullOr { present, of } => {
+                format!("null_or({}) {}", self.type_text(present), self.type_text(of))
+            }
         }
     }
 
     fn near(&self, name: &str) -> String {
         let known = [
-            "u8", "u16", "u32", "u64", "i32", "bool", "uuid", "ipv4", "utf8", "utf16", "bytes", "decimal", "f32",
-            "f64", "int", "uint", "float", "text", "value", "mapping",
+            "u8", "u16", "u32", "u64", "i32", "bool", "uuid", "ipv4", "utf8", "utf16", "bytes",
+            "decimal", "f32", "f64", "int", "uint", "float", "text", "value", "mapping",
         ];
         let declared = self
             .layout_ids

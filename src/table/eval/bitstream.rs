@@ -1,7 +1,8 @@
-//! The types of OuroDev's bit streams: values that begin and end at any bit, the least significant bit first.
+//! The types of OuroDev's bit streams: values that begin and end at any bit, the least significant
+//! bit first.
 //!
-//! `docs/ouro.md` documents their encoding. A protocol that uses them lists them among its natives. This file knows no
-//! protocol, and reads nothing beyond the cursor's region.
+//! `docs/ouro.md` documents their encoding. A protocol that uses them lists them among its natives.
+//! This file knows no protocol, and reads nothing beyond the cursor's region.
 
 use super::super::cursor::{Cursor, Short};
 use super::{Call, Native, Run, Stop};
@@ -34,8 +35,9 @@ pub enum NoPackint {
     Endless,
 }
 
-/// A packed integer: fields of `width` bits (1 to 32), each twice as wide as the one before, up to 32. All but the last
-/// have all bits set, and the value is the sum of all. A field of 32 bits is always the last.
+/// A packed integer: fields of `width` bits (1 to 32), each twice as wide as the one before, up to
+/// 32. All but the last have all bits set, and the value is the sum of all. A field of 32 bits is
+/// always the last.
 pub fn read_packint(cursor: &mut Cursor<'_>, width: u64) -> Result<u32, NoPackint> {
     let mut width = width.clamp(1, 32) as u32;
     let mut sum = 0u64;
@@ -67,7 +69,11 @@ fn width(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> u32 {
 /// The document allows 32 bits, but layouts made from it ask for 64.
 fn wide(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> (u32, Kind) {
     let width = run.arg(call, 0, cursor);
-    if width > 32 { (width.min(64) as u32, Kind::Unsigned64) } else { (width as u32, Kind::Unsigned) }
+    if width > 32 {
+        (width.min(64) as u32, Kind::Unsigned64)
+    } else {
+        (width as u32, Kind::Unsigned)
+    }
 }
 
 fn bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
@@ -123,7 +129,12 @@ fn maybe_packint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Res
     packed(run, cursor, call, start)
 }
 
-fn packed(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize) -> Result<u64, Stop> {
+fn packed(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+    start: usize,
+) -> Result<u64, Stop> {
     let width = run.arg(call, 0, cursor);
     match read_packint(cursor, width) {
         Ok(value) => number(run, cursor, call, start, u64::from(value), Kind::Unsigned),
@@ -160,9 +171,14 @@ fn alignedstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Res
     Ok(0)
 }
 
-/// Text up to a zero byte, at any bit, as a node that begins at `start`. It is read as ISO 8859-1: the encoding is not
-/// documented, and this one shows every byte.
-fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize) -> Result<u32, Stop> {
+/// Text up to a zero byte, at any bit, as a node that begins at `start`. It is read as ISO 8859-1:
+/// the encoding is not documented, and this one shows every byte.
+fn text(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+    start: usize,
+) -> Result<u32, Stop> {
     let first = cursor.pos();
     let mut text = String::new();
     loop {
@@ -202,14 +218,22 @@ fn indexgeneric(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resu
     number(run, cursor, call, start, value, Kind::Unsigned)
 }
 
-/// The index behind the flags, as a structure `{ index }` that begins at `start` and has the flags as spans.
-fn index(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call, start: usize, nullable: bool) -> Result<u64, Stop> {
+/// The index behind the flags, as a structure `{ index }` that begins at `start` and has the flags
+/// as spans.
+fn index(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+    start: usize,
+    nullable: bool,
+) -> Result<u64, Stop> {
     let from = cursor.pos();
     let width = width(run, cursor, call);
     let value = cursor.bits(width)?;
     let node = run.tree.leaf(call.node(cursor, start, Kind::Struct, 0));
     let name = |word: &str| run.tables.sym(word).unwrap_or(call.name);
-    let (in_table, index) = (name("in_table"), name("index"));
+    let in_table = name("in_table");
+    let index = name("index");
     let present = run.tables.present_name();
     let ty = run.tables.type_named("Flag").unwrap_or(call.ty);
     let mut part = |name: Sym, ty, (from, to): (usize, usize), value, marks| {
@@ -254,11 +278,18 @@ fn align(cursor: &mut Cursor<'_>) -> Result<bool, Short> {
 
 fn say_padding(run: &mut Run<'_>, node: u32, clean: bool) {
     if !clean {
-        run.problem(Severity::Note, node, "the bits before it, up to the byte's end, are not all zero", 0, 0);
+        run.problem(
+            Severity::Note,
+            node,
+            "the bits before it, up to the byte's end, are not all zero",
+            0,
+            0,
+        );
     }
 }
 
-/// Adds the node of a number that begins at the bit `start` and ends at the cursor. Returns the number.
+/// Adds the node of a number that begins at the bit `start` and ends at the cursor. Returns the
+/// number.
 fn number(
     run: &mut Run<'_>,
     cursor: &Cursor<'_>,

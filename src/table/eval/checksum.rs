@@ -40,7 +40,8 @@ impl<T: TreeSink> Run<'_, T> {
             return Ok(());
         }
         let own = of.own.0.saturating_sub(from)..of.own.1.saturating_sub(from);
-        let zeroed = bytes.iter().enumerate().map(|(at, byte)| if own.contains(&at) { 0 } else { *byte });
+        let zeroed =
+            bytes.iter().enumerate().map(|(at, byte)| if own.contains(&at) { 0 } else { *byte });
         let found = sum(of.sum, zeroed);
         if found != of.value {
             let text = "a checksum of {a}, where the bytes give {b}";
@@ -76,14 +77,18 @@ fn sum(how: Checksum, bytes: impl Iterator<Item = u8>) -> u64 {
 /// The least significant bit of each byte first.
 fn reflected(bytes: impl Iterator<Item = u8>, start: u32, polynomial: u32) -> u32 {
     bytes.fold(start, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| if crc & 1 == 0 { crc >> 1 } else { crc >> 1 ^ polynomial })
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            if crc & 1 == 0 { crc >> 1 } else { crc >> 1 ^ polynomial }
+        })
     })
 }
 
-/// The ones' complement of the ones' complement sum of all units of 16 bits, most significant byte first.
+/// The ones' complement of the ones' complement sum of all units of 16 bits, most significant byte
+/// first.
 fn internet(bytes: impl Iterator<Item = u8>) -> u64 {
-    let add =
-        |(sum, high): (u64, bool), byte: u8| (sum + if high { u64::from(byte) << 8 } else { u64::from(byte) }, !high);
+    let add = |(sum, high): (u64, bool), byte: u8| {
+        (sum + if high { u64::from(byte) << 8 } else { u64::from(byte) }, !high)
+    };
     let (mut sum, _) = bytes.fold((0u64, true), add);
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
@@ -105,7 +110,10 @@ mod tests {
         assert_eq!(of(Checksum::Crc16Ccitt), 0x29b1);
         assert_eq!(of(Checksum::Crc32), 0xcbf4_3926);
         assert_eq!(of(Checksum::Crc32c), 0xe306_9283);
-        let header = [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
+        let header = [
+            0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,
+            0xc7,
+        ];
         assert_eq!(sum(Checksum::Internet, header.into_iter()), 0xb861);
     }
 }

@@ -38,8 +38,8 @@ impl<T: TreeSink> Run<'_, T> {
         frame.kept(&self.state.slots, slot)
     }
 
-    /// The value of an argument in 64 bits, in two's complement if negative. 0 if it has no value. Constants and kept
-    /// values need no evaluation.
+    /// The value of an argument in 64 bits, in two's complement if negative. 0 if it has no value.
+    /// Constants and kept values need no evaluation.
     #[inline]
     pub(super) fn word(&mut self, id: ExprId, frame: Slots, cursor: &Cursor<'_>) -> u64 {
         match self.tables.ex(id) {
@@ -65,7 +65,8 @@ impl<T: TreeSink> Run<'_, T> {
         self.state.dialects & (1 << dialect) != 0
     }
 
-    /// The value of an expression. `None` if a value that it needs is absent, or if the result exceeds 64 bits.
+    /// The value of an expression. `None` if a value that it needs is absent, or if the result
+    /// exceeds 64 bits.
     pub(super) fn expr(&mut self, id: ExprId, frame: Slots, cursor: &Cursor<'_>) -> Option<i128> {
         let tables = self.tables;
         match tables.ex(id)? {
@@ -83,7 +84,8 @@ impl<T: TreeSink> Run<'_, T> {
                 Some(i128::from(left || self.expr(*b, frame, cursor).is_some_and(|v| v != 0)))
             }
             Ex::Binary(op, a, b) => {
-                let (a, b) = (self.expr(*a, frame, cursor)?, self.expr(*b, frame, cursor)?);
+                let a = self.expr(*a, frame, cursor)?;
+                let b = self.expr(*b, frame, cursor)?;
                 apply(*op, a, b)
             }
             Ex::Not(a) => Some(i128::from(self.expr(*a, frame, cursor).is_none_or(|v| v == 0))),

@@ -1,4 +1,5 @@
-//! Bytes and texts that end at a mark (a zero, a blank, the end of a line), and numbers written in digits.
+//! Bytes and texts that end at a mark (a zero, a blank, the end of a line), and numbers written in
+//! digits.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -32,7 +33,12 @@ const EXACT: u64 = 1 << 53;
 impl<T: TreeSink> Run<'_, T> {
     /// Finds the end of a value whose units have `unit` bytes.
     #[inline]
-    pub(super) fn extent(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> Result<FoundEnd, Stop> {
+    pub(super) fn extent(
+        &self,
+        cursor: &Cursor<'_>,
+        count: &Count,
+        unit: usize,
+    ) -> Result<FoundEnd, Stop> {
         let found = match count {
             Count::Units(_) | Count::Bytes(_) | Count::Rest => {
                 let n = self.byte_len(cursor, count, unit);
@@ -41,7 +47,8 @@ impl<T: TreeSink> Run<'_, T> {
             // Only lists end so.
             Count::Last => FoundEnd { all: 0, content: 0 },
             Count::Zero => {
-                let content = zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
+                let content =
+                    zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
                 FoundEnd { all: content + unit, content }
             }
             Count::To(end) => {
@@ -49,7 +56,9 @@ impl<T: TreeSink> Run<'_, T> {
                 match memchr::memchr2(*end, 0, rest) {
                     None => FoundEnd { all: rest.len(), content: rest.len() },
                     // The zero ends the surrounding value, which will read it.
-                    Some(n) if *end != 0 && rest.get(n) == Some(&0) => FoundEnd { all: n, content: n },
+                    Some(n) if *end != 0 && rest.get(n) == Some(&0) => {
+                        FoundEnd { all: n, content: n }
+                    }
                     Some(n) => FoundEnd { all: n + 1, content: n },
                 }
             }
@@ -63,8 +72,14 @@ impl<T: TreeSink> Run<'_, T> {
             Count::Blanks => {
                 let rest = cursor.rest();
                 let ends = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0);
-                let Some(content) = rest.iter().position(ends) else { return self.to_the_end(cursor) };
-                let blanks = rest.iter().skip(content).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+                let Some(content) = rest.iter().position(ends) else {
+                    return self.to_the_end(cursor);
+                };
+                let blanks = rest
+                    .iter()
+                    .skip(content)
+                    .take_while(|byte| matches!(byte, b' ' | b'\t'))
+                    .count();
                 if content + blanks == rest.len() {
                     // More blanks may follow in a stream.
                     self.to_the_end(cursor)?;
@@ -112,7 +127,8 @@ impl<T: TreeSink> Run<'_, T> {
 
     /// Adds the bytes of an end mark as a span.
     pub(super) fn ending(&mut self, bytes: usize, cursor: &mut Cursor<'_>) {
-        let (start, buffer) = (cursor.pos(), cursor.buffer());
+        let start = cursor.pos();
+        let buffer = cursor.buffer();
         let Ok(at) = cursor.skip(bytes) else { return };
         self.tree.leaf(Node {
             value: Node::place(at, bytes),
@@ -127,7 +143,8 @@ impl<T: TreeSink> Run<'_, T> {
         });
     }
 
-    /// A number in digits. With other characters it stays a text with a problem, and expressions see 0.
+    /// A number in digits. With other characters it stays a text with a problem, and expressions
+    /// see 0.
     pub(super) fn digits(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -138,14 +155,18 @@ impl<T: TreeSink> Run<'_, T> {
         let ReadAs::Digits { radix, len } = def.read else { return Err(Stop::Unknown) };
         let count = self.count(cursor, len, frame)?;
         let FoundEnd { all, content } = self.extent(cursor, &count, 1)?;
-        let (start, buffer) = (cursor.pos() as u32, cursor.buffer());
+        let start = cursor.pos() as u32;
+        let buffer = cursor.buffer();
         let bytes = cursor.peek(all)?.unwrap_or(&[]);
         let at = cursor.skip(all)?;
         let text = bytes.get(..content).unwrap_or(bytes).trim_ascii();
         let node = Node { start, bits: (all * 8) as u32, buffer, ..field.node() };
-        let read = std::str::from_utf8(text).ok().and_then(|text| i64::from_str_radix(text, u32::from(radix)).ok());
+        let read = std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| i64::from_str_radix(text, u32::from(radix)).ok());
         let Some(value) = read else {
-            let (value, kind) = (Node::place(at, content), Kind::Text(TextKind::Latin1));
+            let value = Node::place(at, content);
+            let kind = Kind::Text(TextKind::Latin1);
             let node = self.tree.leaf(Node { value, kind, ..node });
             self.problem(Severity::Error, node, "no number, in base {a}", i64::from(radix), 0);
             return Ok(0);

@@ -1,7 +1,8 @@
-//! Unpacks zlib data, and tells how unpacking ended and how many bytes it used. It knows neither trees nor tables.
+//! Unpacks zlib data, and tells how unpacking ended and how many bytes it used. It knows neither
+//! trees nor tables.
 //!
-//! Regions are short, so setting the decompressor up costs more than unpacking. A region of captured game traffic takes 12,000
-//! instructions with zlib-rs; with miniz_oxide it took 30,000.
+//! Regions are short, so setting the decompressor up costs more than unpacking. A region of
+//! captured game traffic takes 12,000 instructions with zlib-rs; with miniz_oxide it took 30,000.
 
 use flate2::{Decompress, FlushDecompress, Status};
 
@@ -21,8 +22,8 @@ pub(super) enum Inflated {
 pub(super) struct PackedSizes {
     /// How many plain bytes come before the packed ones.
     pub(super) keep: usize,
-    /// The size of the whole content, plain bytes included, that the message states. 0 if it states none. It may be
-    /// wrong.
+    /// The size of the whole content, plain bytes included, that the message states. 0 if it states
+    /// none. It may be wrong.
     pub(super) announced: usize,
 }
 
@@ -31,8 +32,8 @@ pub(super) struct PackedSizes {
 pub(super) struct Inflater(Option<Decompress>);
 
 impl Inflater {
-    /// Copies the plain bytes that `raw` begins with to `out` and unpacks the rest behind them, until `out` has `limit` bytes. Returns how it
-    /// ended and how many bytes of `raw` were used.
+    /// Copies the plain bytes that `raw` begins with to `out` and unpacks the rest behind them,
+    /// until `out` has `limit` bytes. Returns how it ended and how many bytes of `raw` were used.
     pub(super) fn unpack(
         &mut self,
         raw: &[u8],
@@ -47,16 +48,20 @@ impl Inflater {
         inflate.reset(true);
         // The announced size may be wrong, so memory grows with the content itself.
         let mut room = announced.clamp(256, 1 << 16);
-        let (mut used, mut end) = (0, out.len());
+        let mut used = 0;
+        let mut end = out.len();
         let ended = loop {
             out.resize(end.saturating_add(room).min(limit.saturating_add(1)).max(end), 0);
-            let (input, output) = (packed.get(used..).unwrap_or(&[]), out.get_mut(end..).unwrap_or_default());
+            let input = packed.get(used..).unwrap_or(&[]);
+            let output = out.get_mut(end..).unwrap_or_default();
             let status = inflate.decompress(input, output, FlushDecompress::Finish);
             used = inflate.total_in() as usize;
             end = plain.len() + inflate.total_out() as usize;
             match status {
                 _ if end > limit => break Inflated::Limit,
-                Ok(Status::StreamEnd) if used < packed.len() => break Inflated::LeftOver(packed.len() - used),
+                Ok(Status::StreamEnd) if used < packed.len() => {
+                    break Inflated::LeftOver(packed.len() - used);
+                }
                 Ok(Status::StreamEnd) => break Inflated::Whole,
                 Ok(_) if end == out.len() => room = end.max(room),
                 _ => break Inflated::Broken,
@@ -73,11 +78,17 @@ mod tests {
     use std::io::Write;
 
     fn packed(content: &[u8]) -> Vec<u8> {
-        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        let mut encoder =
+            flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(content).and_then(|()| encoder.finish()).unwrap_or_default()
     }
 
-    fn unpack(raw: &[u8], keep: usize, announced: usize, limit: usize) -> (Inflated, usize, Vec<u8>) {
+    fn unpack(
+        raw: &[u8],
+        keep: usize,
+        announced: usize,
+        limit: usize,
+    ) -> (Inflated, usize, Vec<u8>) {
         let mut out = Vec::new();
         let sizes = PackedSizes { keep, announced };
         let (ended, used) = Inflater::default().unpack(raw, sizes, limit, &mut out);
@@ -90,10 +101,16 @@ mod tests {
             let content: Vec<u8> = (0..length).map(|i: u32| (i / 7) as u8).collect();
             let raw = packed(&content);
             for announced in [0, content.len(), usize::MAX] {
-                assert_eq!(unpack(&raw, 0, announced, 1 << 20), (Inflated::Whole, raw.len(), content.clone()));
+                assert_eq!(
+                    unpack(&raw, 0, announced, 1 << 20),
+                    (Inflated::Whole, raw.len(), content.clone())
+                );
             }
             let behind = [raw.as_slice(), b"xyz"].concat();
-            assert_eq!(unpack(&behind, 0, 0, 1 << 20), (Inflated::LeftOver(3), raw.len(), content.clone()));
+            assert_eq!(
+                unpack(&behind, 0, 0, 1 << 20),
+                (Inflated::LeftOver(3), raw.len(), content.clone())
+            );
             let before = [b"ab", raw.as_slice()].concat();
             let both = [b"ab", content.as_slice()].concat();
             assert_eq!(unpack(&before, 2, 0, 1 << 20), (Inflated::Whole, before.len(), both));

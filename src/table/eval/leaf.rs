@@ -7,7 +7,8 @@ use super::{Call, Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{Kind, Node, Severity, Sym, TextKind, TypeRef, is_inverted_ascii, mark};
 
 impl<T: TreeSink> Run<'_, T> {
-    /// Reads one field and adds its node. Returns the value that expressions see (0 for a field that is no number).
+    /// Reads one field and adds its node. Returns the value that expressions see (0 for a field
+    /// that is no number).
     pub fn field(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -21,7 +22,12 @@ impl<T: TreeSink> Run<'_, T> {
 
     /// As [`Run::field`], but inlined into the loop over elements.
     #[inline(always)]
-    pub(super) fn quick_field(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
+    pub(super) fn quick_field(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field: Field,
+        frame: Slots,
+    ) -> Result<u64, Stop> {
         let op = self.tables.type_op(field.ty);
         let field = Field { marks: field.marks | op.marks, ..field };
         if op.telling {
@@ -29,7 +35,9 @@ impl<T: TreeSink> Run<'_, T> {
         }
         match op.how {
             TypeOpKind::Little => self.little(cursor, field, &op),
-            TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => self.composite(cursor, field, &op, frame),
+            TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => {
+                self.composite(cursor, field, &op, frame)
+            }
             TypeOpKind::Native => self.native(cursor, field, op.by, frame),
             TypeOpKind::Other => self.other(cursor, field, frame),
         }
@@ -47,7 +55,12 @@ impl<T: TreeSink> Run<'_, T> {
 
     /// Reads a field, with a fast path for little-endian numbers, which most fields are.
     #[inline(always)]
-    pub(super) fn number(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
+    pub(super) fn number(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field: Field,
+        frame: Slots,
+    ) -> Result<u64, Stop> {
         let op = self.tables.type_op(field.ty);
         if op.telling {
             self.tell(field);
@@ -60,7 +73,12 @@ impl<T: TreeSink> Run<'_, T> {
 
     /// A number of up to 8 bytes, least significant first.
     #[inline(always)]
-    pub(super) fn little(&mut self, cursor: &mut Cursor<'_>, field: Field, op: &TypeOp) -> Result<u64, Stop> {
+    pub(super) fn little(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field: Field,
+        op: &TypeOp,
+    ) -> Result<u64, Stop> {
         let start = cursor.pos();
         let value = op.scalar.value(cursor.little(op.scalar.size)?);
         let node = self.scalar(cursor, field, value, op.scalar.kind, start);
@@ -70,10 +88,18 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(value)
     }
 
-    /// Reads a run of fields at once. Returns whether it could. Not inlined: the loop over steps leaves it no registers.
+    /// Reads a run of fields at once. Returns whether it could. Not inlined: the loop over steps
+    /// leaves it no registers.
     #[inline(never)]
-    pub(super) fn fixed(&mut self, fixed: &FixedRun, frame: &mut Slots, cursor: &mut Cursor<'_>) -> bool {
-        let (start, first, buffer) = (cursor.pos() as u32, self.tree.len(), cursor.buffer());
+    pub(super) fn fixed(
+        &mut self,
+        fixed: &FixedRun,
+        frame: &mut Slots,
+        cursor: &mut Cursor<'_>,
+    ) -> bool {
+        let start = cursor.pos() as u32;
+        let first = self.tree.len();
+        let buffer = cursor.buffer();
         if first + fixed.nodes.len() as u32 > self.state.limits.nodes {
             return false;
         }
@@ -94,7 +120,9 @@ impl<T: TreeSink> Run<'_, T> {
         for at in &fixed.telling {
             self.tree.telling(first + at);
         }
-        if fixed.checked || fixed.bools.iter().any(|at| bytes.get(*at as usize).is_some_and(|b| *b > 1)) {
+        if fixed.checked
+            || fixed.bools.iter().any(|at| bytes.get(*at as usize).is_some_and(|b| *b > 1))
+        {
             self.check_run(fixed, bytes, first);
         }
     }
@@ -108,8 +136,16 @@ impl<T: TreeSink> Run<'_, T> {
 
     /// Adds the node of a value that began at `start`.
     #[inline(always)]
-    fn scalar(&mut self, cursor: &Cursor<'_>, field: Field, value: u64, kind: Kind, start: usize) -> u32 {
-        let (bits, buffer) = ((cursor.pos() - start) as u32, cursor.buffer());
+    fn scalar(
+        &mut self,
+        cursor: &Cursor<'_>,
+        field: Field,
+        value: u64,
+        kind: Kind,
+        start: usize,
+    ) -> u32 {
+        let bits = (cursor.pos() - start) as u32;
+        let buffer = cursor.buffer();
         self.tree.leaf(Node { value, start: start as u32, bits, buffer, kind, ..field.node() })
     }
 
@@ -126,7 +162,13 @@ impl<T: TreeSink> Run<'_, T> {
     /// Adds a problem if a number is not the expected one or exceeds its `max`.
     pub(super) fn check_number(&mut self, def: &TypeDef, node: u32, value: u64) {
         if let Some(expect) = def.expect.filter(|e| *e != value) {
-            self.problem(Severity::Note, node, "{a}, where {b} is expected", value as i64, expect as i64);
+            self.problem(
+                Severity::Note,
+                node,
+                "{a}, where {b} is expected",
+                value as i64,
+                expect as i64,
+            );
         }
         self.check_max(def, node, value);
     }
@@ -146,14 +188,22 @@ impl<T: TreeSink> Run<'_, T> {
 
     /// Values of more than a few bytes, and numbers in rare byte orders.
     #[inline(never)]
-    pub(super) fn other(&mut self, cursor: &mut Cursor<'_>, field: Field, frame: Slots) -> Result<u64, Stop> {
+    pub(super) fn other(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field: Field,
+        frame: Slots,
+    ) -> Result<u64, Stop> {
         let tables = self.tables;
         let Some(def) = tables.type_def(field.ty) else {
             return Err(Stop::Unknown);
         };
         self.node_limit(0)?;
         match &def.read {
-            ReadAs::Int { .. } | ReadAs::Float { .. } | ReadAs::Ipv4 { .. } | ReadAs::Uuid { .. } => {
+            ReadAs::Int { .. }
+            | ReadAs::Float { .. }
+            | ReadAs::Ipv4 { .. }
+            | ReadAs::Uuid { .. } => {
                 let start = cursor.pos();
                 let (value, kind) = number(cursor, &def.read)?;
                 let node = self.scalar(cursor, field, value, kind, start);
@@ -203,7 +253,8 @@ impl<T: TreeSink> Run<'_, T> {
             return Ok(0);
         }
         let call = Call { native, name, ty, marks, frame };
-        let (start, node) = (cursor.pos(), self.tree.len());
+        let start = cursor.pos();
+        let node = self.tree.len();
         let result = read(self, cursor, &call);
         if result.is_err() && self.tree.len() == node {
             // Bytes that the code read before it failed belong to no node.
@@ -214,32 +265,63 @@ impl<T: TreeSink> Run<'_, T> {
 }
 
 impl<T: TreeSink> Run<'_, T> {
-    /// Reads a text with code at once, if it is [ordinary](super::super::Native::ascii) and has characters. Returns whether it is.
+    /// Reads a text with code at once, if it is [ordinary](super::super::Native::ascii) and has
+    /// characters. Returns whether it is.
     #[inline(always)]
-    fn ordinary_text(&mut self, cursor: &mut Cursor<'_>, field: Field, ascii: u16, parts: &[Option<TypeRef>]) -> bool {
+    fn ordinary_text(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field: Field,
+        ascii: u16,
+        parts: &[Option<TypeRef>],
+    ) -> bool {
         #[cfg(test)]
         if super::super::cursor::ONE_BY_ONE.get() {
             return false;
         }
-        let (bytes, start, index) = (cursor.rest(), cursor.pos(), self.tree.len());
-        let Some((count, length)) = ordinary_text(bytes, ascii).filter(|(_, length)| *length > 0) else { return false };
+        let bytes = cursor.rest();
+        let start = cursor.pos();
+        let index = self.tree.len();
+        let Some((count, length)) = ordinary_text(bytes, ascii).filter(|(_, length)| *length > 0)
+        else {
+            return false;
+        };
         if !start.is_multiple_of(8) || cursor.skip(length + 2).is_err() {
             return false;
         }
-        let (value, bits, end) = (Node::place(start / 8 + 2, length), length as u32 * 8, index + 3);
-        let (start, buffer, kind) = (start as u32, cursor.buffer(), Kind::Text(TextKind::Inverted8));
+        let value = Node::place(start / 8 + 2, length);
+        let bits = length as u32 * 8;
+        let end = index + 3;
+        let start = start as u32;
+        let buffer = cursor.buffer();
+        let kind = Kind::Text(TextKind::Inverted8);
         let whole = Node { value, start, bits: bits + 16, end, buffer, kind, ..field.node() };
-        let text =
-            Node { name: self.tables.text_name(), start: start + 16, bits, marks: field.marks | mark::SPAN, ..whole };
-        let (name, ty) = (self.tables.count_name(), parts.first().copied().flatten().unwrap_or(field.ty));
-        let count =
-            Node { value: count.into(), name, ty, start, bits: 16, end: index + 2, kind: Kind::Unsigned, ..text };
+        let text = Node {
+            name: self.tables.text_name(),
+            start: start + 16,
+            bits,
+            marks: field.marks | mark::SPAN,
+            ..whole
+        };
+        let name = self.tables.count_name();
+        let ty = parts.first().copied().flatten().unwrap_or(field.ty);
+        let count = Node {
+            value: count.into(),
+            name,
+            ty,
+            start,
+            bits: 16,
+            end: index + 2,
+            kind: Kind::Unsigned,
+            ..text
+        };
         self.tree.extend(text.marks, [whole, count, text]);
         true
     }
 }
 
-/// The count before an ordinary text at the start of some bytes ([`Native::ascii`](super::super::Native::ascii)), and the number of its characters.
+/// The count before an ordinary text at the start of some bytes
+/// ([`Native::ascii`](super::super::Native::ascii)), and the number of its characters.
 #[inline(always)]
 pub(super) fn ordinary_text(bytes: &[u8], ascii: u16) -> Option<(u16, usize)> {
     let (count, rest) = bytes.split_first_chunk()?;
@@ -253,14 +335,23 @@ pub(super) fn ordinary_text(bytes: &[u8], ascii: u16) -> Option<(u16, usize)> {
 fn number(cursor: &mut Cursor<'_>, read: &ReadAs) -> Result<(u64, Kind), Stop> {
     Ok(match read {
         ReadAs::Int { size, signed, order } => integer(cursor, *size, *signed, *order)?,
-        ReadAs::Float { size: 4, .. } => (u64::from(u32::from_be_bytes(cursor.array()?)), Kind::F32),
+        ReadAs::Float { size: 4, .. } => {
+            (u64::from(u32::from_be_bytes(cursor.array()?)), Kind::F32)
+        }
         ReadAs::Float { .. } => (u64::from_be_bytes(cursor.array()?), Kind::F64),
-        ReadAs::Uuid { plain } => (Node::place(cursor.skip(16)?, 16), if *plain { Kind::UuidBe } else { Kind::Uuid }),
+        ReadAs::Uuid { plain } => {
+            (Node::place(cursor.skip(16)?, 16), if *plain { Kind::UuidBe } else { Kind::Uuid })
+        }
         _ => (u64::from(u32::from_be_bytes(cursor.array()?)), Kind::Ipv4),
     })
 }
 
-fn integer(cursor: &mut Cursor<'_>, size: u8, signed: bool, order: ByteOrder) -> Result<(u64, Kind), Stop> {
+fn integer(
+    cursor: &mut Cursor<'_>,
+    size: u8,
+    signed: bool,
+    order: ByteOrder,
+) -> Result<(u64, Kind), Stop> {
     let value = match (size, order) {
         (2, _) => u64::from(u16::from_be_bytes(cursor.array()?)),
         (3, _) => {

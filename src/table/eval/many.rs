@@ -5,7 +5,8 @@ use super::super::program::*;
 use super::extent::{Count, FoundEnd, zero_at};
 use super::{Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{
-    Buffer, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, decode_pieces, is_inverted_ascii, mark,
+    Buffer, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, decode_pieces,
+    is_inverted_ascii, mark,
 };
 
 /// The note of a text that is declared as UTF-8 or Latin-1 and is the latter.
@@ -13,7 +14,12 @@ pub const READ_AS_LATIN_1: &str = "not UTF-8: read as Latin-1";
 
 impl<T: TreeSink> Run<'_, T> {
     /// Evaluates a length. A count that comes before the value is read here and becomes a span.
-    pub(super) fn count(&mut self, cursor: &mut Cursor<'_>, len: Len, frame: Slots) -> Result<Count, Stop> {
+    pub(super) fn count(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        len: Len,
+        frame: Slots,
+    ) -> Result<Count, Stop> {
         let n = match len.from {
             LenFrom::Const(n) => u64::from(n),
             LenFrom::Rest => return Ok(Count::Rest),
@@ -30,7 +36,13 @@ impl<T: TreeSink> Run<'_, T> {
                 Some(n) => n,
                 None => {
                     let node = self.tree.len().saturating_sub(1);
-                    self.problem(Severity::Error, node, "a length below zero or without a value", 0, 0);
+                    self.problem(
+                        Severity::Error,
+                        node,
+                        "a length below zero or without a value",
+                        0,
+                        0,
+                    );
                     return Err(Stop::Bad);
                 }
             },
@@ -38,7 +50,8 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(if len.bytes { Count::Bytes(n) } else { Count::Units(n) })
     }
 
-    /// A length in bytes, for units of `unit` bytes. An overflow becomes the largest number, which no buffer can hold.
+    /// A length in bytes, for units of `unit` bytes. An overflow becomes the largest number, which
+    /// no buffer can hold.
     pub(super) fn byte_len(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> usize {
         match count {
             Count::Units(n) => usize::try_from(*n).unwrap_or(usize::MAX).saturating_mul(unit),
@@ -60,8 +73,12 @@ impl<T: TreeSink> Run<'_, T> {
         let FoundEnd { all: n, content } = self.extent(cursor, &count, 1)?;
         let start = cursor.pos();
         let at = cursor.skip(n)?;
-        let (value, start, bits, buffer) = (Node::place(at, content), start as u32, (n * 8) as u32, cursor.buffer());
-        let node = self.tree.leaf(Node { value, start, bits, buffer, kind: Kind::Bytes, ..field.node() });
+        let value = Node::place(at, content);
+        let start = start as u32;
+        let bits = (n * 8) as u32;
+        let buffer = cursor.buffer();
+        let node =
+            self.tree.leaf(Node { value, start, bits, buffer, kind: Kind::Bytes, ..field.node() });
         self.check_max(def, node, n as u64);
         Ok(0)
     }
@@ -73,7 +90,9 @@ impl<T: TreeSink> Run<'_, T> {
         def: &TypeDef,
         frame: Slots,
     ) -> Result<u64, Stop> {
-        let ReadAs::Text { mut kind, or_latin1, len, end } = def.read else { return Err(Stop::Unknown) };
+        let ReadAs::Text { mut kind, or_latin1, len, end } = def.read else {
+            return Err(Stop::Unknown);
+        };
         let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 };
         let count = self.count(cursor, len, frame)?;
         let start = cursor.pos();
@@ -92,7 +111,10 @@ impl<T: TreeSink> Run<'_, T> {
         if in_latin1 {
             kind = TextKind::Latin1;
         }
-        let (value, start, bits, buffer) = (Node::place(at, content), start as u32, (n * 8) as u32, cursor.buffer());
+        let value = Node::place(at, content);
+        let start = start as u32;
+        let bits = (n * 8) as u32;
+        let buffer = cursor.buffer();
         let text = Node { value, start, bits, buffer, kind: Kind::Text(kind), ..field.node() };
         let node = self.tree.leaf(text);
         match (len.from, end) {
@@ -104,21 +126,26 @@ impl<T: TreeSink> Run<'_, T> {
             _ => {}
         }
         if in_latin1 {
-            self.tree.problem(Problem::new(Severity::Note, node, READ_AS_LATIN_1, 0, 0).showing(buffer, at, content));
+            self.tree.problem(
+                Problem::new(Severity::Note, node, READ_AS_LATIN_1, 0, 0)
+                    .showing(buffer, at, content),
+            );
         }
         self.check_text(node, kind, buffer, at, of_text);
         self.check_max(def, node, (n / unit) as u64);
         Ok(0)
     }
 
-    /// A text of fixed size ends at its first zero. The bytes after the first `used` ones become padding.
+    /// A text of fixed size ends at its first zero. The bytes after the first `used` ones become
+    /// padding.
     fn fixed_text(&mut self, node: u32, text: Node, used: usize) {
         let (at, _) = text.content();
         let all = text.bits as usize / 8;
         if used == all {
             return;
         }
-        let (mut head, mut pad) = (text, text);
+        let mut head = text;
+        let mut pad = text;
         head.bits = (used * 8) as u32;
         head.name = self.tables.text_name();
         head.marks |= mark::SPAN;
@@ -134,22 +161,36 @@ impl<T: TreeSink> Run<'_, T> {
         self.tree.close(node, (text.start + text.bits) as usize);
     }
 
-    /// Adds a problem to a text's node where the text is not valid, with its bytes, which begin at byte `at` of `buffer`.
-    pub fn check_text(&mut self, node: u32, kind: TextKind, buffer: Buffer, at: usize, bytes: &[u8]) {
+    /// Adds a problem to a text's node where the text is not valid, with its bytes, which begin at
+    /// byte `at` of `buffer`.
+    pub fn check_text(
+        &mut self,
+        node: u32,
+        kind: TextKind,
+        buffer: Buffer,
+        at: usize,
+        bytes: &[u8],
+    ) {
         let len = bytes.len();
         let plain = match kind {
             TextKind::Utf8 => bytes.is_ascii() || std::str::from_utf8(bytes).is_ok(),
             TextKind::Latin1 | TextKind::InvertedLatin1 | TextKind::Owned => true,
             TextKind::Inverted8 => is_inverted_ascii(bytes),
-            TextKind::Utf16 => len.is_multiple_of(2) && !bytes.as_chunks::<2>().0.iter().any(|u| u[1] & 0xf8 == 0xd8),
+            TextKind::Utf16 => {
+                len.is_multiple_of(2)
+                    && !bytes.as_chunks::<2>().0.iter().any(|u| u[1] & 0xf8 == 0xd8)
+            }
             TextKind::Inverted16 => {
-                len.is_multiple_of(2) && !bytes.as_chunks::<2>().0.iter().any(|u| !u[1] & 0xf8 == 0xd8)
+                len.is_multiple_of(2)
+                    && !bytes.as_chunks::<2>().0.iter().any(|u| !u[1] & 0xf8 == 0xd8)
             }
         };
         if plain || decode_pieces(kind, bytes, |_| {}) {
             return;
         }
-        self.tree.problem(Problem::new(Severity::Warning, node, "not valid text", 0, 0).showing(buffer, at, len));
+        self.tree.problem(
+            Problem::new(Severity::Warning, node, "not valid text", 0, 0).showing(buffer, at, len),
+        );
     }
 
     pub(super) fn list(
@@ -180,9 +221,9 @@ impl<T: TreeSink> Run<'_, T> {
     ) -> Result<(), Stop> {
         let end = match count {
             Count::Units(n) => return self.counted_elements(cursor, node, of, *n, frame),
-            Count::Bytes(n) => {
-                cursor.pos().saturating_add(usize::try_from(*n).unwrap_or(usize::MAX / 8).saturating_mul(8))
-            }
+            Count::Bytes(n) => cursor
+                .pos()
+                .saturating_add(usize::try_from(*n).unwrap_or(usize::MAX / 8).saturating_mul(8)),
             Count::Zero => return self.ended_elements(cursor, node, of, frame),
             Count::Until(place) => return self.elements_until(cursor, node, of, *place, frame),
             Count::Last => return self.elements_until_last(cursor, node, of, frame),
@@ -198,7 +239,13 @@ impl<T: TreeSink> Run<'_, T> {
     }
 
     /// Elements up to a zero byte, which is a span of its own, or to the region's end.
-    fn ended_elements(&mut self, cursor: &mut Cursor<'_>, node: u32, of: TypeRef, frame: Slots) -> Result<(), Stop> {
+    fn ended_elements(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: u32,
+        of: TypeRef,
+        frame: Slots,
+    ) -> Result<(), Stop> {
         while let Some(next) = cursor.rest().first() {
             if *next != 0 {
                 self.element(cursor, node, of, frame)?;
@@ -248,13 +295,17 @@ impl<T: TreeSink> Run<'_, T> {
         frame: Slots,
     ) -> Result<(), Stop> {
         let least = self.tables.type_def(of).map_or(0, |d| d.min_bits as usize);
-        let wanted = cursor.pos().saturating_add(usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(least));
+        let wanted = cursor
+            .pos()
+            .saturating_add(usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(least));
         if self.state.regions == 0 && wanted > cursor.limit() {
             return Err(Stop::Short(wanted));
         }
         let op = self.tables.type_op(of);
         match op.how {
-            TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => self.composites(cursor, node, of, n, frame),
+            TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => {
+                self.composites(cursor, node, of, n, frame)
+            }
             TypeOpKind::Little if self.numbers(cursor, of, op, n) => Ok(()),
             _ => (0..n).try_for_each(|_| self.element(cursor, node, of, frame)),
         }
@@ -262,14 +313,18 @@ impl<T: TreeSink> Run<'_, T> {
 
     /// Reads a list of numbers at once. Returns whether it could.
     fn numbers(&mut self, cursor: &mut Cursor<'_>, ty: TypeRef, op: TypeOp, n: u64) -> bool {
-        let (start, buffer, size) = (cursor.pos() as u32, cursor.buffer(), usize::from(op.scalar.size));
+        let start = cursor.pos() as u32;
+        let buffer = cursor.buffer();
+        let size = usize::from(op.scalar.size);
         let room = self.state.limits.nodes.saturating_sub(self.tree.len());
-        if op.checked || op.telling || op.scalar.kind == Kind::Bool || n == 0 || n > u64::from(room) {
+        if op.checked || op.telling || op.scalar.kind == Kind::Bool || n == 0 || n > u64::from(room)
+        {
             return false;
         }
         let Some(bytes) = cursor.run(n as usize * size) else { return false };
         let field = Field { name: Sym::ELEMENT, ty, marks: op.marks };
-        let first = Node { start, bits: size as u32 * 8, buffer, kind: op.scalar.kind, ..field.node() };
+        let first =
+            Node { start, bits: size as u32 * 8, buffer, kind: op.scalar.kind, ..field.node() };
         let mut value = RunValue { bits: op.scalar.bits(), at: 0 };
         self.tree.numbers(first, n as usize, |place| {
             value.at = place;
@@ -293,7 +348,12 @@ impl<T: TreeSink> Run<'_, T> {
 
     /// Stops reading the elements of a list if one has no bytes: there would be no end of them.
     #[inline(always)]
-    pub(super) fn has_length(&mut self, node: u32, before: usize, cursor: &Cursor<'_>) -> Result<(), Stop> {
+    pub(super) fn has_length(
+        &mut self,
+        node: u32,
+        before: usize,
+        cursor: &Cursor<'_>,
+    ) -> Result<(), Stop> {
         if cursor.pos() == before {
             self.problem(Severity::Error, node, "a list whose elements have no length", 0, 0);
             return Err(Stop::Bad);

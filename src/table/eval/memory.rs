@@ -1,4 +1,5 @@
-//! Values that tables remember from message to message (`remember KIND key = value`), in bounded space.
+//! Values that tables remember from message to message (`remember KIND key = value`), in bounded
+//! space.
 
 use std::collections::{HashMap, VecDeque};
 

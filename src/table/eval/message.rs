@@ -19,7 +19,8 @@ pub(super) struct Chosen {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct HeaderValues {
     pub(super) number: u64,
-    /// How many bytes the message has, the header included; more than there can be where that does not fit.
+    /// How many bytes the message has, the header included; more than there can be where that does
+    /// not fit.
     pub(super) whole: Option<usize>,
 }
 
@@ -98,7 +99,8 @@ impl<T: TreeSink> Run<'_, T> {
         behind: usize,
         cursor: &mut Cursor<'_>,
     ) -> Outcome {
-        let (root, limit) = (0, cursor.limit());
+        let root = 0;
+        let limit = cursor.limit();
         let outcome = self.framed_message(id, layout, root, whole.saturating_sub(behind), cursor);
         if behind == 0 || !matches!(outcome, Outcome::Message(..)) {
             return outcome;
@@ -109,7 +111,13 @@ impl<T: TreeSink> Run<'_, T> {
         Outcome::Message(id, cursor.pos() / 8)
     }
 
-    fn stream_message(&mut self, id: MessageId, layout: &Layout, root: u32, cursor: &mut Cursor<'_>) -> Outcome {
+    fn stream_message(
+        &mut self,
+        id: MessageId,
+        layout: &Layout,
+        root: u32,
+        cursor: &mut Cursor<'_>,
+    ) -> Outcome {
         match self.steps(layout, &[], root, cursor) {
             Ok(()) => {
                 self.tree.close(root, cursor.pos());
@@ -151,8 +159,10 @@ impl<T: TreeSink> Run<'_, T> {
         behind: Option<usize>,
         cursor: &mut Cursor<'_>,
     ) -> Outcome {
-        let (tables, root) = (self.tables, 0);
-        let (start, all) = (*cursor, cursor.left());
+        let tables = self.tables;
+        let root = 0;
+        let start = *cursor;
+        let all = cursor.left();
         // If the message's end is known, no more bytes can come.
         self.state.regions += u32::from(behind.is_some());
         let found = self.choose(service, sender, cursor);
@@ -170,9 +180,14 @@ impl<T: TreeSink> Run<'_, T> {
             Some(length) => length,
             None => behind.map(|_| all),
         };
-        let short =
-            |whole: usize| whole == 0 || whole < read || service.framing.max != 0 && whole as u64 > service.framing.max;
-        let Some(id) = id else { return Outcome::Unknown(number, whole.filter(|whole| !short(*whole))) };
+        let short = |whole: usize| {
+            whole == 0
+                || whole < read
+                || service.framing.max != 0 && whole as u64 > service.framing.max
+        };
+        let Some(id) = id else {
+            return Outcome::Unknown(number, whole.filter(|whole| !short(*whole)));
+        };
         if whole.is_some_and(short) {
             return Outcome::Malformed(id);
         }
@@ -180,13 +195,16 @@ impl<T: TreeSink> Run<'_, T> {
             return Outcome::Unknown(number, whole);
         };
         self.tree.amend(root, |node| node.name = def.name);
-        let Some(layout) = def.layout.and_then(|l| tables.layout(l)) else { return Outcome::NoLayout(id, whole) };
+        let Some(layout) = def.layout.and_then(|l| tables.layout(l)) else {
+            return Outcome::NoLayout(id, whole);
+        };
         self.tree.amend(root, |node| node.ty = layout.ty);
         let Some(whole) = whole else { return self.stream_message(id, layout, root, cursor) };
         self.ended_message(id, layout, whole, behind.unwrap_or(0), cursor)
     }
 
-    /// Reads the header for the message's number and length, and removes its nodes again. The cursor stays behind the header.
+    /// Reads the header for the message's number and length, and removes its nodes again. The
+    /// cursor stays behind the header.
     fn choose(
         &mut self,
         service: &Service,
@@ -212,7 +230,12 @@ impl<T: TreeSink> Run<'_, T> {
     }
 
     /// The message that the text of a field selects.
-    fn by_word(&mut self, service: &Service, sender: usize, cursor: &Cursor<'_>) -> Result<Option<MessageId>, Stop> {
+    fn by_word(
+        &mut self,
+        service: &Service,
+        sender: usize,
+        cursor: &Cursor<'_>,
+    ) -> Result<Option<MessageId>, Stop> {
         let Some((field, any_case)) = service.framing.word else { return Ok(None) };
         let run = T::whole(self).ok_or(Stop::Unknown)?;
         let node = run.tree.nodes().iter().skip(1).find(|node| node.name == field);

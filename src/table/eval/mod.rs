@@ -1,7 +1,7 @@
 //! The evaluator: runs a layout over bytes and writes the tree.
 //!
-//! It knows no protocol. In a stream only the layout tells how long a message is, so running out of bytes is a normal
-//! result there. If a region ends too early, it is a problem in its place.
+//! It knows no protocol. In a stream only the layout tells how long a message is, so running out of
+//! bytes is a normal result there. If a region ends too early, it is a problem in its place.
 
 mod bitstream;
 mod checksum;
@@ -38,7 +38,9 @@ pub use sink::TreeSink;
 use super::Tables;
 use super::cursor::{Cursor, Short};
 use super::program::*;
-use crate::tree::{Buffer, DeferredPart, Kind, Node, Outline, Problem, Severity, SharedContext, Sym, Tree, TypeRef};
+use crate::tree::{
+    Buffer, DeferredPart, Kind, Node, Outline, Problem, Severity, SharedContext, Sym, Tree, TypeRef,
+};
 
 /// Why reading stopped before a layout's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +70,8 @@ pub enum Outcome {
     Need(usize),
     /// No message has this number. The second value is its length in bytes, if its header has one.
     Unknown(u64, Option<usize>),
-    /// The message's name is known, but not its layout. The number is its length in bytes, if its header has one.
+    /// The message's name is known, but not its layout. The number is its length in bytes, if its
+    /// header has one.
     NoLayout(MessageId, Option<usize>),
     /// The bytes cannot be this message.
     Malformed(MessageId),
@@ -83,7 +86,8 @@ pub struct WholeMessage<'a> {
     pub behind: usize,
 }
 
-/// The bytes of a message, and some bytes behind them, which are not part of it. Where eight bytes or more follow, the end of the message is read as quickly as its beginning.
+/// The bytes of a message, and some bytes behind them, which are not part of it. Where eight bytes
+/// or more follow, the end of the message is read as quickly as its beginning.
 #[derive(Debug, Clone, Copy)]
 pub struct PaddedBytes<'a> {
     /// Its bytes, and those behind.
@@ -125,7 +129,8 @@ impl Default for MessageLimits {
 /// The evaluator's state from message to message.
 #[derive(Default)]
 pub struct Evaluator {
-    /// Kept values of the open structures, one structure after the other. Values above `top` are left over from structures that ended.
+    /// Kept values of the open structures, one structure after the other. Values above `top` are
+    /// left over from structures that ended.
     slots: Vec<u64>,
     top: usize,
     /// The open structures around the one whose steps run.
@@ -140,7 +145,8 @@ pub struct Evaluator {
     last: bool,
     /// The field for which the bytes did not suffice, until the problem says so.
     missing: Option<stopped::MissingField>,
-    /// Bytes that this message's compressed regions have unpacked to so far, including attempts that did not fit.
+    /// Bytes that this message's compressed regions have unpacked to so far, including attempts
+    /// that did not fit.
     inflated: usize,
     inflate: inflate::Inflater,
     recurring: recurring::RecurringStructures,
@@ -148,20 +154,24 @@ pub struct Evaluator {
     summed: usize,
     /// Bounds.
     pub limits: MessageLimits,
-    /// How many messages were read into outlines. Skip programs are used only after the first 64; a test that needs them at once sets a larger number.
+    /// How many messages were read into outlines. Skip programs are used only after the first 64; a
+    /// test that needs them at once sets a larger number.
     pub outlined: u32,
     /// Which message it is and how long, once its beginning was read.
     chosen: message::Chosen,
     /// The states of the connection whose message is read. Its session puts them here.
     pub states: Vec<u64>,
-    /// The states that the message sets, by index and value. Its session takes them over once it accepts the message.
+    /// The states that the message sets, by index and value. Its session takes them over once it
+    /// accepts the message.
     pub set_states: Vec<(u32, u64)>,
     /// The values that tables remember.
     pub memory: Remembered,
-    /// A store for the protocol's types with code. The protocol puts it here, and another one when it changes: messages that are
-    /// [deferred](crate::tree::Deferring) are read with the one of their time.
+    /// A store for the protocol's types with code. The protocol puts it here, and another one when
+    /// it changes: messages that are [deferred](crate::tree::Deferring) are read with the one of
+    /// their time.
     pub context: Option<SharedContext>,
-    /// Whether no message is deferred any more: the protocol would have to keep too many contexts for them.
+    /// Whether no message is deferred any more: the protocol would have to keep too many contexts
+    /// for them.
     pub defers_nothing: bool,
     /// What these types keep from message to message to save work.
     pub scratch: Option<Box<dyn std::any::Any + Send>>,
@@ -199,7 +209,8 @@ impl Call {
         }
     }
 
-    /// The type of one of its parts ([`Native::parts`]). Its own type if the tables have none of that name.
+    /// The type of one of its parts ([`Native::parts`]). Its own type if the tables have none of
+    /// that name.
     pub fn part(&self, tables: &Tables, index: usize) -> TypeRef {
         let parts = tables.native(self.native).map(|native| &native.parts);
         parts.and_then(|parts| parts.get(index).copied().flatten()).unwrap_or(self.ty)
@@ -223,7 +234,8 @@ impl Slots {
         }
     }
 
-    /// A kept value. `None` if it was not kept yet: the slot may hold the value of an earlier structure.
+    /// A kept value. `None` if it was not kept yet: the slot may hold the value of an earlier
+    /// structure.
     #[inline(always)]
     fn kept(self, values: &[u64], slot: u16) -> Option<u64> {
         if self.present & (1 << (slot & 63)) == 0 {
@@ -234,11 +246,15 @@ impl Slots {
 
     /// Those of a structure whose first slot is `offset`.
     fn from(self, offset: u16) -> Slots {
-        Slots { base: self.base + usize::from(offset), present: self.present.wrapping_shr(u32::from(offset)) }
+        Slots {
+            base: self.base + usize::from(offset),
+            present: self.present.wrapping_shr(u32::from(offset)),
+        }
     }
 }
 
-/// A field that is about to be read: the name and type of its node, and marks beside those of the type.
+/// A field that is about to be read: the name and type of its node, and marks beside those of the
+/// type.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     name: Sym,
@@ -280,8 +296,9 @@ impl Evaluator {
         }
     }
 
-    /// Reads the message at the start of `bytes`, of a service and a sender (0 client, 1 server), into a cleared tree or outline. If the
-    /// outline is partial afterwards, the outcome means nothing.
+    /// Reads the message at the start of `bytes`, of a service and a sender (0 client, 1 server),
+    /// into a cleared tree or outline. If the outline is partial afterwards, the outcome means
+    /// nothing.
     pub fn message<T: TreeSink>(
         &mut self,
         tables: &Tables,
@@ -306,8 +323,8 @@ impl Evaluator {
         self.read(tables, MessageStart { service, sender, bytes, length, behind: None }, tree)
     }
 
-    /// As [`message`](Self::message), for a message whose bytes are all known. Bytes that its layout does not use are
-    /// undecoded.
+    /// As [`message`](Self::message), for a message whose bytes are all known. Bytes that its
+    /// layout does not use are undecoded.
     pub fn framed<T: TreeSink>(
         &mut self,
         tables: &Tables,
@@ -317,10 +334,15 @@ impl Evaluator {
         tree: &mut T,
     ) -> Outcome {
         let WholeMessage { bytes, behind } = whole;
-        self.read(tables, MessageStart { service, sender, bytes, length: bytes.len(), behind: Some(behind) }, tree)
+        self.read(
+            tables,
+            MessageStart { service, sender, bytes, length: bytes.len(), behind: Some(behind) },
+            tree,
+        )
     }
 
-    /// As [`message`](Self::message), into an outline with a [deferred](crate::tree::Deferring) part. `None` if nothing can be deferred.
+    /// As [`message`](Self::message), into an outline with a [deferred](crate::tree::Deferring)
+    /// part. `None` if nothing can be deferred.
     pub fn deferred(
         &mut self,
         tables: &Tables,
@@ -337,8 +359,9 @@ impl Evaluator {
         outcome.filter(|outcome| matches!(outcome, Outcome::Message(..)))
     }
 
-    /// Reads a message of which an outline has everything but a [deferred part](DeferredPart) into a cleared outline. That takes less than to read it again, if there is nothing
-    /// unusual in it. Returns `false`, and leaves the outline empty, if there is.
+    /// Reads a message of which an outline has everything but a [deferred part](DeferredPart) into
+    /// a cleared outline. That takes less than to read it again, if there is nothing unusual in it.
+    /// Returns `false`, and leaves the outline empty, if there is.
     pub fn deferred_part(
         &mut self,
         tables: &Tables,
@@ -352,15 +375,20 @@ impl Evaluator {
         Run { tables, tree: outline, state: self }.skip_deferred(id, part, padded).is_some()
     }
 
-    fn read<T: TreeSink>(&mut self, tables: &Tables, message: MessageStart<'_>, tree: &mut T) -> Outcome {
+    fn read<T: TreeSink>(
+        &mut self,
+        tables: &Tables,
+        message: MessageStart<'_>,
+        tree: &mut T,
+    ) -> Outcome {
         tree.clear();
         self.begin();
         let mut run = Run { tables, tree, state: self };
         T::skip(&mut run, message).unwrap_or_else(|| run.message(message))
     }
 
-    /// Reads a type over all of `bytes`, from a bit on, into a cleared tree. Bytes left over are undecoded. Returns the
-    /// bit at which the type ended.
+    /// Reads a type over all of `bytes`, from a bit on, into a cleared tree. Bytes left over are
+    /// undecoded. Returns the bit at which the type ended.
     pub fn value(
         &mut self,
         tables: &Tables,
@@ -378,8 +406,8 @@ impl Evaluator {
         run.bounded(&mut cursor, name, &[ty], true, Slots::default())
     }
 
-    /// Reads a structure at the start of a stream's bytes into a cleared tree. Returns how many bytes it has, or how
-    /// many are needed at least.
+    /// Reads a structure at the start of a stream's bytes into a cleared tree. Returns how many
+    /// bytes it has, or how many are needed at least.
     pub fn stream_value(
         &mut self,
         tables: &Tables,
@@ -429,7 +457,8 @@ impl<T: TreeSink> Run<'_, T> {
     /// Opens a node that will have children.
     #[inline(always)]
     fn open_as(&mut self, cursor: &Cursor<'_>, field: Field, kind: Kind) -> u32 {
-        let (start, buffer) = (cursor.pos() as u32, cursor.buffer());
+        let start = cursor.pos() as u32;
+        let buffer = cursor.buffer();
         self.tree.leaf(Node { start, buffer, kind, ..field.node() })
     }
 
@@ -441,7 +470,11 @@ impl<T: TreeSink> Run<'_, T> {
     /// Stops if a message has more nodes than the bound.
     #[inline]
     fn node_limit(&mut self, node: u32) -> Result<(), Stop> {
-        if self.tree.len() < self.state.limits.nodes { Ok(()) } else { Err(self.too_many_nodes(node)) }
+        if self.tree.len() < self.state.limits.nodes {
+            Ok(())
+        } else {
+            Err(self.too_many_nodes(node))
+        }
     }
 
     #[cold]

@@ -1,5 +1,6 @@
-//! Types of the language whose values tell their own length or begin within a byte: integers of variable length, bits with the most significant
-//! first, names of counted labels, addresses. Every protocol can use them.
+//! Types of the language whose values tell their own length or begin within a byte: integers of
+//! variable length, bits with the most significant first, names of counted labels, addresses. Every
+//! protocol can use them.
 
 use std::fmt::Write;
 use std::net::Ipv6Addr;
@@ -23,7 +24,11 @@ pub const LANGUAGE: [Native; 10] = [
     native("mac", mac::<Tree>, mac::<Outline>),
 ];
 
-const fn native(name: &'static str, read: super::sink::Code<Tree>, outline: super::sink::Code<Outline>) -> Native {
+const fn native(
+    name: &'static str,
+    read: super::sink::Code<Tree>,
+    outline: super::sink::Code<Outline>,
+) -> Native {
     Native { outline: Some(outline), ..Native::new(name, read) }
 }
 
@@ -40,14 +45,21 @@ fn leaf<T: TreeSink>(
     kind: Kind,
 ) -> Result<u64, Stop> {
     let node = run.tree.leaf(call.node(cursor, start, kind, value));
-    if let Some(def) = run.tables.type_def(call.ty).filter(|def| def.expect.is_some() || def.max.is_some()) {
+    if let Some(def) =
+        run.tables.type_def(call.ty).filter(|def| def.expect.is_some() || def.max.is_some())
+    {
         run.check_number(def, node, value);
     }
     Ok(value)
 }
 
 /// An integer of variable length that does not end within `most` bytes, or has too many bits.
-fn endless<T: TreeSink>(run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call, start: usize) -> Result<u64, Stop> {
+fn endless<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &Cursor<'_>,
+    call: &Call,
+    start: usize,
+) -> Result<u64, Stop> {
     leaf(run, cursor, call, start, 0, Kind::Unsigned)?;
     let node = run.tree.len().saturating_sub(1);
     run.problem(
@@ -78,10 +90,11 @@ fn kind(bytes: usize, signed: bool) -> Kind {
     }
 }
 
-/// Seven bits a byte, the least significant first. The highest bit says that another byte follows. Returns the value,
-/// its bits, and whether it ended.
+/// Seven bits a byte, the least significant first. The highest bit says that another byte follows.
+/// Returns the value, its bits, and whether it ended.
 fn sevens(cursor: &mut Cursor<'_>, most: usize) -> Result<(u64, u32, bool), Stop> {
-    let (mut value, mut bits) = (0u64, 0u32);
+    let mut value = 0u64;
+    let mut bits = 0u32;
     for _ in 0..most {
         let [byte] = cursor.array()?;
         let part = u64::from(byte & 0x7f);
@@ -95,16 +108,26 @@ fn sevens(cursor: &mut Cursor<'_>, most: usize) -> Result<(u64, u32, bool), Stop
     Ok((value, bits, false))
 }
 
-fn leb128<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let (start, most) = (cursor.pos(), most(run, cursor, call));
+fn leb128<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let most = most(run, cursor, call);
     match sevens(cursor, most)? {
         (value, _, true) => leaf(run, cursor, call, start, value, kind(most, false)),
         _ => endless(run, cursor, call, start),
     }
 }
 
-fn sleb128<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let (start, most) = (cursor.pos(), most(run, cursor, call));
+fn sleb128<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let most = most(run, cursor, call);
     let (value, bits, _) = sevens(cursor, most)?;
     let above = 64 - bits.min(64);
     let value = ((value << above) as i64 >> above) as u64;
@@ -112,17 +135,34 @@ fn sleb128<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Ca
 }
 
 /// The lowest bit is the sign.
-fn zigzag<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let (start, most) = (cursor.pos(), most(run, cursor, call));
+fn zigzag<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let most = most(run, cursor, call);
     match sevens(cursor, most)? {
-        (value, _, true) => leaf(run, cursor, call, start, (value >> 1) ^ (value & 1).wrapping_neg(), kind(most, true)),
+        (value, _, true) => leaf(
+            run,
+            cursor,
+            call,
+            start,
+            (value >> 1) ^ (value & 1).wrapping_neg(),
+            kind(most, true),
+        ),
         _ => endless(run, cursor, call, start),
     }
 }
 
 /// Seven bits a byte, the most significant first.
-fn vlq<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let (start, most) = (cursor.pos(), most(run, cursor, call));
+fn vlq<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let most = most(run, cursor, call);
     let mut value = 0u64;
     for _ in 0..most {
         let [byte] = cursor.array()?;
@@ -135,8 +175,13 @@ fn vlq<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) 
     endless(run, cursor, call, start)
 }
 
-/// The two highest bits of the first byte say how many bytes there are: 1, 2, 4 or 8, the most significant first.
-fn prefixint<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+/// The two highest bits of the first byte say how many bytes there are: 1, 2, 4 or 8, the most
+/// significant first.
+fn prefixint<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let [first] = cursor.array()?;
     let mut value = u64::from(first & 0x3f);
@@ -148,8 +193,13 @@ fn prefixint<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &
 }
 
 /// Bits of which the most significant come first, in a byte and in the number.
-fn bitsbe<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let (start, width) = (cursor.pos(), run.arg(call, 0, cursor).clamp(1, 64) as usize);
+fn bitsbe<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let width = run.arg(call, 0, cursor).clamp(1, 64) as usize;
     let mut value = 0u64;
     let mut left = width;
     while left > 0 {
@@ -163,32 +213,64 @@ fn bitsbe<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Cal
         cursor.seek(cursor.pos() + take);
         left -= take;
     }
-    leaf(run, cursor, call, start, value, if width > 32 { Kind::Unsigned64 } else { Kind::Unsigned })
+    leaf(
+        run,
+        cursor,
+        call,
+        start,
+        value,
+        if width > 32 { Kind::Unsigned64 } else { Kind::Unsigned },
+    )
 }
 
 /// The value of an expression, without bytes of its own.
-fn computed<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn computed<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let value = match run.tables.type_def(call.ty).map(|def| &def.read) {
-        Some(ReadAs::Native { args, .. }) => args.first().and_then(|arg| run.length(*arg, call.frame, cursor)),
+        Some(ReadAs::Native { args, .. }) => {
+            args.first().and_then(|arg| run.length(*arg, call.frame, cursor))
+        }
         _ => None,
     };
     let Some(value) = value else {
         leaf(run, cursor, call, start, 0, Kind::Unsigned)?;
         let node = run.tree.len().saturating_sub(1);
-        run.problem(Severity::Error, node, "what this is computed from is absent, or gives no number of 64 bits", 0, 0);
+        run.problem(
+            Severity::Error,
+            node,
+            "what this is computed from is absent, or gives no number of 64 bits",
+            0,
+            0,
+        );
         return Err(Stop::Bad);
     };
-    leaf(run, cursor, call, start, value, if value <= MAX_SAFE { Kind::Unsigned } else { Kind::Unsigned64 })
+    leaf(
+        run,
+        cursor,
+        call,
+        start,
+        value,
+        if value <= MAX_SAFE { Kind::Unsigned } else { Kind::Unsigned64 },
+    )
 }
 
 /// How many bytes the text of a name may have.
 const LONGEST_NAME: usize = 255;
 
-/// Labels, each behind a byte with its length, up to an empty one. A byte from 192 on begins an offset of 14 bits, from the message's first byte (or from
-/// the argument), where the name continues. An offset may only lead backwards, so every name ends.
-fn labels<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let (start, base) = (cursor.pos(), run.arg(call, 0, cursor) as usize);
+/// Labels, each behind a byte with its length, up to an empty one. A byte from 192 on begins an
+/// offset of 14 bits, from the message's first byte (or from the argument), where the name
+/// continues. An offset may only lead backwards, so every name ends.
+fn labels<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let base = run.arg(call, 0, cursor) as usize;
     let mut text = String::new();
     let mut ahead = *cursor;
     let mut lowest = cursor.pos() / 8;
@@ -231,7 +313,8 @@ fn labels<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Cal
     name(run, cursor, call, start, &text)
 }
 
-/// Adds a label to a name. A byte outside printable ASCII becomes a backslash and three digits, as in zone files.
+/// Adds a label to a name. A byte outside printable ASCII becomes a backslash and three digits, as
+/// in zone files.
 fn append_label(text: &mut String, label: &[u8]) {
     if !text.is_empty() {
         text.push('.');
@@ -255,7 +338,13 @@ fn name<T: TreeSink>(
     run.state.inflated += text.len();
     if run.state.inflated > run.state.limits.decompressed {
         let most = run.state.limits.decompressed as i64;
-        run.problem(Severity::Error, 0, "the names of one message become longer than {a} bytes", most, 0);
+        run.problem(
+            Severity::Error,
+            0,
+            "the names of one message become longer than {a} bytes",
+            most,
+            0,
+        );
         return Err(Stop::Limit);
     }
     let value = run.tree.own_text(text);
@@ -271,17 +360,31 @@ fn bad_name<T: TreeSink>(
 ) -> Result<u64, Stop> {
     name(run, cursor, call, start, text)?;
     let node = run.tree.len().saturating_sub(1);
-    run.problem(Severity::Error, node, "a name goes on where it cannot: only further in front", 0, 0);
+    run.problem(
+        Severity::Error,
+        node,
+        "a name goes on where it cannot: only further in front",
+        0,
+        0,
+    );
     Ok(0)
 }
 
-fn ipv6<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn ipv6<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let address = Ipv6Addr::from(cursor.array::<16>()?);
     name(run, cursor, call, start, &address.to_string())
 }
 
-fn mac<T: TreeSink>(run: &mut Run<'_, T>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn mac<T: TreeSink>(
+    run: &mut Run<'_, T>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let bytes = cursor.array::<6>()?.map(|byte| format!("{byte:02x}"));
     name(run, cursor, call, start, &bytes.join(":"))

@@ -1,4 +1,5 @@
-//! A cache for what is worth keeping once the same key comes again: a key that comes for the second time gets an empty value, and old keys are forgotten. It knows nothing of what is kept.
+//! A cache for what is worth keeping once the same key comes again: a key that comes for the second
+//! time gets an empty value, and old keys are forgotten. It knows nothing of what is kept.
 
 /// A key of a [`Recent`] cache.
 pub(crate) trait RecentKey: PartialEq + Default {
@@ -6,7 +7,8 @@ pub(crate) trait RecentKey: PartialEq + Default {
     fn hash(&self) -> u64;
 }
 
-/// The cache. A key may be in two places: with one, two frequent keys with the same hash would evict each other again and again.
+/// The cache. A key may be in two places: with one, two frequent keys with the same hash would
+/// evict each other again and again.
 #[derive(Clone)]
 pub(crate) struct Recent<K, V> {
     /// None at first, then 2^`bits`.
@@ -14,7 +16,8 @@ pub(crate) struct Recent<K, V> {
     bits: u32,
     /// How many keys were forgotten since the cache has this size.
     forgotten: usize,
-    /// A part of the hash of each key that came, in 2^MOST_BITS places. Most keys may come once, so that to remember one costs little.
+    /// A part of the hash of each key that came, in 2^MOST_BITS places. Most keys may come once, so
+    /// that to remember one costs little.
     came: Vec<u32>,
 }
 
@@ -31,7 +34,8 @@ impl<K, V> Default for Recent<K, V> {
 }
 
 impl<K: RecentKey, V: Default> Recent<K, V> {
-    /// The value of a key that came before. Now and then it is that of a key that did not, and is empty.
+    /// The value of a key that came before. Now and then it is that of a key that did not, and is
+    /// empty.
     #[inline(always)]
     pub(crate) fn again(&mut self, key: K) -> Option<&mut V> {
         let first = self.first(&key);
@@ -75,7 +79,8 @@ impl<K: RecentKey, V: Default> Recent<K, V> {
         self.put(key, V::default())
     }
 
-    /// Puts a key and its value into the first place. What is there, if anything is, moves to the second place, and what is in that one is forgotten.
+    /// Puts a key and its value into the first place. What is there, if anything is, moves to the
+    /// second place, and what is in that one is forgotten.
     fn put(&mut self, key: K, value: V) -> usize {
         let first = self.first(&key);
         if self.places.get(first).is_some_and(|place| place.0 != K::default()) {
@@ -141,8 +146,9 @@ mod tests {
     #[test]
     fn what_is_kept_stays_when_the_cache_grows() {
         let mut recent = Recent::<u64, u64>::default();
-        let known =
-            |recent: &Recent<u64, u64>| recent.places.iter().filter(|(key, value)| *key > 0 && key == value).count();
+        let known = |recent: &Recent<u64, u64>| {
+            recent.places.iter().filter(|(key, value)| *key > 0 && key == value).count()
+        };
         let mut key = 0;
         while recent.forgotten <= (1 << FIRST_BITS) / FORGETS {
             key += 1;

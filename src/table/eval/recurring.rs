@@ -1,5 +1,6 @@
-//! Structures that recur: what was read in some bytes is kept, and copied where the same bytes come again. Which structures recur, their tables say ([`Layout::recurs`]): they depend on
-//! nothing but their own bytes and on dialects.
+//! Structures that recur: what was read in some bytes is kept, and copied where the same bytes come
+//! again. Which structures recur, their tables say ([`Layout::recurs`]): they depend on nothing but
+//! their own bytes and on dialects.
 
 use super::super::cursor::Cursor;
 use super::super::program::Layout;
@@ -17,7 +18,8 @@ pub(super) struct RecurringStructures {
 
 /// How many bytes a structure and what follows it have at least: these are its first bytes.
 const FIRST_BYTES: usize = 16;
-/// How many structures with the same first bytes are kept: clones of an object differ in their last bytes.
+/// How many structures with the same first bytes are kept: clones of an object differ in their last
+/// bytes.
 const MOST_KEPT: usize = 8;
 /// The longest structure that is kept, in bytes, and the one with the most values.
 const MOST_BYTES: usize = 256;
@@ -58,8 +60,14 @@ struct KeptStructure {
 }
 
 impl Run<'_, Tree> {
-    /// Reads a structure that recurs, whose node is open, if the same one was met before. Returns whether it did. A structure whose first bytes come for the second time is kept.
-    pub(super) fn recurring(&mut self, layout: &Layout, node: u32, cursor: &mut Cursor<'_>) -> Result<bool, Stop> {
+    /// Reads a structure that recurs, whose node is open, if the same one was met before. Returns
+    /// whether it did. A structure whose first bytes come for the second time is kept.
+    pub(super) fn recurring(
+        &mut self,
+        layout: &Layout,
+        node: u32,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<bool, Stop> {
         #[cfg(test)]
         if super::super::cursor::ONE_BY_ONE.get() {
             return Ok(false);
@@ -70,7 +78,9 @@ impl Run<'_, Tree> {
         let beginning = FirstBytes { first: *first, tables: self.tables.id(), layout: layout.ty.0 };
         let Some(met) = self.state.recurring.met.again(beginning) else { return Ok(false) };
         let dialects = self.state.dialects;
-        let same = |kept: &&KeptStructure| bytes.starts_with(&kept.bytes) && dialects & kept.asked == kept.dialects;
+        let same = |kept: &&KeptStructure| {
+            bytes.starts_with(&kept.bytes) && dialects & kept.asked == kept.dialects
+        };
         let Some(kept) = met.kept.iter().find(same) else {
             return if met.tried < MOST_KEPT {
                 self.keep_recurring(beginning, layout, node, cursor)
@@ -80,7 +90,8 @@ impl Run<'_, Tree> {
         };
         let limits = &self.state.limits;
         // A structure in it counts, too.
-        if self.tree.len() as usize + kept.nodes.count() >= limits.nodes as usize || self.state.depth + 2 > limits.depth
+        if self.tree.len() as usize + kept.nodes.count() >= limits.nodes as usize
+            || self.state.depth + 2 > limits.depth
         {
             return Ok(false);
         }
@@ -100,15 +111,19 @@ impl Run<'_, Tree> {
         node: u32,
         cursor: &mut Cursor<'_>,
     ) -> Result<bool, Stop> {
-        let (before, start, bytes) = (self.tree.checkpoint(), cursor.pos(), cursor.rest());
+        let before = self.tree.checkpoint();
+        let start = cursor.pos();
+        let bytes = cursor.rest();
         let outer_asked = std::mem::replace(&mut self.state.consulted, 0);
         let result = self.steps(layout, &[], node, cursor);
         self.tree.close(node, cursor.pos());
         let asked = self.state.consulted;
         self.state.consulted |= outer_asked;
         result?;
-        let bytes = bytes.get(..(cursor.pos() - start) / 8).filter(|bytes| bytes.len() <= MOST_BYTES);
-        let nodes = self.tree.copy_since(&before, start / 8).filter(|nodes| nodes.count() <= MOST_NODES);
+        let bytes =
+            bytes.get(..(cursor.pos() - start) / 8).filter(|bytes| bytes.len() <= MOST_BYTES);
+        let nodes =
+            self.tree.copy_since(&before, start / 8).filter(|nodes| nodes.count() <= MOST_NODES);
         let all = &mut self.state.recurring;
         if all.bytes > MOST_KEPT_BYTES {
             *all = RecurringStructures::default();
@@ -117,7 +132,12 @@ impl Run<'_, Tree> {
         met.tried += 1;
         if let (Some(bytes), Some(nodes)) = (bytes, nodes) {
             all.bytes += size_of::<KeptStructure>() + bytes.len() + nodes.size();
-            met.kept.push(KeptStructure { bytes: bytes.into(), nodes, asked, dialects: self.state.dialects & asked });
+            met.kept.push(KeptStructure {
+                bytes: bytes.into(),
+                nodes,
+                asked,
+                dialects: self.state.dialects & asked,
+            });
         }
         Ok(true)
     }

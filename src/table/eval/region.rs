@@ -1,4 +1,5 @@
-//! Reads regions: bytes of known length with a content of their own, read in the form that fits them.
+//! Reads regions: bytes of known length with a content of their own, read in the form that fits
+//! them.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -6,7 +7,8 @@ use super::extent::FoundEnd;
 use super::inflate::{Inflated, PackedSizes};
 use super::{Evaluator, Field, Run, Slots, Stop, TreeSink};
 use crate::tree::{
-    Buffer, BufferOrigin, ChosenDialects, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark,
+    Buffer, BufferOrigin, ChosenDialects, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef,
+    mark,
 };
 
 /// The note of a region that was not read as the first of its types.
@@ -53,8 +55,9 @@ impl<T: TreeSink> Run<'_, T> {
         Ok(0)
     }
 
-    /// Reads the rest of the cursor's region as the first of `types` that fits it exactly. If none fits, reads it as the first one,
-    /// and the bytes left over are undecoded. Returns the bit at which the type ended. The cursor goes to the region's end.
+    /// Reads the rest of the cursor's region as the first of `types` that fits it exactly. If none
+    /// fits, reads it as the first one, and the bytes left over are undecoded. Returns the bit at
+    /// which the type ended. The cursor goes to the region's end.
     pub fn bounded(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -107,8 +110,12 @@ impl<T: TreeSink> Run<'_, T> {
                 self.state.consulted |= outer_asked;
                 self.state.dialects = spoken;
                 if fits {
-                    let (buffer, at) = (start.buffer(), (start.pos() / 8) as u32);
-                    self.in_dialects(before_node(before), ChosenDialects { buffer, at, dialects: choice });
+                    let buffer = start.buffer();
+                    let at = (start.pos() / 8) as u32;
+                    self.in_dialects(
+                        before_node(before),
+                        ChosenDialects { buffer, at, dialects: choice },
+                    );
                     return cursor.pos();
                 }
                 self.tree.back_to(before);
@@ -127,8 +134,8 @@ impl<T: TreeSink> Run<'_, T> {
         end
     }
 
-    /// Reads a layout's fields over the rest of the cursor's region into an open node. Bytes that no field claims are
-    /// undecoded.
+    /// Reads a layout's fields over the rest of the cursor's region into an open node. Bytes that
+    /// no field claims are undecoded.
     pub fn layout_into(&mut self, layout: &Layout, node: u32, cursor: &mut Cursor<'_>) {
         self.state.regions += 1;
         let result = self.steps(layout, &[], node, cursor);
@@ -145,22 +152,33 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// Reads a type in the region. Returns whether it fills the region exactly without an error. An error becomes a
-    /// problem.
+    /// Reads a type in the region. Returns whether it fills the region exactly without an error. An
+    /// error becomes a problem.
     fn attempt(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, frame: Slots) -> bool {
         let node = self.tree.len();
         let problems = self.tree.problems().len();
         let depth = self.state.depth;
         let result = self.field(cursor, name, ty, 0, frame);
         self.state.depth = depth;
-        let innermost = self.tree.len().saturating_sub(1).max(node.min(self.tree.len().saturating_sub(1)));
+        let innermost =
+            self.tree.len().saturating_sub(1).max(node.min(self.tree.len().saturating_sub(1)));
         if result.is_err() {
             if self.tree.len() == node {
                 self.open_empty(cursor, name, ty);
             }
-            self.say_stop(result.err(), innermost.max(node).min(self.tree.len().saturating_sub(1)), cursor);
+            self.say_stop(
+                result.err(),
+                innermost.max(node).min(self.tree.len().saturating_sub(1)),
+                cursor,
+            );
         }
-        let clean = self.tree.problems().get(problems..).unwrap_or(&[]).iter().all(|p| p.severity != Severity::Error);
+        let clean = self
+            .tree
+            .problems()
+            .get(problems..)
+            .unwrap_or(&[])
+            .iter()
+            .all(|p| p.severity != Severity::Error);
         result.is_ok() && cursor.left_bits() == 0 && clean
     }
 
@@ -170,7 +188,8 @@ impl<T: TreeSink> Run<'_, T> {
         self.tree.close(node, cursor.pos());
     }
 
-    /// Adds the rest of a region as undecoded: inside the structure that was read there, or behind the value.
+    /// Adds the rest of a region as undecoded: inside the structure that was read there, or behind
+    /// the value.
     fn leave(&mut self, cursor: &mut Cursor<'_>, node: u32) {
         let left = cursor.left_bits();
         if left == 0 {
@@ -188,7 +207,8 @@ impl<T: TreeSink> Run<'_, T> {
 
     /// The bits up to the region's end as padding: a span, not a field.
     fn pad(&mut self, cursor: &mut Cursor<'_>) {
-        let (start, bits) = (cursor.pos(), cursor.left_bits());
+        let start = cursor.pos();
+        let bits = cursor.left_bits();
         cursor.seek(cursor.limit());
         self.tree.leaf(Node {
             value: Node::place(start / 8, 1),
@@ -210,14 +230,29 @@ impl<T: TreeSink> Run<'_, T> {
         for i in (0..32).filter(|i| chosen.dialects & (1 << i) != 0) {
             if let Some(text) = tables.dialect(i) {
                 let text = ProblemText::Table(text);
-                self.tree.problem(Problem { severity: Severity::Note, node, text, a: 0, b: 0, bytes: None });
+                self.tree.problem(Problem {
+                    severity: Severity::Note,
+                    node,
+                    text,
+                    a: 0,
+                    b: 0,
+                    bytes: None,
+                });
             }
         }
     }
 
     /// Reads a compressed region, whose content becomes a buffer of its own.
-    fn inflated(&mut self, cursor: &mut Cursor<'_>, name: Sym, region: &RegionType, sizes: PackedSizes, frame: Slots) {
-        let (start, raw) = (cursor.pos(), cursor.rest());
+    fn inflated(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        region: &RegionType,
+        sizes: PackedSizes,
+        frame: Slots,
+    ) {
+        let start = cursor.pos();
+        let raw = cursor.rest();
         let (buffer, mut bytes) = self.tree.open_buffer(BufferOrigin::Decompressed);
         let room = self.state.limits.decompressed.saturating_sub(self.state.inflated);
         let (good, used) = self.state.inflate.unpack(raw, sizes, room, &mut bytes);
@@ -262,7 +297,13 @@ impl<T: TreeSink> Run<'_, T> {
                 self.problem(Severity::Error, node, text, most, 0);
             }
             Inflated::LeftOver(n) => {
-                self.problem(Severity::Warning, node, "{a bytes} behind the compressed content", n as i64, 0);
+                self.problem(
+                    Severity::Warning,
+                    node,
+                    "{a bytes} behind the compressed content",
+                    n as i64,
+                    0,
+                );
             }
             Inflated::Whole => {}
         }
@@ -282,16 +323,22 @@ impl Run<'_> {
     /// Bytes of a region that no field claims.
     fn show_left(&mut self, cursor: &mut Cursor<'_>, node: u32, left: usize) {
         let structure = self.is_structure(node, cursor.buffer());
-        let said = self.tree.problems().iter().any(|p| p.node >= node && p.severity == Severity::Error)
-            || self
-                .tree
-                .problems()
-                .iter()
-                .any(|p| p.node >= node && p.text == ProblemText::Fixed("no layout is known from here on"));
+        let said =
+            self.tree.problems().iter().any(|p| p.node >= node && p.severity == Severity::Error)
+                || self.tree.problems().iter().any(|p| {
+                    p.node >= node
+                        && p.text == ProblemText::Fixed("no layout is known from here on")
+                });
         self.undecoded(cursor);
         if !said {
             let last = self.tree.len() - 1;
-            self.problem(Severity::Warning, last, "{a bytes} that no field claims", left.div_ceil(8) as i64, 0);
+            self.problem(
+                Severity::Warning,
+                last,
+                "{a bytes} that no field claims",
+                left.div_ceil(8) as i64,
+                0,
+            );
         }
         if structure {
             self.tree.close(node, cursor.pos());
@@ -321,7 +368,8 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    /// The next set to try, of the dialects asked about so far. `None` if there is none, or too many were tried.
+    /// The next set to try, of the dialects asked about so far. `None` if there is none, or too
+    /// many were tried.
     pub(super) fn next(&mut self, asked: u32, state: &mut Evaluator) -> Option<u32> {
         let choice = next_choice(asked, self.tried.get(..self.count)?)?;
         *self.tried.get_mut(self.count)? = choice;
@@ -334,17 +382,21 @@ impl Choices {
     }
 }
 
-/// The next set of dialects to try: the smallest one not tried yet, from the six lowest dialects asked about.
+/// The next set of dialects to try: the smallest one not tried yet, from the six lowest dialects
+/// asked about.
 fn next_choice(asked: u32, tried: &[u32]) -> Option<u32> {
-    let (mut six, mut rest) = (0, asked);
+    let mut six = 0;
+    let mut rest = asked;
     for _ in 0..6 {
         let lowest = rest & rest.wrapping_neg();
         six |= lowest;
         rest &= !lowest;
     }
-    let (mut set, mut best) = (0u32, None);
+    let mut set = 0u32;
+    let mut best = None;
     loop {
-        // All subsets except the empty one, which is the ordinary form, in the order of their numbers.
+        // All subsets except the empty one, which is the ordinary form, in the order of their
+        // numbers.
         set = set.wrapping_sub(six) & six;
         if set == 0 {
             return best;

@@ -1,14 +1,17 @@
 //! The target of the evaluator: a tree or an outline.
 //!
-//! An outline counts nodes and keeps problems, but has no nodes. Commands that only count messages and bytes use it: reading a message of
-//! captured game traffic takes 9,900 instructions into a tree, 12,200 where nothing that it names was named before, and 6,400 into an outline, which mostly takes a short way ([`TreeSink::skip`]).
+//! An outline counts nodes and keeps problems, but has no nodes. Commands that only count messages
+//! and bytes use it: reading a message of captured game traffic takes 9,900 instructions into a
+//! tree, 12,200 where nothing that it names was named before, and 6,400 into an outline, which
+//! mostly takes a short way ([`TreeSink::skip`]).
 
 use super::super::cursor::Cursor;
 use super::super::program::{FixedRun, Layout, MessageDef, Refusal};
 use super::{Call, MessageStart, Outcome, Run, Stop};
 use crate::tree::{Buffer, BufferOrigin, Checkpoint, ChosenDialects, Node, Outline, Problem, Tree};
 
-/// Making skip programs costs as much as reading dozens of messages. So the first messages are evaluated: most captures are small.
+/// Making skip programs costs as much as reading dozens of messages. So the first messages are
+/// evaluated: most captures are small.
 const SKIP_FROM: u32 = 64;
 
 /// Receives the nodes of one message while it is read.
@@ -16,16 +19,17 @@ const SKIP_FROM: u32 = 64;
 /// The order of calls:
 ///
 /// - `clear` comes first, once a message.
-/// - Nodes come in wire order, each before its children (`leaf`, `extend`, `run`, `numbers`). A node's index is the number of nodes
-///   before it; later calls name the node by that index.
-/// - A node with children is added by `leaf`, then its children are added, then `close` ends it. Every node added in between is its
-///   descendant. `close` may come twice, with a later end.
-/// - `amend` and `mark` change a node that was added; `cut` and `back_to` remove nodes from the end, with the problems and buffers
-///   that came after a checkpoint (`back_to` only).
-/// - `open_buffer` is followed by `put_buffer` with the same number before the next message; nodes may refer to the buffer in between.
+/// - Nodes come in wire order, each before its children (`leaf`, `extend`, `run`, `numbers`). A
+///   node's index is the number of nodes before it; later calls name the node by that index.
+/// - A node with children is added by `leaf`, then its children are added, then `close` ends it.
+///   Every node added in between is its descendant. `close` may come twice, with a later end.
+/// - `amend` and `mark` change a node that was added; `cut` and `back_to` remove nodes from the
+///   end, with the problems and buffers that came after a checkpoint (`back_to` only).
+/// - `open_buffer` is followed by `put_buffer` with the same number before the next message; nodes
+///   may refer to the buffer in between.
 ///
-/// Nothing is borrowed from the evaluator: nodes are copied. What an implementation does not need it may ignore, but `len` has to count
-/// every node, since indices depend on it.
+/// Nothing is borrowed from the evaluator: nodes are copied. What an implementation does not need
+/// it may ignore, but `len` has to count every node, since indices depend on it.
 #[allow(clippy::len_without_is_empty)] // the evaluator has no use for it
 pub trait TreeSink: Sized {
     /// Forgets everything.
@@ -38,8 +42,8 @@ pub trait TreeSink: Sized {
     fn extend<const N: usize>(&mut self, marks: u8, nodes: [Node; N]);
     /// Adds the nodes of a run, which begins at a bit of a buffer, and whose bytes are these.
     fn run(&mut self, fixed: &FixedRun, bytes: &[u8], start: u32, buffer: Buffer);
-    /// Adds numbers of one type, each behind the one before. `first` is the node of the first, but for its value and its end; `value` gets the
-    /// place of each, counted in bytes from the first.
+    /// Adds numbers of one type, each behind the one before. `first` is the node of the first, but
+    /// for its value and its end; `value` gets the place of each, counted in bytes from the first.
     fn numbers(&mut self, first: Node, count: usize, value: impl FnMut(u32) -> u64);
     /// Ends a node: all nodes added since are its descendants, and it reaches to `end_bit`.
     fn close(&mut self, index: u32, end_bit: usize);
@@ -49,8 +53,8 @@ pub trait TreeSink: Sized {
     fn amend(&mut self, index: u32, change: impl FnOnce(&mut Node));
     /// Forgets the nodes from an index on.
     fn cut(&mut self, index: u32);
-    /// Tells that tables say more about a field than how to read it ([`Tree::telling`]): the one whose first node has this index. Comes before
-    /// what is told of later fields.
+    /// Tells that tables say more about a field than how to read it ([`Tree::telling`]): the one
+    /// whose first node has this index. Comes before what is told of later fields.
     fn telling(&mut self, index: u32);
     /// Whether `telling` comes before every such field from now on.
     fn set_telling(&mut self, is_complete: bool);
@@ -84,10 +88,17 @@ pub trait TreeSink: Sized {
     fn native(tree: Code<Tree>, outline: Option<Code<Outline>>) -> Option<Code<Self>>;
     /// Reads a message the short way, if this sink has one and the message has nothing unusual.
     fn skip(run: &mut Run<'_, Self>, message: MessageStart<'_>) -> Option<Outcome>;
-    /// Reads a structure that recurs ([`Layout::recurs`]), whose node is open, if this sink keeps such structures and has the same one. Returns whether it did.
-    fn recurring(run: &mut Run<'_, Self>, layout: &Layout, node: u32, cursor: &mut Cursor<'_>) -> Result<bool, Stop>;
-    /// The run over a tree, for code that reads nodes back or uses what earlier messages left in memory. An outline returns `None` and
-    /// becomes partial: the message has to be read again, into a tree.
+    /// Reads a structure that recurs ([`Layout::recurs`]), whose node is open, if this sink keeps
+    /// such structures and has the same one. Returns whether it did.
+    fn recurring(
+        run: &mut Run<'_, Self>,
+        layout: &Layout,
+        node: u32,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<bool, Stop>;
+    /// The run over a tree, for code that reads nodes back or uses what earlier messages left in
+    /// memory. An outline returns `None` and becomes partial: the message has to be read again,
+    /// into a tree.
     fn whole<'r, 'a>(run: &'r mut Run<'a, Self>) -> Option<&'r mut Run<'a, Tree>>;
 }
 
@@ -210,7 +221,12 @@ impl TreeSink for Tree {
     }
 
     #[inline(never)]
-    fn recurring(run: &mut Run<'_, Tree>, layout: &Layout, node: u32, cursor: &mut Cursor<'_>) -> Result<bool, Stop> {
+    fn recurring(
+        run: &mut Run<'_, Tree>,
+        layout: &Layout,
+        node: u32,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<bool, Stop> {
         run.recurring(layout, node, cursor)
     }
 
@@ -335,7 +351,12 @@ impl TreeSink for Outline {
     }
 
     #[inline]
-    fn recurring(_: &mut Run<'_, Outline>, _: &Layout, _: u32, _: &mut Cursor<'_>) -> Result<bool, Stop> {
+    fn recurring(
+        _: &mut Run<'_, Outline>,
+        _: &Layout,
+        _: u32,
+        _: &mut Cursor<'_>,
+    ) -> Result<bool, Stop> {
         Ok(false)
     }
 

@@ -1,8 +1,11 @@
 //! Reads a message into an outline, as long as everything in it is as the tables say.
 //!
-//! Most messages have nothing unusual: every byte is there, every region ends where its content does. The outline of such a message is the number of its nodes and their marks, and this
-//! code counts them without what the evaluator does besides: it makes no node and describes no damage. At the first thing that is otherwise it gives up, and the evaluator reads the
-//! message again from its first byte. What it counts must be what the evaluator counts: `tests/it/outlines.rs` and the fuzz targets compare both.
+//! Most messages have nothing unusual: every byte is there, every region ends where its content
+//! does. The outline of such a message is the number of its nodes and their marks, and this code
+//! counts them without what the evaluator does besides: it makes no node and describes no damage.
+//! At the first thing that is otherwise it gives up, and the evaluator reads the message again from
+//! its first byte. What it counts must be what the evaluator counts: `tests/it/outlines.rs` and the
+//! fuzz targets compare both.
 
 use super::super::cursor::Cursor;
 use super::super::last_object::LastObject;
@@ -17,7 +20,8 @@ use crate::tree::{Buffer, DeferredPart, Deferring, Kind, Outline, Severity, Type
 /// Why a message or a part of it cannot be passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stopped {
-    /// The evaluator would stop here too, short of bytes or of a layout: the region has another form.
+    /// The evaluator would stop here too, short of bytes or of a layout: the region has another
+    /// form.
     Misfit,
     /// Only the evaluator can tell.
     Unclear,
@@ -27,7 +31,8 @@ pub(super) enum Stopped {
 pub(super) type Skipped<T> = Result<T, Stopped>;
 
 impl Run<'_, Outline> {
-    /// Reads a message. `None` if the evaluator has to read it. If this is no message, the outline and the state are as before.
+    /// Reads a message. `None` if the evaluator has to read it. If this is no message, the outline
+    /// and the state are as before.
     pub(super) fn skip_message(&mut self, message: MessageStart<'_>) -> Option<Outcome> {
         let MessageStart { bytes, length, .. } = message;
         self.skip(PaddedBytes { bytes, length }, None, |skip| skip.message(message))
@@ -43,10 +48,13 @@ impl Run<'_, Outline> {
     ) -> Option<Outcome> {
         let data = bytes.bytes.get(..Cursor::MAX_BYTES).unwrap_or(bytes.bytes);
         let end = data.len().min(bytes.length);
-        let (pos, nodes, marks) = part.map_or((0, 0, 0), |part| (end.min(part.at as usize), part.nodes, part.marks));
+        let (pos, nodes, marks) =
+            part.map_or((0, 0, 0), |part| (end.min(part.at as usize), part.nodes, part.marks));
         let place = SkipPlace { pos, end, nodes, noted: false, failed: false };
         let Run { tables, tree, state } = self;
-        let (buffer, last_object, need) = (Buffer::CAPTURED, None, None);
+        let buffer = Buffer::CAPTURED;
+        let last_object = None;
+        let need = None;
         let mut skip = Skip { tables, tree, state, data, buffer, place, marks, last_object, need };
         let outcome = match pass(&mut skip) {
             Ok(outcome) => Some(outcome).filter(|_| !skip.place.noted),
@@ -76,7 +84,8 @@ pub(super) struct SkipPlace {
     pub(super) failed: bool,
 }
 
-/// What changes with nearly every step of a program. While its steps run, this is in their hands alone, so that it can stay in registers.
+/// What changes with nearly every step of a program. While its steps run, this is in their hands
+/// alone, so that it can stay in registers.
 #[derive(Clone, Copy)]
 struct Here {
     /// How many bytes are left in the region.
@@ -111,7 +120,8 @@ pub(super) struct Skip<'r, 'd> {
     pub(super) marks: u8,
     /// The object at the message's end, if it may be [deferred](Deferring).
     pub(super) last_object: Option<&'r LastObject>,
-    /// How many bytes the message has at least, if a region that no other one contains ends behind those that are there.
+    /// How many bytes the message has at least, if a region that no other one contains ends behind
+    /// those that are there.
     pub(super) need: Option<usize>,
 }
 
@@ -183,7 +193,9 @@ impl<'r, 'd> Skip<'r, 'd> {
     }
 
     pub(super) fn steps(&mut self, program: &SkipProgram, mut frame: Slots) -> Skipped<()> {
-        let (data, mut here, mut ops) = (self.data, self.here(), program.ops.as_slice());
+        let data = self.data;
+        let mut here = self.here();
+        let mut ops = program.ops.as_slice();
         loop {
             let Some((op, behind)) = ops.split_first() else { return Err(Stopped::Unclear) };
             ops = behind;
@@ -203,7 +215,8 @@ impl<'r, 'd> Skip<'r, 'd> {
                 SkipOp::Keep { back, slot, above, signed } => {
                     let top = self.eight(here, back).wrapping_shl(above.into());
                     let plain = top.wrapping_shr(above.into());
-                    let value = if signed { (top as i64).wrapping_shr(above.into()) as u64 } else { plain };
+                    let value =
+                        if signed { (top as i64).wrapping_shr(above.into()) as u64 } else { plain };
                     self.keep(&mut frame, slot, value);
                 }
                 SkipOp::Equals { slot, otherwise, value } => {
@@ -226,7 +239,9 @@ impl<'r, 'd> Skip<'r, 'd> {
                 SkipOp::Text { ascii, marks, .. } => {
                     let rest = data.get(self.place.end - here.left..self.place.end).unwrap_or(&[]);
                     match ordinary_text(rest, ascii) {
-                        Some((_, length)) => here.pass(2 + length, 2 + u32::from(length > 0), marks | mark::SPAN)?,
+                        Some((_, length)) => {
+                            here.pass(2 + length, 2 + u32::from(length > 0), marks | mark::SPAN)?
+                        }
                         None => here = self.unusual_text(op, frame, here)?,
                     }
                 }
@@ -262,19 +277,29 @@ impl<'r, 'd> Skip<'r, 'd> {
         Ok(())
     }
 
-    /// Passes over fixed bytes that follow if flags are set, and over those of the next operations that look at the same flags. Returns the operations behind.
+    /// Passes over fixed bytes that follow if flags are set, and over those of the next operations
+    /// that look at the same flags. Returns the operations behind.
     #[inline(always)]
-    fn flags<'p>(&self, op: &SkipOp, mut ops: &'p [SkipOp], frame: Slots, here: &mut Here) -> Skipped<&'p [SkipOp]> {
-        let SkipOp::HasFixed { slot, mut bytes, mut nodes, mut mask, mut marks } = *op else { return Ok(ops) };
+    fn flags<'p>(
+        &self,
+        op: &SkipOp,
+        mut ops: &'p [SkipOp],
+        frame: Slots,
+        here: &mut Here,
+    ) -> Skipped<&'p [SkipOp]> {
+        let SkipOp::HasFixed { slot, mut bytes, mut nodes, mut mask, mut marks } = *op else {
+            return Ok(ops);
+        };
         let value = self.kept(frame, slot).unwrap_or(0) as u32;
         loop {
             if value & mask == mask {
                 here.pass(usize::from(bytes), u32::from(nodes), marks)?;
             }
             match ops.split_first() {
-                Some((SkipOp::HasFixed { slot: same, bytes: b, nodes: n, mask: m, marks: k }, behind))
-                    if *same == slot =>
-                {
+                Some((
+                    SkipOp::HasFixed { slot: same, bytes: b, nodes: n, mask: m, marks: k },
+                    behind,
+                )) if *same == slot => {
                     (bytes, nodes, mask, marks, ops) = (*b, *n, *m, *k, behind);
                 }
                 _ => return Ok(ops),
@@ -294,7 +319,9 @@ impl<'r, 'd> Skip<'r, 'd> {
 
     /// Passes over a text that has to be looked at more closely.
     fn unusual_text(&mut self, op: &SkipOp, frame: Slots, here: Here) -> Skipped<Here> {
-        let SkipOp::Text { native, ty, offset, marks, .. } = *op else { return Err(Stopped::Unclear) };
+        let SkipOp::Text { native, ty, offset, marks, .. } = *op else {
+            return Err(Stopped::Unclear);
+        };
         self.put(here);
         self.text(native, ty, marks, frame.from(offset))?;
         Ok(self.here())
@@ -310,9 +337,15 @@ impl<'r, 'd> Skip<'r, 'd> {
         }
     }
 
-    /// Runs an operation that few messages have. Returns the place of the next one, if it is not the one behind.
+    /// Runs an operation that few messages have. Returns the place of the next one, if it is not
+    /// the one behind.
     #[inline(never)]
-    fn rare(&mut self, op: &SkipOp, program: &SkipProgram, frame: &mut Slots) -> Skipped<Option<u32>> {
+    fn rare(
+        &mut self,
+        op: &SkipOp,
+        program: &SkipProgram,
+        frame: &mut Slots,
+    ) -> Skipped<Option<u32>> {
         match *op {
             SkipOp::Call(layout) => self.structure(layout)?,
             SkipOp::Copy { from, to } => {
@@ -320,15 +353,17 @@ impl<'r, 'd> Skip<'r, 'd> {
                 self.keep(frame, to, value);
             }
             SkipOp::Set { slot, value } => self.keep(frame, slot, u64::from(value)),
-            SkipOp::More { otherwise } => return Ok((self.place.pos >= self.place.end).then_some(otherwise)),
+            SkipOp::More { otherwise } => {
+                return Ok((self.place.pos >= self.place.end).then_some(otherwise));
+            }
             SkipOp::Dialect { dialect, spoken, otherwise } => {
                 return Ok((self.run().speaks(dialect) != spoken).then_some(otherwise));
             }
             SkipOp::Expect { back, scalar, ty } => {
                 let value = scalar.value(self.eight(self.here(), back));
                 let def = self.tables.type_def(ty).ok_or(Stopped::Unclear)?;
-                let fits =
-                    def.expect.is_none_or(|expected| expected == value) && def.max.is_none_or(|max| value <= max);
+                let fits = def.expect.is_none_or(|expected| expected == value)
+                    && def.max.is_none_or(|max| value <= max);
                 self.place.noted |= !fits;
             }
             SkipOp::Compute { expr, offset, slot } => {
@@ -344,9 +379,13 @@ impl<'r, 'd> Skip<'r, 'd> {
             SkipOp::Switch { on, offset, table, otherwise } => {
                 let inner = frame.from(offset);
                 let value = self.compute(|run, cursor| run.expr(on, inner, cursor));
-                let targets = program.switches.get(usize::from(table)).map_or(&[][..], Vec::as_slice);
-                let found = value.and_then(|value| targets.binary_search_by_key(&value, |target| target.0).ok());
-                return Ok(Some(found.and_then(|at| targets.get(at)).map_or(otherwise, |target| target.1)));
+                let targets =
+                    program.switches.get(usize::from(table)).map_or(&[][..], Vec::as_slice);
+                let found = value
+                    .and_then(|value| targets.binary_search_by_key(&value, |target| target.0).ok());
+                return Ok(Some(
+                    found.and_then(|at| targets.get(at)).map_or(otherwise, |target| target.1),
+                ));
             }
             SkipOp::Mark(marks) => self.marks |= marks,
             SkipOp::Say(severity) => {
@@ -359,7 +398,8 @@ impl<'r, 'd> Skip<'r, 'd> {
         Ok(None)
     }
 
-    /// Passes over a value of a type, with marks of its field. Returns the value that expressions see.
+    /// Passes over a value of a type, with marks of its field. Returns the value that expressions
+    /// see.
     #[inline(always)]
     pub(super) fn value(&mut self, ty: TypeRef, marks: u8, frame: Slots) -> Skipped<u64> {
         let op = self.tables.type_op(ty);
@@ -384,7 +424,10 @@ impl<'r, 'd> Skip<'r, 'd> {
 
     /// Lets the evaluator compute something, which needs no nodes.
     #[inline]
-    pub(super) fn compute<R>(&mut self, act: impl FnOnce(&mut Run<'_, Outline>, &Cursor<'_>) -> R) -> R {
+    pub(super) fn compute<R>(
+        &mut self,
+        act: impl FnOnce(&mut Run<'_, Outline>, &Cursor<'_>) -> R,
+    ) -> R {
         let cursor = self.cursor();
         act(&mut self.run(), &cursor)
     }
@@ -452,7 +495,8 @@ impl<'r, 'd> Skip<'r, 'd> {
         self.data.get(self.place.pos.wrapping_sub(1)).copied().unwrap_or(0)
     }
 
-    /// Eight bytes as a number, the first one lowest. The first `bytes` of them come before the next byte.
+    /// Eight bytes as a number, the first one lowest. The first `bytes` of them come before the
+    /// next byte.
     pub(super) fn last_eight(&self, bytes: u8) -> u64 {
         self.eight(self.here(), bytes.into())
     }
@@ -462,7 +506,8 @@ impl<'r, 'd> Skip<'r, 'd> {
         self.eight(self.here(), 0)
     }
 
-    /// Eight bytes as a number, the first one lowest, from `back` bytes before a place on. Zeros follow the buffer's last byte.
+    /// Eight bytes as a number, the first one lowest, from `back` bytes before a place on. Zeros
+    /// follow the buffer's last byte.
     #[inline(always)]
     fn eight(&self, here: Here, back: u32) -> u64 {
         let at = (self.place.end - here.left).wrapping_sub(back as usize);
@@ -484,5 +529,10 @@ impl<'r, 'd> Skip<'r, 'd> {
 #[cold]
 #[inline(never)]
 fn few(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..).unwrap_or(&[]).iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    bytes
+        .get(at..)
+        .unwrap_or(&[])
+        .iter()
+        .rev()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -1,4 +1,5 @@
-//! Passes over regions: bytes of known length with a content of their own, which has to end where they do.
+//! Passes over regions: bytes of known length with a content of their own, which has to end where
+//! they do.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -20,8 +21,9 @@ impl Skip<'_, '_> {
         }
     }
 
-    /// Whether all bytes of a region's content are there. If they are not, but may still come, nothing else is to be known of the message. Of a region that is
-    /// cut off within another one the evaluator reads what is there, and may ask about further dialects.
+    /// Whether all bytes of a region's content are there. If they are not, but may still come,
+    /// nothing else is to be known of the message. Of a region that is cut off within another one
+    /// the evaluator reads what is there, and may ask about further dialects.
     #[inline]
     pub(super) fn reaches(&mut self, content: usize) -> Skipped<()> {
         if content <= self.place.end - self.place.pos {
@@ -34,7 +36,13 @@ impl Skip<'_, '_> {
     }
 
     #[inline(never)]
-    pub(super) fn region(&mut self, marks: u8, def: &TypeDef, region: &RegionType, frame: Slots) -> Skipped<u64> {
+    pub(super) fn region(
+        &mut self,
+        marks: u8,
+        def: &TypeDef,
+        region: &RegionType,
+        frame: Slots,
+    ) -> Skipped<u64> {
         let content = self.region_length(region.len, frame)?;
         self.reaches(content)?;
         let outer = std::mem::replace(&mut self.place.end, self.place.pos + content);
@@ -58,7 +66,8 @@ impl Skip<'_, '_> {
         Ok(0)
     }
 
-    /// Passes over the content of a region, which has to end where the region does. As [`Run::bounded`](super::Run::bounded).
+    /// Passes over the content of a region, which has to end where the region does. As
+    /// [`Run::bounded`](super::Run::bounded).
     #[inline]
     pub(super) fn content(&mut self, region: &RegionType, frame: Slots) -> Skipped<()> {
         let inner = *region.inner.first().ok_or(Stopped::Unclear)?;
@@ -89,8 +98,12 @@ impl Skip<'_, '_> {
             self.state.consulted |= outer_asked;
             self.state.dialects = spoken;
             if fits {
-                let (buffer, at) = (self.buffer, begins.place.pos as u32);
-                self.run().in_dialects(begins.place.nodes, ChosenDialects { buffer, at, dialects: choice });
+                let buffer = self.buffer;
+                let at = begins.place.pos as u32;
+                self.run().in_dialects(
+                    begins.place.nodes,
+                    ChosenDialects { buffer, at, dialects: choice },
+                );
                 return Ok(());
             }
         }
@@ -109,7 +122,8 @@ impl Skip<'_, '_> {
     /// The state before a form of a region is tried.
     fn begin(&self) -> Beginning {
         let state = &*self.state;
-        let (place, problems) = (self.place, self.tree.checkpoint());
+        let place = self.place;
+        let problems = self.tree.checkpoint();
         Beginning { place, problems, depth: state.depth, top: state.top, regions: state.regions }
     }
 
@@ -134,9 +148,12 @@ impl Skip<'_, '_> {
         let announced = sizes.announced == 0 || sizes.announced == bytes.len();
         let place = SkipPlace { pos: 0, end: bytes.len(), ..self.place };
         let Skip { tables, marks, .. } = *self;
-        let (tree, state) = (&mut *self.tree, &mut *self.state);
-        let (last_object, need) = (None, None);
-        let mut inside = Skip { tables, tree, state, data: &bytes, buffer, place, marks, last_object, need };
+        let tree = &mut *self.tree;
+        let state = &mut *self.state;
+        let last_object = None;
+        let need = None;
+        let mut inside =
+            Skip { tables, tree, state, data: &bytes, buffer, place, marks, last_object, need };
         let whole = good == Inflated::Whole && announced && !bytes.is_empty();
         let read = if whole { inside.content(region, frame) } else { Err(Stopped::Unclear) };
         let Skip { place, marks, .. } = inside;

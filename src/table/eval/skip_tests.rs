@@ -42,8 +42,14 @@ struct Fixture {
 impl Fixture {
     fn new() -> Fixture {
         let source = TableSource { name: "test".into(), text: TABLE.into() };
-        let tables = Tables::load("moul", vec![source], &[]).unwrap_or_else(|error| panic!("{error}"));
-        Fixture { tables, evaluator: Evaluator::default(), outline: Outline::default(), tree: Tree::default() }
+        let tables =
+            Tables::load("moul", vec![source], &[]).unwrap_or_else(|error| panic!("{error}"));
+        Fixture {
+            tables,
+            evaluator: Evaluator::default(),
+            outline: Outline::default(),
+            tree: Tree::default(),
+        }
     }
 
     /// What the beginning of a message says without the evaluator, which says the same.
@@ -52,11 +58,23 @@ impl Fixture {
         let service = self.tables.service_named("game").unwrap();
         self.outline.clear();
         self.evaluator.begin();
-        let mut run = Run { tables: &self.tables, tree: &mut self.outline, state: &mut self.evaluator };
-        let (sender, length) = (0, bytes.len());
-        let outcome = run.skip_message(MessageStart { service, sender, bytes: &bytes, length, behind: None })?;
+        let mut run =
+            Run { tables: &self.tables, tree: &mut self.outline, state: &mut self.evaluator };
+        let sender = 0;
+        let length = bytes.len();
+        let outcome = run.skip_message(MessageStart {
+            service,
+            sender,
+            bytes: &bytes,
+            length,
+            behind: None,
+        })?;
         assert_eq!(self.outline.len(), 0, "{hex}");
-        assert_eq!(outcome, self.evaluator.message(&self.tables, service, 0, &bytes, &mut self.tree), "{hex}");
+        assert_eq!(
+            outcome,
+            self.evaluator.message(&self.tables, service, 0, &bytes, &mut self.tree),
+            "{hex}"
+        );
         Some(outcome)
     }
 
@@ -66,18 +84,35 @@ impl Fixture {
         let service = self.tables.service_named("game").unwrap();
         self.outline.clear();
         self.evaluator.begin();
-        let mut run = Run { tables: &self.tables, tree: &mut self.outline, state: &mut self.evaluator };
-        let start = MessageStart { service, sender: 0, bytes: &bytes, length: bytes.len(), behind: None };
+        let mut run =
+            Run { tables: &self.tables, tree: &mut self.outline, state: &mut self.evaluator };
+        let start =
+            MessageStart { service, sender: 0, bytes: &bytes, length: bytes.len(), behind: None };
         let Some(outcome) = run.skip_message(start) else {
             assert_eq!(self.outline.len(), 0, "{hex}");
             return false;
         };
-        assert_eq!(outcome, self.evaluator.message(&self.tables, service, 0, &bytes, &mut self.tree), "{hex}");
-        assert!(matches!(outcome, Outcome::Message(_, length) if length == bytes.len()), "{hex}: {outcome:?}");
+        assert_eq!(
+            outcome,
+            self.evaluator.message(&self.tables, service, 0, &bytes, &mut self.tree),
+            "{hex}"
+        );
+        assert!(
+            matches!(outcome, Outcome::Message(_, length) if length == bytes.len()),
+            "{hex}: {outcome:?}"
+        );
         assert_eq!(self.outline.len(), self.tree.len(), "{hex}");
-        assert_eq!(format!("{:?}", self.outline.problems()), format!("{:?}", self.tree.problems()), "{hex}");
+        assert_eq!(
+            format!("{:?}", self.outline.problems()),
+            format!("{:?}", self.tree.problems()),
+            "{hex}"
+        );
         let mut evaluated = Outline::default();
-        assert_eq!(self.evaluator.message(&self.tables, service, 0, &bytes, &mut evaluated), outcome, "{hex}");
+        assert_eq!(
+            self.evaluator.message(&self.tables, service, 0, &bytes, &mut evaluated),
+            outcome,
+            "{hex}"
+        );
         let classes = |outline: &Outline| *outline.classes().unwrap();
         assert_eq!(classes(&self.outline), classes(&evaluated), "{hex}");
         true
@@ -90,7 +125,10 @@ fn a_message_as_the_table_says_is_passed_over() {
     assert!(fixture.skips("0100 00 00 09 ffff"));
     assert!(fixture.skips("0100 02 3412 02 00000000 00000000 00000000 00000000 00 0100"));
     assert!(fixture.skips("0200 0000 01000000 0200 0100 05000000 01 0080"), "an object and none");
-    assert_eq!(fixture.outline.classes().unwrap().iter().map(|word| word.count_ones()).sum::<u32>(), 1);
+    assert_eq!(
+        fixture.outline.classes().unwrap().iter().map(|word| word.count_ones()).sum::<u32>(),
+        1
+    );
     assert!(fixture.skips("0200 0100 00000000 00000000 01000000 0000"));
     assert!(fixture.skips("0300 0700 0100 05000000 00 07"), "a region that its content fills");
 }
@@ -129,7 +167,8 @@ fn flags_that_follow_each_other_are_looked_at_one_by_one() {
     let mut fixture = Fixture::new();
     let parts = [(1, "0000803f00000040"), (2, "0705000000"), (4, "01"), (0x108, "ffff")];
     for flags in (0u16..16).chain([0x100, 0x108, 0x10c, 0x10f, 0xffff]) {
-        let fields: String = parts.iter().filter(|part| flags & part.0 == part.0).map(|part| part.1).collect();
+        let fields: String =
+            parts.iter().filter(|part| flags & part.0 == part.0).map(|part| part.1).collect();
         let message = format!("0500{:04x}{fields}09", flags.swap_bytes());
         assert!(fixture.skips(&message), "{message}");
         assert!(!fixture.skips(&message[..message.len() - 2]), "{message}");
@@ -139,8 +178,11 @@ fn flags_that_follow_each_other_are_looked_at_one_by_one() {
 #[test]
 fn lists_of_structures_may_have_gaps() {
     let mut fixture = Fixture::new();
-    let (near, far) = ("01 0000 07000000", "01 0100 0000000000000000 07000000");
-    assert!(fixture.skips(&format!("0600 04 {near} 00 {far} {near} 02 0100 ffff 01 0000000000000000")));
+    let near = "01 0000 07000000";
+    let far = "01 0100 0000000000000000 07000000";
+    assert!(
+        fixture.skips(&format!("0600 04 {near} 00 {far} {near} 02 0100 ffff 01 0000000000000000"))
+    );
     assert!(fixture.skips("0600 00 00 00"));
     assert!(fixture.skips("0600 01 00 00 00"));
     assert!(!fixture.skips("0600 01 02 0000 07000000 00 00"), "a presence of 2");

@@ -1,4 +1,5 @@
-//! Passes over values that are no plain numbers: structures, objects, lists, texts with code. What it cannot pass over itself, the evaluator reads in its place.
+//! Passes over values that are no plain numbers: structures, objects, lists, texts with code. What
+//! it cannot pass over itself, the evaluator reads in its place.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -71,10 +72,15 @@ impl Skip<'_, '_> {
     }
 
     fn fields(&mut self, layout: LayoutId, args: &[ExprId], frame: Slots) -> Skipped<()> {
-        if args.is_empty() { self.structure(layout) } else { self.structure_with(layout, args, frame) }
+        if args.is_empty() {
+            self.structure(layout)
+        } else {
+            self.structure_with(layout, args, frame)
+        }
     }
 
-    /// Passes over the fields of a structure with arguments, which are computed from the values that the outer one kept.
+    /// Passes over the fields of a structure with arguments, which are computed from the values
+    /// that the outer one kept.
     fn structure_with(&mut self, layout: LayoutId, args: &[ExprId], outer: Slots) -> Skipped<()> {
         let tables = self.tables;
         let program = tables.skip_program(layout).ok_or(Stopped::Unclear)?;
@@ -87,7 +93,14 @@ impl Skip<'_, '_> {
     }
 
     #[inline(never)]
-    fn list(&mut self, def: &TypeDef, of: TypeRef, len: Len, marks: u8, frame: Slots) -> Skipped<u64> {
+    fn list(
+        &mut self,
+        def: &TypeDef,
+        of: TypeRef,
+        len: Len,
+        marks: u8,
+        frame: Slots,
+    ) -> Skipped<u64> {
         let Count::Units(n) = self.length(len, frame)? else { return Err(Stopped::Unclear) };
         let node = self.count(marks, 1);
         self.elements(of, n, frame)?;
@@ -98,7 +111,8 @@ impl Skip<'_, '_> {
     fn elements(&mut self, of: TypeRef, n: u64, frame: Slots) -> Skipped<()> {
         let op = self.tables.type_op(of);
         if op.how == TypeOpKind::Little && !op.checked && op.scalar.kind != Kind::Bool {
-            let bytes = usize::try_from(n).ok().and_then(|n| n.checked_mul(usize::from(op.scalar.size)));
+            let bytes =
+                usize::try_from(n).ok().and_then(|n| n.checked_mul(usize::from(op.scalar.size)));
             self.pass(bytes.ok_or(Stopped::Unclear)?)?;
             self.count(if n > 0 { op.marks } else { 0 }, n as u32);
             return self.node_limit();
@@ -117,23 +131,36 @@ impl Skip<'_, '_> {
         Ok(())
     }
 
-    /// The layout of a structure without arguments, if a type is one; if it begins with a presence that is a plain byte, that byte's marks.
+    /// The layout of a structure without arguments, if a type is one; if it begins with a presence
+    /// that is a plain byte, that byte's marks.
     fn plain_structure(&self, ty: TypeRef) -> Option<(LayoutId, Option<u8>)> {
         let (tables, op) = (self.tables, self.tables.type_op(ty));
         match op.how {
             TypeOpKind::Layout => Some((LayoutId(op.by), None)),
             TypeOpKind::NullOr => {
-                let ReadAs::NullOr { present, of } = &tables.type_def(ty)?.read else { return None };
-                let (flag, inner) = (tables.type_op(*present), tables.type_op(*of));
-                let plain = flag.how == TypeOpKind::Little && flag.scalar.kind == Kind::Bool && !flag.checked;
-                (plain && inner.how == TypeOpKind::Layout).then_some((LayoutId(inner.by), Some(flag.marks)))
+                let ReadAs::NullOr { present, of } = &tables.type_def(ty)?.read else {
+                    return None;
+                };
+                let flag = tables.type_op(*present);
+                let inner = tables.type_op(*of);
+                let plain = flag.how == TypeOpKind::Little
+                    && flag.scalar.kind == Kind::Bool
+                    && !flag.checked;
+                (plain && inner.how == TypeOpKind::Layout)
+                    .then_some((LayoutId(inner.by), Some(flag.marks)))
             }
             _ => None,
         }
     }
 
     /// Passes over structures of the same layout, or over presences and structures.
-    fn structures(&mut self, layout: LayoutId, present: Option<u8>, marks: u8, n: u64) -> Skipped<()> {
+    fn structures(
+        &mut self,
+        layout: LayoutId,
+        present: Option<u8>,
+        marks: u8,
+        n: u64,
+    ) -> Skipped<()> {
         let program = self.tables.skip_program(layout).ok_or(Stopped::Unclear)?;
         for _ in 0..n {
             let before = self.place.pos;
@@ -174,18 +201,31 @@ impl Skip<'_, '_> {
 
     /// A type with code: a text, or whatever its code finds.
     #[inline(never)]
-    pub(super) fn text(&mut self, native: u32, ty: TypeRef, marks: u8, frame: Slots) -> Skipped<()> {
+    pub(super) fn text(
+        &mut self,
+        native: u32,
+        ty: TypeRef,
+        marks: u8,
+        frame: Slots,
+    ) -> Skipped<()> {
         let skip = self.tables.native(native).and_then(|code| code.native.skip);
         let rest = self.data.get(self.place.pos..self.place.end).unwrap_or(&[]);
-        let Some(SkippedText { before, text, nodes, note, .. }) = skip.and_then(|skip| skip(rest)) else {
+        let Some(SkippedText { before, text, nodes, note, .. }) = skip.and_then(|skip| skip(rest))
+        else {
             let field = Field { name: Sym::ELEMENT, ty, marks };
-            return self.read(|run, cursor| run.native(cursor, field, native, frame).ok()).map(|_| ());
+            return self
+                .read(|run, cursor| run.native(cursor, field, native, frame).ok())
+                .map(|_| ());
         };
         let at = self.place.pos + before;
         self.pass(before + text)?;
         let node = self.count(marks | mark::SPAN, nodes);
         if let Some(note) = note {
-            self.tree.problem(Problem::new(Severity::Note, node, note, 0, 0).showing(self.buffer, at, text));
+            self.tree.problem(Problem::new(Severity::Note, node, note, 0, 0).showing(
+                self.buffer,
+                at,
+                text,
+            ));
         }
         Ok(())
     }
@@ -198,7 +238,10 @@ impl Skip<'_, '_> {
     }
 
     /// Lets the evaluator read something here.
-    fn read(&mut self, read: impl FnOnce(&mut Run<'_, Outline>, &mut Cursor<'_>) -> Option<u64>) -> Skipped<u64> {
+    fn read(
+        &mut self,
+        read: impl FnOnce(&mut Run<'_, Outline>, &mut Cursor<'_>) -> Option<u64>,
+    ) -> Skipped<u64> {
         self.hand_over();
         let mut cursor = self.cursor();
         let value = read(&mut self.run(), &mut cursor);

@@ -1,5 +1,6 @@
-//! Runs the steps of structures. A nested structure is not a recursive call: the outer one waits on a stack of its own. Most
-//! structures have few fields, and a call would cost as much as several of them.
+//! Runs the steps of structures. A nested structure is not a recursive call: the outer one waits on
+//! a stack of its own. Most structures have few fields, and a call would cost as much as several of
+//! them.
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
@@ -27,7 +28,13 @@ enum Begun<'a> {
 
 impl<'t, T: TreeSink> Run<'t, T> {
     /// Reads the fields of a layout, with its arguments, into the open node of a structure.
-    pub fn steps(&mut self, layout: &Layout, args: &[u64], node: u32, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    pub fn steps(
+        &mut self,
+        layout: &Layout,
+        args: &[u64],
+        node: u32,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(), Stop> {
         let frame = self.enter(layout, node, cursor)?;
         let mut at = OpenStructure { next: layout.start as usize, node, frame };
         for (i, arg) in args.iter().enumerate().take(usize::from(layout.params)) {
@@ -46,7 +53,12 @@ impl<'t, T: TreeSink> Run<'t, T> {
 
     /// Runs steps until the structure ends that began with `around` others open.
     #[inline(always)]
-    fn run_steps(&mut self, at: &mut OpenStructure, around: usize, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    fn run_steps(
+        &mut self,
+        at: &mut OpenStructure,
+        around: usize,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(), Stop> {
         let tables = self.tables;
         let ops = tables.steps();
         // Of its own, so that it can be in a register.
@@ -70,10 +82,13 @@ impl<'t, T: TreeSink> Run<'t, T> {
                         TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => {
                             self.begin(cursor, field, op, at.frame)
                         }
-                        TypeOpKind::Native => self.native(cursor, field, op.by, at.frame).map(Begun::Done),
+                        TypeOpKind::Native => {
+                            self.native(cursor, field, op.by, at.frame).map(Begun::Done)
+                        }
                         TypeOpKind::Other => self.other(cursor, field, at.frame).map(Begun::Done),
                     };
-                    let begun = begun.map_err(|stop| self.stopped_in(stop, *name, at.node, cursor))?;
+                    let begun =
+                        begun.map_err(|stop| self.stopped_in(stop, *name, at.node, cursor))?;
                     let (Begun::Done(value) | Begun::Inside(_, _, value)) = begun;
                     if *slot != NO_SLOT {
                         self.keep(&mut at.frame, *slot, value);
@@ -102,7 +117,8 @@ impl<'t, T: TreeSink> Run<'t, T> {
         Ok(())
     }
 
-    /// Runs a step that is neither a field nor a branch. Returns the next step, where that is not the one behind it.
+    /// Runs a step that is neither a field nor a branch. Returns the next step, where that is not
+    /// the one behind it.
     #[inline(never)]
     fn rare(
         &mut self,
@@ -114,8 +130,11 @@ impl<'t, T: TreeSink> Run<'t, T> {
             LayoutStep::Word { name, slot } => {
                 let run = T::whole(self).ok_or(Stop::Unknown)?;
                 // If the field is absent, the last node is another field's.
-                let text =
-                    run.tree.nodes().last().filter(|node| node.name == *name && matches!(node.kind, Kind::Text(_)));
+                let text = run
+                    .tree
+                    .nodes()
+                    .last()
+                    .filter(|node| node.name == *name && matches!(node.kind, Kind::Text(_)));
                 if let Some((from, length)) = text.map(Node::content) {
                     let number = self.tables.word_number(cursor.behind(from, length));
                     self.keep(&mut at.frame, *slot, number);
@@ -124,14 +143,19 @@ impl<'t, T: TreeSink> Run<'t, T> {
             LayoutStep::Switch { on, targets, otherwise } => {
                 let value = self.expr(*on, at.frame, cursor);
                 let found = value.and_then(|v| targets.binary_search_by_key(&v, |t| t.0).ok());
-                return Ok(Some(found.and_then(|i| targets.get(i)).map_or(*otherwise, |t| t.1) as usize));
+                return Ok(Some(
+                    found.and_then(|i| targets.get(i)).map_or(*otherwise, |t| t.1) as usize
+                ));
             }
             LayoutStep::Say { severity, text } => {
-                let (severity, text, node) = (*severity, ProblemText::Table(*text), at.node);
+                let severity = *severity;
+                let text = ProblemText::Table(*text);
+                let node = at.node;
                 self.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
             }
             LayoutStep::Empty { name, ty } => {
-                let list = self.open_as(cursor, Field { name: *name, ty: *ty, marks: 0 }, Kind::List);
+                let list =
+                    self.open_as(cursor, Field { name: *name, ty: *ty, marks: 0 }, Kind::List);
                 self.tree.close(list, cursor.pos());
             }
             LayoutStep::Undecoded => return Err(Stop::Unknown),
@@ -153,7 +177,8 @@ impl<'t, T: TreeSink> Run<'t, T> {
                 if let (Some(value), Some(from), Some(to)) = of {
                     let end = cursor.pos() / 8;
                     let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-                    let (own, range) = ((end.saturating_sub(usize::from(*size)), end), (place(from), place(to)));
+                    let own = (end.saturating_sub(usize::from(*size)), end);
+                    let range = (place(from), place(to));
                     self.verify(SummedField { sum: *sum, value, own, range }, cursor)?;
                 }
             }
@@ -164,11 +189,17 @@ impl<'t, T: TreeSink> Run<'t, T> {
                 }
             }
             LayoutStep::Chosen { number, length } => {
-                let number = number.and_then(|id| self.expr(id, at.frame, cursor)).map(|n| n as u64);
-                let length = length.and_then(|id| self.expr(id, at.frame, cursor)).map(|n| usize::try_from(n).ok());
+                let number =
+                    number.and_then(|id| self.expr(id, at.frame, cursor)).map(|n| n as u64);
+                let length = length
+                    .and_then(|id| self.expr(id, at.frame, cursor))
+                    .map(|n| usize::try_from(n).ok());
                 self.state.chosen = Chosen { number, length };
             }
-            LayoutStep::Field { .. } | LayoutStep::Branch { .. } | LayoutStep::Jump(_) | LayoutStep::End => {}
+            LayoutStep::Field { .. }
+            | LayoutStep::Branch { .. }
+            | LayoutStep::Jump(_)
+            | LayoutStep::End => {}
         }
         Ok(None)
     }
@@ -192,7 +223,13 @@ impl<'t, T: TreeSink> Run<'t, T> {
     #[cold]
     #[inline(never)]
     fn too_deep(&mut self, node: u32, cursor: &Cursor<'_>) -> Stop {
-        self.problem(Severity::Error, node, "nested more than {a} deep", i64::from(self.state.limits.depth), 0);
+        self.problem(
+            Severity::Error,
+            node,
+            "nested more than {a} deep",
+            i64::from(self.state.limits.depth),
+            0,
+        );
         self.tree.close(node, cursor.pos());
         Stop::Limit
     }
@@ -237,7 +274,8 @@ impl<'t, T: TreeSink> Run<'t, T> {
         Ok(())
     }
 
-    /// Reads a structure, an object, or a presence and its value, outside of the steps of another structure.
+    /// Reads a structure, an object, or a presence and its value, outside of the steps of another
+    /// structure.
     #[inline(never)]
     pub(super) fn composite(
         &mut self,
@@ -269,9 +307,17 @@ impl<'t, T: TreeSink> Run<'t, T> {
 
     /// Begins a structure, an object or a presence. One that recurs may be complete then.
     #[inline(always)]
-    fn begin(&mut self, cursor: &mut Cursor<'_>, field: Field, op: &TypeOp, frame: Slots) -> Result<Begun<'t>, Stop> {
+    fn begin(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        field: Field,
+        op: &TypeOp,
+        frame: Slots,
+    ) -> Result<Begun<'t>, Stop> {
         match self.begin_anew(cursor, field, op, frame)? {
-            Begun::Inside(node, layout, value) if layout.recurs && T::recurring(self, layout, node, cursor)? => {
+            Begun::Inside(node, layout, value)
+                if layout.recurs && T::recurring(self, layout, node, cursor)? =>
+            {
                 Ok(Begun::Done(value))
             }
             begun => Ok(begun),
@@ -290,7 +336,11 @@ impl<'t, T: TreeSink> Run<'t, T> {
         self.node_limit(0)?;
         if op.how == TypeOpKind::Layout {
             let layout = tables.layout(LayoutId(op.by)).ok_or(Stop::Unknown)?;
-            return Ok(Begun::Inside(self.open_as(cursor, Field { ty: layout.ty, ..field }, Kind::Struct), layout, 0));
+            return Ok(Begun::Inside(
+                self.open_as(cursor, Field { ty: layout.ty, ..field }, Kind::Struct),
+                layout,
+                0,
+            ));
         }
         if op.by > 0
             && op.how == TypeOpKind::NullOr
@@ -300,7 +350,9 @@ impl<'t, T: TreeSink> Run<'t, T> {
         }
         let node = self.open_as(cursor, field, Kind::Struct);
         let begun = match tables.type_def(field.ty).map(|def| &def.read) {
-            Some(ReadAs::NullOr { present, of }) => self.presence(cursor, node, *present, *of, frame),
+            Some(ReadAs::NullOr { present, of }) => {
+                self.presence(cursor, node, *present, *of, frame)
+            }
             Some(ReadAs::Family(family)) => self.class(cursor, node, *family),
             _ => Err(Stop::Unknown),
         };
@@ -310,7 +362,8 @@ impl<'t, T: TreeSink> Run<'t, T> {
         begun
     }
 
-    /// A presence that is a boolean without facts, which the cursor has passed, and then a structure or nothing: both nodes in one go.
+    /// A presence that is a boolean without facts, which the cursor has passed, and then a
+    /// structure or nothing: both nodes in one go.
     #[inline(always)]
     fn plain_presence(
         &mut self,
@@ -320,17 +373,25 @@ impl<'t, T: TreeSink> Run<'t, T> {
         of: LayoutId,
     ) -> Result<Begun<'t>, Stop> {
         let tables = self.tables;
-        let (start, buffer, bits, index) = (cursor.pos() as u32 - 8, cursor.buffer(), 8, self.tree.len());
+        let start = cursor.pos() as u32 - 8;
+        let buffer = cursor.buffer();
+        let bits = 8;
+        let index = self.tree.len();
         let whole = Node { start, buffer, bits, ..field.node() };
         if there == 0 {
             self.tree.leaf(Node { kind: Kind::Null, ..whole });
             return Ok(Begun::Done(0));
         }
         let layout = tables.layout(of).ok_or(Stop::Unknown)?;
-        let Some(ReadAs::NullOr { present: ty, .. }) = tables.type_def(field.ty).map(|def| &def.read) else {
+        let Some(ReadAs::NullOr { present: ty, .. }) =
+            tables.type_def(field.ty).map(|def| &def.read)
+        else {
             return Err(Stop::Unknown);
         };
-        let (name, value, end, marks) = (tables.present_name(), u64::from(there), index + 2, mark::SPAN);
+        let name = tables.present_name();
+        let value = u64::from(there);
+        let end = index + 2;
+        let marks = mark::SPAN;
         let present = Node { name, ty: *ty, value, end, marks, kind: Kind::Bool, ..whole };
         self.tree.extend(field.marks | marks, [Node { end, ..whole }, present]);
         if there > 1 {
@@ -339,7 +400,8 @@ impl<'t, T: TreeSink> Run<'t, T> {
         Ok(Begun::Inside(index, layout, 1))
     }
 
-    /// A presence and then the value or nothing. If the value is a structure, the presence becomes its first span.
+    /// A presence and then the value or nothing. If the value is a structure, the presence becomes
+    /// its first span.
     #[inline(always)]
     fn presence(
         &mut self,
@@ -350,8 +412,11 @@ impl<'t, T: TreeSink> Run<'t, T> {
         frame: Slots,
     ) -> Result<Begun<'t>, Stop> {
         let tables = self.tables;
-        let there =
-            self.number(cursor, Field { name: tables.present_name(), ty: present, marks: mark::SPAN }, frame)?;
+        let there = self.number(
+            cursor,
+            Field { name: tables.present_name(), ty: present, marks: mark::SPAN },
+            frame,
+        )?;
         if there == 0 {
             self.make_null(node);
             return Ok(Begun::Done(0));
@@ -375,7 +440,12 @@ impl<'t, T: TreeSink> Run<'t, T> {
 
     /// The class of an object.
     #[inline(always)]
-    fn class(&mut self, cursor: &mut Cursor<'_>, node: u32, family: FamilyId) -> Result<Begun<'t>, Stop> {
+    fn class(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: u32,
+        family: FamilyId,
+    ) -> Result<Begun<'t>, Stop> {
         let tables = self.tables;
         let family = tables.family(family).ok_or(Stop::Unknown)?;
         let class = Field { name: family.field, ty: family.of, marks: 0 };
@@ -384,7 +454,11 @@ impl<'t, T: TreeSink> Run<'t, T> {
             self.make_null(node);
             return Ok(Begun::Done(number));
         }
-        let (_, id) = family.numbers.find(number).and_then(|at| family.members.get(at)).ok_or(Stop::Unknown)?;
+        let (_, id) = family
+            .numbers
+            .find(number)
+            .and_then(|at| family.members.get(at))
+            .ok_or(Stop::Unknown)?;
         let layout = tables.layout(*id).ok_or(Stop::Unknown)?;
         self.tree.class(id.0);
         self.tree.amend(node, |node| node.ty = layout.ty);

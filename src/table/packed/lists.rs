@@ -1,4 +1,5 @@
-//! The program's own lists, and what has a name in tables: which fields are packed, and in which order.
+//! The program's own lists, and what has a name in tables: which fields are packed, and in which
+//! order.
 
 use super::super::program::*;
 use super::super::text::{Condition, Expectation, HeaderRole, RuleSide, Sender, ServiceFrame};

@@ -1,12 +1,15 @@
-//! Compiled tables as bytes, so that the embedded tables are compiled when the crate is built, and only unpacked when
-//! the program starts.
+//! Compiled tables as bytes, so that the embedded tables are compiled when the crate is built, and
+//! only unpacked when the program starts.
 //!
-//! `build.rs` compiles and packs them, and the program calls [`unpack`]. The largest lists are unpacked later, an element at a time ([`PackedList`]): for MOUL [`unpack`] takes 1.0 million
-//! instructions, 6.6 million if it unpacked everything, and compiling the text about 40 million. The bytes are always packed by the same version, since both are built together. Still, bytes that are not a packed
-//! program only give `None`.
+//! `build.rs` compiles and packs them, and the program calls [`unpack`]. The largest lists are
+//! unpacked later, an element at a time ([`PackedList`]): for MOUL [`unpack`] takes 1.0 million
+//! instructions, 6.6 million if it unpacked everything, and compiling the text about 40 million.
+//! The bytes are always packed by the same version, since both are built together. Still, bytes
+//! that are not a packed program only give `None`.
 //!
-//! Numbers are written as LEB128, texts as their place and length among all texts, lists with their length before them, variants of an enum by
-//! their place in it, maps as lists sorted by key. It knows neither table text nor how a program runs.
+//! Numbers are written as LEB128, texts as their place and length among all texts, lists with their
+//! length before them, variants of an enum by their place in it, maps as lists sorted by key. It
+//! knows neither table text nor how a program runs.
 
 // The crate itself only unpacks: `build.rs` packs, and tests do.
 #![cfg_attr(not(test), allow(dead_code))]
@@ -28,7 +31,9 @@ pub(in crate::table) fn pack(compiled: &Compiled) -> Vec<u8> {
     let mut out = ProgramPacker::default();
     compiled.natives.pack(&mut out);
     compiled.program.pack(&mut out);
-    let Program { types, type_ops, layouts, steps, runs, enums, infos, examples, declarations, .. } = &compiled.program;
+    let Program {
+        types, type_ops, layouts, steps, runs, enums, infos, examples, declarations, ..
+    } = &compiled.program;
     type_ops.len().pack(&mut out);
     out.bytes.extend(type_ops.iter().flat_map(parts::pack_op));
     steps::pack_layouts(layouts, &mut out);
@@ -76,16 +81,22 @@ pub(in crate::table) fn unpack(bytes: &'static [u8]) -> Option<UnpackedProgram> 
     }
     program.layouts = steps::unpack_layouts(&mut from)?;
     program.steps = steps::unpack(&mut from, &program.type_ops)?;
-    let (types, runs, enums, infos) = (from.list()?, from.list()?, from.list()?, from.list()?);
-    let (examples, declarations) = (from.list()?, from.list()?);
-    let unpacked = UnpackedProgram { program, natives, types, runs, enums, infos, examples, declarations };
+    let types = from.list()?;
+    let runs = from.list()?;
+    let enums = from.list()?;
+    let infos = from.list()?;
+    let examples = from.list()?;
+    let declarations = from.list()?;
+    let unpacked =
+        UnpackedProgram { program, natives, types, runs, enums, infos, examples, declarations };
     (from.rest.left() == 0).then_some(unpacked)
 }
 
 /// A list whose elements can be unpacked alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::table) struct PackedList {
-    /// For each element, the offset of its end among the bytes: 32 bits, least significant byte first.
+    /// For each element, the offset of its end among the bytes: 32 bits, least significant byte
+    /// first.
     ends: &'static [[u8; 4]],
     bytes: &'static [u8],
     texts: &'static str,
@@ -149,8 +160,8 @@ pub(in crate::table) struct ProgramUnpacker {
 }
 
 impl ProgramUnpacker {
-    /// A length. An item takes at least one byte, so a length beyond the bytes left is invalid, and nothing is
-    /// allocated for it.
+    /// A length. An item takes at least one byte, so a length beyond the bytes left is invalid, and
+    /// nothing is allocated for it.
     fn length(&mut self) -> Option<usize> {
         let length = usize::unpack(self)?;
         (length <= self.rest.left()).then_some(length)
@@ -458,7 +469,10 @@ mod tests {
         program.infos = all(unpacked.infos);
         program.examples = all(unpacked.examples);
         program.declarations = all(unpacked.declarations);
-        assert_eq!(pack(&Compiled { program: unpacked.program, natives: unpacked.natives }), packed);
+        assert_eq!(
+            pack(&Compiled { program: unpacked.program, natives: unpacked.natives }),
+            packed
+        );
     }
 
     #[test]
@@ -480,7 +494,8 @@ mod tests {
             for number in [i128::MAX >> shift, i128::MIN >> shift] {
                 let mut packed = ProgramPacker::default();
                 number.pack(&mut packed);
-                let mut from = ProgramUnpacker { rest: Leb128Reader::new(packed.bytes.leak()), texts: "" };
+                let mut from =
+                    ProgramUnpacker { rest: Leb128Reader::new(packed.bytes.leak()), texts: "" };
                 assert_eq!(i128::unpack(&mut from), Some(number));
             }
         }

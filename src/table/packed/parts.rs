@@ -130,13 +130,26 @@ const HOW: [TypeOpKind; 6] = [
     TypeOpKind::Other,
 ];
 
-/// The short form of a type in 12 bytes. There is one for every type, and all are unpacked at a start: this takes a tenth of the instructions of the general form.
+/// The short form of a type in 12 bytes. There is one for every type, and all are unpacked at a
+/// start: this takes a tenth of the instructions of the general form.
 pub(super) fn pack_op(op: &TypeOp) -> [u8; 12] {
-    let TypeOp { how, scalar: Scalar { size, signed, kind }, marks, checked, named, by, shown, telling } = *op;
+    let TypeOp {
+        how,
+        scalar: Scalar { size, signed, kind },
+        marks,
+        checked,
+        named,
+        by,
+        shown,
+        telling,
+    } = *op;
     let place = |of: Option<usize>| of.unwrap_or(0) as u8;
     let how = place(HOW.iter().position(|known| *known == how));
     let kind = place(SCALARS.iter().position(|known| *known == kind));
-    let flags = [signed, checked, shown, telling].iter().rev().fold(0, |flags, flag| flags << 1 | u8::from(*flag));
+    let flags = [signed, checked, shown, telling]
+        .iter()
+        .rev()
+        .fold(0, |flags, flag| flags << 1 | u8::from(*flag));
     let [a, b, c, _] = named.to_le_bytes();
     let [e, f, g, h] = by.to_le_bytes();
     [how, size, kind, marks, flags, a, b, c, e, f, g, h]
@@ -144,10 +157,16 @@ pub(super) fn pack_op(op: &TypeOp) -> [u8; 12] {
 
 /// The opposite of [`pack_op`].
 #[inline]
-pub(super) fn unpack_op([how, size, kind, marks, flags, a, b, c, e, f, g, h]: [u8; 12]) -> Option<TypeOp> {
+pub(super) fn unpack_op(
+    [how, size, kind, marks, flags, a, b, c, e, f, g, h]: [u8; 12],
+) -> Option<TypeOp> {
     let flag = |bit: u8| flags & 1 << bit != 0;
     let scalar = Scalar { size, signed: flag(0), kind: *SCALARS.get(usize::from(kind))? };
-    let (named, by) = (u32::from_le_bytes([a, b, c, 0]), u32::from_le_bytes([e, f, g, h]));
-    let (how, checked, shown, telling) = (*HOW.get(usize::from(how))?, flag(1), flag(2), flag(3));
+    let named = u32::from_le_bytes([a, b, c, 0]);
+    let by = u32::from_le_bytes([e, f, g, h]);
+    let how = *HOW.get(usize::from(how))?;
+    let checked = flag(1);
+    let shown = flag(2);
+    let telling = flag(3);
     Some(TypeOp { how, scalar, marks, checked, named, by, shown, telling })
 }

@@ -1,5 +1,5 @@
-//! Layouts and their steps. There are thousands and all are unpacked at a start, so layouts have a form of fixed size, and so have most steps: those that read a field
-//! or end a layout.
+//! Layouts and their steps. There are thousands and all are unpacked at a start, so layouts have a
+//! form of fixed size, and so have most steps: those that read a field or end a layout.
 
 use super::super::program::{InfoId, Layout, LayoutStep, Positions, TypeOp};
 use super::{Packed, ProgramPacker, ProgramUnpacker};
@@ -23,7 +23,8 @@ pub(super) fn unpack_layouts(from: &mut ProgramUnpacker) -> Option<Vec<Layout>> 
 pub(super) fn pack(steps: &[LayoutStep], out: &mut ProgramPacker) {
     steps.len().pack(out);
     out.bytes.extend(steps.iter().flat_map(step_words).flatten());
-    let rare = steps.iter().filter(|step| !matches!(step, LayoutStep::Field { .. } | LayoutStep::End));
+    let rare =
+        steps.iter().filter(|step| !matches!(step, LayoutStep::Field { .. } | LayoutStep::End));
     rare.for_each(|step| step.pack(out));
 }
 
@@ -46,12 +47,23 @@ fn words<const N: usize>(from: &mut ProgramUnpacker) -> Option<&'static [Words<N
 }
 
 fn layout_words(layout: &Layout) -> Words<8> {
-    let Layout { name: Sym(name), ty: TypeRef(ty), start, slots, params, positions, min_bits, info, recurs: _ } =
-        layout;
+    let Layout {
+        name: Sym(name),
+        ty: TypeRef(ty),
+        start,
+        slots,
+        params,
+        positions,
+        min_bits,
+        info,
+        recurs: _,
+    } = layout;
     let both = |low: u16, high: u16| u32::from(low) | u32::from(high) << 16;
     let named = positions.map_or(0, |positions| both(positions.count, positions.required));
-    let (info, has_positions) = (info.map_or(0, |info| info.0 + 1), positions.is_some().into());
-    [*name, *ty, *start, both(*slots, *params), has_positions, named, *min_bits, info].map(u32::to_le_bytes)
+    let info = info.map_or(0, |info| info.0 + 1);
+    let has_positions = positions.is_some().into();
+    [*name, *ty, *start, both(*slots, *params), has_positions, named, *min_bits, info]
+        .map(u32::to_le_bytes)
 }
 
 fn layout(words: &Words<8>) -> Layout {

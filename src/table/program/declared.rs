@@ -68,9 +68,11 @@ pub struct Service {
     pub name: TableText,
     /// The protocol's number for it.
     pub number: Option<u64>,
-    /// The ports of the servers whose messages these are. Empty if the protocol's code finds the service.
+    /// The ports of the servers whose messages these are. Empty if the protocol's code finds the
+    /// service.
     pub ports: Vec<u16>,
-    /// Whether its messages are self-describing arrays, which the protocol's own code finds and reads.
+    /// Whether its messages are self-describing arrays, which the protocol's own code finds and
+    /// reads.
     pub positional: bool,
     /// Whether a message may end before any of its fields.
     pub optional: bool,
@@ -82,7 +84,8 @@ pub struct Service {
     pub framing: ServiceFraming,
     /// The messages for all numbers without a message of their own, by sender.
     pub others: [Option<MessageId>; 2],
-    /// If a text selects: the messages by that text and sender, in lower case if case does not matter.
+    /// If a text selects: the messages by that text and sender, in lower case if case does not
+    /// matter.
     pub words: [HashMap<Vec<u8>, MessageId>; 2],
 }
 
@@ -118,7 +121,8 @@ pub struct MessageDef {
     pub tied: bool,
     /// Whether it has a value that a reply repeats (`echoed`).
     pub echoes: bool,
-    /// The fields that say what it brings of a reply in several messages (`share part`), and what all bring together (`share whole`).
+    /// The fields that say what it brings of a reply in several messages (`share part`), and what
+    /// all bring together (`share whole`).
     pub shares: Option<(Sym, Sym)>,
     /// The requests it answers.
     pub answers: Vec<MessageId>,
@@ -130,7 +134,8 @@ pub struct MessageDef {
     pub refusal: Refusal,
     /// Whether it is a step in a session's story.
     pub step: bool,
-    /// The side that sends it in practice, of a message that either side may send (`usually client`).
+    /// The side that sends it in practice, of a message that either side may send (`usually
+    /// client`).
     pub usually: Option<Sender>,
     /// Its explanation.
     pub doc: TableText,

@@ -1,5 +1,6 @@
-//! What tables say about messages and fields beyond their layout: which message answers which, what a refusal is, which fields
-//! identify a person. Reading bytes uses none of it; it is looked up after a message was read.
+//! What tables say about messages and fields beyond their layout: which message answers which, what
+//! a refusal is, which fields identify a person. Reading bytes uses none of it; it is looked up
+//! after a message was read.
 
 use super::super::text::PlaceRole;
 use super::TableText;
@@ -8,16 +9,19 @@ use crate::tree::Sym;
 /// Facts about a field, beyond how it is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldFacts {
-    /// The kinds of things that its value identifies (`identity KIND`), beside those of `id`, `refers` and `transaction`:
-    /// [`Tables::identities`](crate::table::Tables::identities) has them all.
+    /// The kinds of things that its value identifies (`identity KIND`), beside those of `id`,
+    /// `refers` and `transaction`: [`Tables::identities`](crate::table::Tables::identities) has
+    /// them all.
     pub identity: Vec<Sym>,
     /// It identifies the client of this connection (`self`).
     pub own: bool,
     /// It identifies or names a place where the client is (`place`).
     pub place: Option<PlaceRole>,
-    /// If not empty, any other value means that the client leaves the message's place (`leaves unless A | B`).
+    /// If not empty, any other value means that the client leaves the message's place (`leaves
+    /// unless A | B`).
     pub leaves_unless: Vec<u64>,
-    /// Its value differs each time the same thing is done: a time, a seed, a challenge (`volatile`).
+    /// Its value differs each time the same thing is done: a time, a seed, a challenge
+    /// (`volatile`).
     pub volatile: bool,
     /// A reply repeats the value of its request (`echoed`).
     pub echoed: bool,
@@ -118,9 +122,11 @@ pub enum FileRole {
     Id,
     /// Bytes of the whole file.
     Size,
-    /// Some of its bytes. Without an offset or a number beside them, they follow the bytes that came before.
+    /// Some of its bytes. Without an offset or a number beside them, they follow the bytes that
+    /// came before.
     Part,
-    /// The same; the part with number 0 begins with the size of the whole file, 4 bytes, little-endian.
+    /// The same; the part with number 0 begins with the size of the whole file, 4 bytes,
+    /// little-endian.
     CountedPart,
     /// All of its bytes.
     Whole,
@@ -174,7 +180,8 @@ pub enum GraphRole {
     Id,
     /// In a node: what kind of node it is.
     Kind,
-    /// Says which fields of a node follow. Every node has it, and it is no field of the node itself.
+    /// Says which fields of a node follow. Every node has it, and it is no field of the node
+    /// itself.
     Mask,
     /// The number of the node that the message is about, where the node does not have it itself.
     Target,
@@ -205,7 +212,8 @@ pub enum ShareRole {
 
 impl ShareRole {
     /// Both, by the word that tables use.
-    pub const WORDS: [(&str, ShareRole); 2] = [("part", ShareRole::Part), ("whole", ShareRole::Whole)];
+    pub const WORDS: [(&str, ShareRole); 2] =
+        [("part", ShareRole::Part), ("whole", ShareRole::Whole)];
 }
 
 impl GraphRole {
@@ -249,9 +257,11 @@ pub struct InfoLine {
 pub enum InfoPart {
     /// Text, written as it is.
     Text(TableText),
-    /// The value of a field, by its path from the structure's own fields (`{receivers[0].object_name}`).
+    /// The value of a field, by its path from the structure's own fields
+    /// (`{receivers[0].object_name}`).
     Field(Vec<InfoStep>),
-    /// One text where a field has a value, another where it is absent, empty or zero (`{on_or_off?listens to|leaves}`).
+    /// One text where a field has a value, another where it is absent, empty or zero
+    /// (`{on_or_off?listens to|leaves}`).
     Choice {
         /// The field's path.
         path: Vec<InfoStep>,
@@ -260,7 +270,8 @@ pub enum InfoPart {
         /// Written otherwise.
         no: TableText,
     },
-    /// Parts that are left out where one of their fields is absent, empty or zero (`[, in {age_name}]`).
+    /// Parts that are left out where one of their fields is absent, empty or zero (`[, in
+    /// {age_name}]`).
     Optional(Vec<InfoPart>),
 }
 

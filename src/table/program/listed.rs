@@ -3,8 +3,9 @@
 use super::TableText;
 use super::ids::{LayoutId, MessageId};
 
-/// Bytes and the fields they must give. They stay in the file's text, since most runs of the program need none:
-/// see [`Tables::example_bytes`](crate::table::Tables::example_bytes) and [`Tables::example_json`](crate::table::Tables::example_json).
+/// Bytes and the fields they must give. They stay in the file's text, since most runs of the
+/// program need none: see [`Tables::example_bytes`](crate::table::Tables::example_bytes) and
+/// [`Tables::example_json`](crate::table::Tables::example_json).
 #[derive(Debug, Clone)]
 pub struct Example {
     /// What it is an example of.

@@ -1,5 +1,5 @@
-//! The third stage: the compiled form of message tables, flat lists that refer to each other by number, made once and
-//! only read afterwards. Knows neither table text nor how the program is run.
+//! The third stage: the compiled form of message tables, flat lists that refer to each other by
+//! number, made once and only read afterwards. Knows neither table text nor how the program is run.
 
 mod declared;
 mod facts;
@@ -89,11 +89,13 @@ impl Program {
         }
     }
 
-    /// The layout behind a presence, by place and 1, if the presence is a boolean without facts and the value a structure without parameters; or 0.
+    /// The layout behind a presence, by place and 1, if the presence is a boolean without facts and
+    /// the value a structure without parameters; or 0.
     fn plain_presence(&self, def: &TypeDef) -> u32 {
         let ReadAs::NullOr { present, of } = &def.read else { return 0 };
         let op = |ty: &TypeRef| self.type_ops.get(ty.0 as usize).copied().unwrap_or(TypeOp::NONE);
-        let (present, of) = (op(present), op(of));
+        let present = op(present);
+        let of = op(of);
         if present.is_plain_bool() && of.how == TypeOpKind::Layout { of.by + 1 } else { 0 }
     }
 }

@@ -1,5 +1,5 @@
-//! Finds an index in a sorted list by number: by a direct table if the numbers are dense, as those of classes and
-//! enums.
+//! Finds an index in a sorted list by number: by a direct table if the numbers are dense, as those
+//! of classes and enums.
 
 /// The direct table has at most this many entries for each number.
 const SPREAD: u64 = 8;
@@ -8,7 +8,8 @@ const SPREAD: u64 = 8;
 #[derive(Debug, Clone, Default)]
 pub struct Numbers {
     pub(in crate::table) first: u64,
-    /// For each number from the first to the last, its place in the list and 1, or 0; empty where the numbers lie too far apart.
+    /// For each number from the first to the last, its place in the list and 1, or 0; empty where
+    /// the numbers lie too far apart.
     pub(in crate::table) places: Vec<u32>,
     /// All numbers, where `places` is empty.
     pub(in crate::table) sorted: Vec<u64>,

@@ -1,4 +1,5 @@
-//! Self-describing arrays and mappings: what tables say about their elements, by position and by key.
+//! Self-describing arrays and mappings: what tables say about their elements, by position and by
+//! key.
 
 use super::ids::LayoutId;
 use crate::tree::{Sym, TypeRef};
@@ -18,7 +19,8 @@ pub enum ValueRead {
     Text,
     /// An array.
     Array,
-    /// An array whose first element names a message. The other elements have that message's positions.
+    /// An array whose first element names a message. The other elements have that message's
+    /// positions.
     Packet,
     /// A mapping.
     Mapping {

@@ -1,4 +1,5 @@
-//! What tables declare of a whole protocol: how it is recognised, which service a connection offers, what a connection remembers.
+//! What tables declare of a whole protocol: how it is recognised, which service a connection
+//! offers, what a connection remembers.
 
 use super::super::text::{Condition, RuleSide};
 use super::TableText;

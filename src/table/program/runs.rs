@@ -1,10 +1,12 @@
-//! Runs: consecutive fields of fixed size, numbers and structures of numbers, whose offsets are known when tables are loaded.
-//! Their nodes are prepared at loading. Reading a run is one check of the length and one copy of the nodes with the values
-//! filled in.
+//! Runs: consecutive fields of fixed size, numbers and structures of numbers, whose offsets are
+//! known when tables are loaded. Their nodes are prepared at loading. Reading a run is one check of
+//! the length and one copy of the nodes with the values filled in.
 //!
-//! A message of captured game traffic has 88 values on average, 50 of them in runs. Runs cut its instructions from 23,100 to 21,700.
+//! A message of captured game traffic has 88 values on average, 50 of them in runs. Runs cut its
+//! instructions from 23,100 to 21,700.
 //!
-//! If a run does not begin at a byte's start, or the bytes end within it, its fields are read one by one.
+//! If a run does not begin at a byte's start, or the bytes end within it, its fields are read one
+//! by one.
 
 use super::type_op::Bits;
 use crate::tree::{Buffer, Kind, Node};
@@ -26,7 +28,8 @@ pub struct FixedRun {
     pub(crate) nodes: Box<[RunNode]>,
     /// Values that expressions need, and the slots they go to.
     pub(crate) kept: Box<[(RunValue, u16)]>,
-    /// Which of its nodes are signed numbers of less than 64 bits: above them are as many copies of the sign.
+    /// Which of its nodes are signed numbers of less than 64 bits: above them are as many copies of
+    /// the sign.
     pub(crate) signed: Box<[u32]>,
     /// Which of its bytes are booleans: values above 1 get a note.
     pub(crate) bools: Box<[u32]>,
@@ -35,13 +38,26 @@ pub struct FixedRun {
 }
 
 impl FixedRun {
-    /// Fills in the run's nodes, the first ones of these, where the run's bytes are these, its first bit is `start` and its first node `first`.
+    /// Fills in the run's nodes, the first ones of these, where the run's bytes are these, its
+    /// first bit is `start` and its first node `first`.
     #[inline(always)]
-    pub(crate) fn fill(&self, nodes: &mut [Node], bytes: &[u8], start: u32, first: u32, buffer: Buffer) {
+    pub(crate) fn fill(
+        &self,
+        nodes: &mut [Node],
+        bytes: &[u8],
+        start: u32,
+        first: u32,
+        buffer: Buffer,
+    ) {
         let Some(places) = nodes.get_mut(..self.nodes.len()) else { return };
-        // Not `zip`: the functions of the standard library that it needs are calls where units are not optimized together. One count for both lists is one check for each node.
+        // Not `zip`: the functions of the standard library that it needs are calls where units are
+        // not optimized together. One count for both lists is one check for each node.
         for at in 0..places.len() {
-            let (Some(place), Some(RunNode { node, at })) = (places.get_mut(at), self.nodes.get(at)) else { break };
+            let (Some(place), Some(RunNode { node, at })) =
+                (places.get_mut(at), self.nodes.get(at))
+            else {
+                break;
+            };
             *place = *node;
             place.value &= eight(bytes, *at);
             place.start += start;
@@ -59,8 +75,8 @@ impl FixedRun {
 /// A node of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunNode {
-    /// The node: `start` counts from the run's first bit, `end` from its first node. In the place of its value are the bits that the value has of the eight bytes; none for
-    /// a structure.
+    /// The node: `start` counts from the run's first bit, `end` from its first node. In the place
+    /// of its value are the bits that the value has of the eight bytes; none for a structure.
     pub(in crate::table) node: Node,
     /// Where its bytes are in the run.
     pub(in crate::table) at: u32,

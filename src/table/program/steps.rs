@@ -25,15 +25,16 @@ pub struct Layout {
     pub min_bits: u32,
     /// Its info line.
     pub info: Option<InfoId>,
-    /// Whether the same one is likely to come again and can be copied then: it depends on nothing but its own bytes and on dialects. Found once the tables are made.
+    /// Whether the same one is likely to come again and can be copied then: it depends on nothing
+    /// but its own bytes and on dialects. Found once the tables are made.
     pub recurs: bool,
 }
 
 /// "No slot": no expression needs the value.
 pub const NO_SLOT: u16 = u16::MAX;
 
-/// One step of a layout, in 32 bytes. `repr(u8)` keeps the variant in a byte of its own: to find it among the unused values of a field takes longer. The fields are
-/// in memory as they are written.
+/// One step of a layout, in 32 bytes. `repr(u8)` keeps the variant in a byte of its own: to find it
+/// among the unused values of a field takes longer. The fields are in memory as they are written.
 #[derive(Debug, Clone)]
 #[repr(u8)]
 pub enum LayoutStep {

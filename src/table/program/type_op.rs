@@ -1,6 +1,7 @@
 //! The part of a type that the loops over values need, in a few bytes. [`TypeDef`] has the rest.
 //!
-//! A [`TypeDef`] spans several cache lines. Most values are plain numbers, and for those a [`TypeOp`] is enough.
+//! A [`TypeDef`] spans several cache lines. Most values are plain numbers, and for those a
+//! [`TypeOp`] is enough.
 
 use super::ids::EnumId;
 use super::types::{ByteOrder, ReadAs, TypeDef};
@@ -23,8 +24,9 @@ pub(crate) enum TypeOpKind {
     Other,
 }
 
-/// A number of up to eight bytes. All sizes and signs are read by the same instructions, without a branch on the size: a branch
-/// that the processor mispredicts costs more than the rest of the field.
+/// A number of up to eight bytes. All sizes and signs are read by the same instructions, without a
+/// branch on the size: a branch that the processor mispredicts costs more than the rest of the
+/// field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scalar {
     /// Bytes.
@@ -52,7 +54,8 @@ impl Scalar {
     }
 }
 
-/// Which of eight bytes' bits a number has. Faster than [`Scalar`] where many numbers are read at once.
+/// Which of eight bytes' bits a number has. Faster than [`Scalar`] where many numbers are read at
+/// once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bits {
     pub(in crate::table) mask: u64,
@@ -89,13 +92,14 @@ pub struct TypeOp {
     pub(crate) checked: bool,
     /// The place of the enum or flag set that names its values, and 1; or 0.
     pub(in crate::table) named: u32,
-    /// The layout, or the type with code, that it is read by: a place in their list. Of a presence: the layout behind it, by place and 1, where it takes no more
-    /// than a boolean and that layout to read it; else 0.
+    /// The layout, or the type with code, that it is read by: a place in their list. Of a presence:
+    /// the layout behind it, by place and 1, where it takes no more than a boolean and that layout
+    /// to read it; else 0.
     pub(crate) by: u32,
     /// Whether trees explain it.
     pub shown: bool,
-    /// Whether tables say more about it than how to read it: its values are names or numbers of things, or it has
-    /// facts.
+    /// Whether tables say more about it than how to read it: its values are names or numbers of
+    /// things, or it has facts.
     pub(crate) telling: bool,
 }
 
@@ -153,10 +157,16 @@ impl TypeOp {
 fn scalar(read: &ReadAs) -> Option<Scalar> {
     let (size, signed, kind) = match *read {
         ReadAs::Int { size, order, .. } if size > 1 && order != ByteOrder::Little => return None,
-        ReadAs::Int { size: 8, signed, .. } => (8, signed, if signed { Kind::Signed64 } else { Kind::Unsigned64 }),
-        ReadAs::Int { size, signed, .. } => (size, signed, if signed { Kind::Signed } else { Kind::Unsigned }),
+        ReadAs::Int { size: 8, signed, .. } => {
+            (8, signed, if signed { Kind::Signed64 } else { Kind::Unsigned64 })
+        }
+        ReadAs::Int { size, signed, .. } => {
+            (size, signed, if signed { Kind::Signed } else { Kind::Unsigned })
+        }
         ReadAs::Bool => (1, false, Kind::Bool),
-        ReadAs::Float { size, big: false } => (size, false, if size == 4 { Kind::F32 } else { Kind::F64 }),
+        ReadAs::Float { size, big: false } => {
+            (size, false, if size == 4 { Kind::F32 } else { Kind::F64 })
+        }
         ReadAs::Ipv4 { big: false } => (4, false, Kind::Ipv4),
         _ => return None,
     };

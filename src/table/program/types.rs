@@ -69,7 +69,8 @@ pub enum ByteOrder {
     Pdp,
 }
 
-/// How a type is read. `repr(u8)` keeps the variant in a byte of its own, which is faster to match on.
+/// How a type is read. `repr(u8)` keeps the variant in a byte of its own, which is faster to match
+/// on.
 #[derive(Debug, Clone)]
 #[repr(u8)]
 pub enum ReadAs {
@@ -175,7 +176,8 @@ pub struct RegionType {
 pub struct Zlib {
     /// How many plain bytes come before the zlib stream.
     pub keep: ExprId,
-    /// The size that the content should have, plain bytes included; 0 where the message does not say.
+    /// The size that the content should have, plain bytes included; 0 where the message does not
+    /// say.
     pub size: ExprId,
 }
 

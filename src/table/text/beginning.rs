@@ -1,11 +1,12 @@
-//! Reads the first words of a table file: the protocol that it belongs to, and whether it declares that protocol. It
-//! reads no further.
+//! Reads the first words of a table file: the protocol that it belongs to, and whether it declares
+//! that protocol. It reads no further.
 
 use super::super::error::TableError;
 use super::lex::{Lexer, Tok};
 
-/// The protocol that a file belongs to, by its first words. They also tell whether it is a table file at all. An error
-/// about another kind of file quotes nothing from it, because it may be a key file given by mistake.
+/// The protocol that a file belongs to, by its first words. They also tell whether it is a table
+/// file at all. An error about another kind of file quotes nothing from it, because it may be a key
+/// file given by mistake.
 pub(in crate::table) fn parse_protocol(file: &str, text: &str) -> Result<String, TableError> {
     let mut lexer = Lexer::new(file, text);
     let mut word = || loop {
@@ -16,9 +17,9 @@ pub(in crate::table) fn parse_protocol(file: &str, text: &str) -> Result<String,
         }
     };
     let found = word().filter(|word| *word == "protocol").and_then(|_| word());
-    found
-        .map(str::to_string)
-        .ok_or_else(|| TableError::unquoted(file, "this is no table file: those begin with `protocol NAME`"))
+    found.map(str::to_string).ok_or_else(|| {
+        TableError::unquoted(file, "this is no table file: those begin with `protocol NAME`")
+    })
 }
 
 /// Whether a file declares a whole protocol (`protocol NAME { … }`) and not only more of one.

@@ -21,7 +21,8 @@ pub(in crate::table) struct ParsedFile {
 /// A table file may have this many bytes.
 pub const MAX_TABLE_BYTES: usize = 16 << 20;
 
-/// A table file may have this many declarations, fields, values and examples together. They bound the memory that compiling takes.
+/// A table file may have this many declarations, fields, values and examples together. They bound
+/// the memory that compiling takes.
 const MAX_PARTS: usize = 250_000;
 
 /// Parses a whole table file.
@@ -50,9 +51,13 @@ pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile,
     }
 }
 
-/// The bytes of an example as text. `range` is the range of its quoted texts. In hex, two of them are joined by a
-/// blank.
-pub(in crate::table) fn example_bytes(source: &TableSource, range: Range<usize>, text: bool) -> String {
+/// The bytes of an example as text. `range` is the range of its quoted texts. In hex, two of them
+/// are joined by a blank.
+pub(in crate::table) fn example_bytes(
+    source: &TableSource,
+    range: Range<usize>,
+    text: bool,
+) -> String {
     let mut lexer = Lexer::new(&source.name, source.text.get(range).unwrap_or(""));
     let mut bytes = String::new();
     while let Ok(PlacedToken { tok: Tok::Str(part), at }) = lexer.token() {
@@ -74,7 +79,8 @@ pub(in crate::table) fn parse_type(text: &str) -> Result<TypeAst, TableError> {
     }
 }
 
-/// A recursive descent parser with one token of look-ahead. Nesting is bounded, since files may come from anywhere.
+/// A recursive descent parser with one token of look-ahead. Nesting is bounded, since files may
+/// come from anywhere.
 pub(super) struct TableParser<'a> {
     pub(super) lex: Lexer<'a>,
     pub(super) now: PlacedToken<'a>,
@@ -104,7 +110,10 @@ impl<'a> TableParser<'a> {
         self.lex.error(self.now.at, format!("expected {expected}, found {}", self.now.tok.shown()))
     }
 
-    pub(super) fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, TableError>) -> Result<T, TableError> {
+    pub(super) fn deeper<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<T, TableError>,
+    ) -> Result<T, TableError> {
         if self.depth >= MAX_DEPTH {
             return Err(self.lex.error(self.now.at, format!("nested more than {MAX_DEPTH} deep")));
         }
@@ -118,9 +127,9 @@ impl<'a> TableParser<'a> {
     pub(super) fn part(&mut self) -> Result<(), TableError> {
         self.parts += 1;
         if self.parts > MAX_PARTS {
-            return Err(
-                self.wrong(&format!("the end of the file, which has {MAX_PARTS} declarations, fields and values"))
-            );
+            return Err(self.wrong(&format!(
+                "the end of the file, which has {MAX_PARTS} declarations, fields and values"
+            )));
         }
         Ok(())
     }
@@ -158,7 +167,11 @@ impl<'a> TableParser<'a> {
     }
 
     pub(super) fn need(&mut self, sign: &str) -> Result<usize, TableError> {
-        if self.is_sign(sign) { Ok(self.advance()?.at) } else { Err(self.wrong(&format!("`{sign}`"))) }
+        if self.is_sign(sign) {
+            Ok(self.advance()?.at)
+        } else {
+            Err(self.wrong(&format!("`{sign}`")))
+        }
     }
 
     pub(super) fn name(&mut self, what: &str) -> Result<NameAst, TableError> {
@@ -235,7 +248,9 @@ impl<'a> TableParser<'a> {
                 let of = self.type_()?;
                 (name, ItemKind::Alias { of, mods: Box::new(self.mods()?) })
             }
-            "code" => (self.name("the name of a type that the protocol's code reads")?, ItemKind::Code),
+            "code" => {
+                (self.name("the name of a type that the protocol's code reads")?, ItemKind::Code)
+            }
             "dialect" => (self.name("the dialect's name")?, ItemKind::Dialect),
             other => {
                 let message = format!(
@@ -255,13 +270,19 @@ impl<'a> TableParser<'a> {
             "server" => Sender::Server,
             "both" => Sender::Both,
             _ => {
-                return Err(self.lex.error(at, format!("expected `client`, `server` or `both`, found `{word}`")));
+                return Err(self
+                    .lex
+                    .error(at, format!("expected `client`, `server` or `both`, found `{word}`")));
             }
         };
         let number = self.number()?;
         let name = self.message_name(&number)?;
-        let (mut answers, mut parent) = (Vec::new(), None);
-        let (mut expects, mut refuses, mut step, mut usually) = (None, false, false, None);
+        let mut answers = Vec::new();
+        let mut parent = None;
+        let mut expects = None;
+        let mut refuses = false;
+        let mut step = false;
+        let mut usually = None;
         loop {
             if self.eat_word("answers")? {
                 answers.push(self.reference("the message that this one answers")?);
@@ -283,7 +304,17 @@ impl<'a> TableParser<'a> {
             }
         }
         let body = if self.eat_word("unknown")? { None } else { Some(self.body(parent)?) };
-        let message = MessageAst { service, direction, number, answers, expects, refuses, step, usually, body };
+        let message = MessageAst {
+            service,
+            direction,
+            number,
+            answers,
+            expects,
+            refuses,
+            step,
+            usually,
+            body,
+        };
         Ok((name, ItemKind::Message(message)))
     }
 
@@ -340,7 +371,11 @@ impl<'a> TableParser<'a> {
         let name = self.name("the range's name")?;
         self.need("=")?;
         let base = self.int("what is added to the numbers of this range")?;
-        let max = if self.eat_word("max")? { Some(self.int("the range's largest number")?) } else { None };
+        let max = if self.eat_word("max")? {
+            Some(self.int("the range's largest number")?)
+        } else {
+            None
+        };
         Ok((name, ItemKind::Range { base, max }))
     }
 
@@ -357,8 +392,9 @@ impl<'a> TableParser<'a> {
 
     /// The name behind the number; a message whose number is a text may leave it out.
     fn message_name(&mut self, number: &NumberAst) -> Result<NameAst, TableError> {
-        let clause =
-            ["answers", "extends", "expects", "refuses", "step", "usually", "unknown"].iter().any(|w| self.is_word(w));
+        let clause = ["answers", "extends", "expects", "refuses", "step", "usually", "unknown"]
+            .iter()
+            .any(|w| self.is_word(w));
         match (number, &self.now.tok) {
             (NumberAst::Text(text), _) if clause || self.is_sign("{") => {
                 Ok(NameAst { name: text.clone(), at: self.now.at })
@@ -372,7 +408,11 @@ impl<'a> TableParser<'a> {
     }
 
     fn structure(&mut self, word: &str) -> Result<(NameAst, ItemKind), TableError> {
-        let name = if word == "positions" { self.positions_name()? } else { self.name("the structure's name")? };
+        let name = if word == "positions" {
+            self.positions_name()?
+        } else {
+            self.name("the structure's name")?
+        };
         let family = if word == "class" {
             self.word("of", "`of` and the family the class belongs to")?;
             Some(self.name("the family's name")?)
@@ -386,8 +426,11 @@ impl<'a> TableParser<'a> {
                 self.eat(",")?;
             }
         }
-        let parent =
-            if self.eat_word("extends")? { Some(self.name("the structure whose fields come first")?) } else { None };
+        let parent = if self.eat_word("extends")? {
+            Some(self.name("the structure whose fields come first")?)
+        } else {
+            None
+        };
         let mut body = self.body(parent)?;
         body.family = family;
         body.params = params;
@@ -425,7 +468,9 @@ impl<'a> TableParser<'a> {
         let text = self.eat_word("text")?;
         let first = self.now.at;
         if !matches!(self.now.tok, Tok::Str(_)) {
-            return Err(self.wrong("the example's bytes, quoted: hex, or behind `text` as they are"));
+            return Err(
+                self.wrong("the example's bytes, quoted: hex, or behind `text` as they are")
+            );
         }
         while matches!(self.now.tok, Tok::Str(_)) {
             self.advance()?;
@@ -460,13 +505,18 @@ impl<'a> TableParser<'a> {
                 let by = self.int("how many bits to shift")?;
                 value = match u32::try_from(by).ok().and_then(|by| value.checked_shl(by)) {
                     Some(shifted) => shifted,
-                    None => return Err(self.lex.error(at, format!("a value has 64 bits, `<< {by}` goes past them"))),
+                    None => {
+                        return Err(self
+                            .lex
+                            .error(at, format!("a value has 64 bits, `<< {by}` goes past them")));
+                    }
                 };
             }
             if negative {
                 value = value.wrapping_neg();
             }
-            let text = if matches!(self.now.tok, Tok::Str(_)) { self.string("")? } else { String::new() };
+            let text =
+                if matches!(self.now.tok, Tok::Str(_)) { self.string("")? } else { String::new() };
             values.push(EnumValueAst { name, at, value, text });
             self.eat(",")?;
         }
@@ -480,7 +530,11 @@ impl<'a> TableParser<'a> {
         self.need(":")?;
         let of = self.type_()?;
         self.eat(",")?;
-        let null = if self.eat_word("null")? { Some(self.int("the number that means no object")?) } else { None };
+        let null = if self.eat_word("null")? {
+            Some(self.int("the number that means no object")?)
+        } else {
+            None
+        };
         self.eat(",")?;
         self.need("}")?;
         Ok((name, ItemKind::Family { field, of, null }))

@@ -146,20 +146,34 @@ impl TableParser<'_> {
                 self.need(",")?;
                 let key = self.expr()?;
                 self.need(")")?;
-                return Ok(ExprAst { at, depth: key.depth + 1, kind: ExprKind::Recall(kind, Box::new(key)) });
+                return Ok(ExprAst {
+                    at,
+                    depth: key.depth + 1,
+                    kind: ExprKind::Recall(kind, Box::new(key)),
+                });
             }
-            _ if self.eat(".")? => ExprKind::Path(name, self.name("the name of an enum's value")?.name),
+            _ if self.eat(".")? => {
+                ExprKind::Path(name, self.name("the name of an enum's value")?.name)
+            }
             _ => ExprKind::Name(name),
         };
         Ok(ExprAst::leaf(at, kind))
     }
 }
 
-/// Joins two expressions. The compiler and the evaluator recurse into expressions, so their depth is bounded.
-fn binary(p: &TableParser<'_>, op: BinaryOp, left: ExprAst, right: ExprAst) -> Result<ExprAst, TableError> {
+/// Joins two expressions. The compiler and the evaluator recurse into expressions, so their depth
+/// is bounded.
+fn binary(
+    p: &TableParser<'_>,
+    op: BinaryOp,
+    left: ExprAst,
+    right: ExprAst,
+) -> Result<ExprAst, TableError> {
     let depth = left.depth.max(right.depth) + 1;
     if depth > MAX_EXPR_DEPTH {
-        let message = format!("an expression of more than {MAX_EXPR_DEPTH} terms; `X in (A, B)` takes any number");
+        let message = format!(
+            "an expression of more than {MAX_EXPR_DEPTH} terms; `X in (A, B)` takes any number"
+        );
         return Err(p.lex.error(p.now.at, message));
     }
     Ok(ExprAst { at: left.at, depth, kind: ExprKind::Binary(op, Box::new(left), Box::new(right)) })

@@ -87,7 +87,8 @@ impl TableParser<'_> {
             Tok::Ident(word) => crate::suggest::suggestion(word, MODIFIERS.into_iter()),
             _ => String::new(),
         };
-        let mut error = self.wrong("a field (`name: TYPE`), `span`, `if`, `match`, `note`, `undecoded` or `}`");
+        let mut error =
+            self.wrong("a field (`name: TYPE`), `span`, `if`, `match`, `note`, `undecoded` or `}`");
         error.message.push_str(&near);
         Err(error)
     }
@@ -100,7 +101,8 @@ impl TableParser<'_> {
         Ok(Entry::Field(FieldAst { name, at, span, of, mods }))
     }
 
-    /// Whether modifiers may follow here: they begin with `=` or with a word that is not the next field's name.
+    /// Whether modifiers may follow here: they begin with `=` or with a word that is not the next
+    /// field's name.
     fn begins_mods(&self) -> bool {
         !self.next_is(":") && (matches!(self.now.tok, Tok::Ident(_)) || self.is_sign("="))
     }
@@ -258,15 +260,24 @@ impl TableParser<'_> {
         } else if self.eat_word("local")? {
             facts.local = true;
         } else if self.eat_word("person")? {
-            facts.person = Some(self.name("what the field tells about a person (`name`, `number`, `text`, …)")?);
+            facts.person = Some(
+                self.name("what the field tells about a person (`name`, `number`, `text`, …)")?,
+            );
         } else if self.eat_word("chat")? {
-            facts.chat = Some(self.name("what the field is in a conversation (`from`, `to`, `channel`, `text`)")?);
+            facts.chat = Some(
+                self.name("what the field is in a conversation (`from`, `to`, `channel`, `text`)")?,
+            );
         } else if self.eat_word("file")? {
-            facts.file = Some(self.name("what the field is of a transferred file (`name`, `part`, `size`, …)")?);
+            facts.file = Some(
+                self.name("what the field is of a transferred file (`name`, `part`, `size`, …)")?,
+            );
         } else if self.eat_word("share")? {
-            facts.share = Some(self.name("what the field is of a reply in several messages (`part`, `whole`)")?);
+            facts.share = Some(
+                self.name("what the field is of a reply in several messages (`part`, `whole`)")?,
+            );
         } else if self.eat_word("graph")? {
-            facts.graph = Some(self.name("what the field is of a store of nodes (`mask`, `parent`, …)")?);
+            facts.graph =
+                Some(self.name("what the field is of a store of nodes (`mask`, `parent`, …)")?);
         } else if self.eat_word("refuses")? {
             if !self.eat_word("unless")? {
                 return Err(self.wrong("`unless` and the values that are no refusal"));

@@ -44,8 +44,10 @@ pub(super) struct PlacedToken<'a> {
 
 const SIGNS_OF_TWO: [&str; 7] = ["<<", ">>", "==", "!=", "<=", ">=", "=>"];
 
-const SIGNS: [&str; 20] =
-    ["{", "}", "(", ")", "[", "]", ":", ",", "=", "<", ">", "+", "-", "*", "/", "&", "|", ".", "?", "%"];
+const SIGNS: [&str; 20] = [
+    "{", "}", "(", ")", "[", "]", ":", ",", "=", "<", ">", "+", "-", "*", "/", "&", "|", ".", "?",
+    "%",
+];
 
 /// How many bytes a name may have.
 const MAX_NAME: usize = 255;
@@ -105,10 +107,12 @@ impl<'a> Lexer<'a> {
     fn sign(&mut self, first: u8) -> Result<PlacedToken<'a>, TableError> {
         let at = self.at;
         let second = self.rest().as_bytes().get(1);
-        let two = SIGNS_OF_TWO
-            .iter()
-            .find(|sign| sign.as_bytes().first() == Some(&first) && sign.as_bytes().get(1) == second);
-        let Some(sign) = two.or_else(|| SIGNS.iter().find(|sign| sign.as_bytes().first() == Some(&first))) else {
+        let two = SIGNS_OF_TWO.iter().find(|sign| {
+            sign.as_bytes().first() == Some(&first) && sign.as_bytes().get(1) == second
+        });
+        let Some(sign) =
+            two.or_else(|| SIGNS.iter().find(|sign| sign.as_bytes().first() == Some(&first)))
+        else {
             return self.meaningless();
         };
         self.at += sign.len();
@@ -195,7 +199,10 @@ impl<'a> Lexer<'a> {
                     Some((_, '0')) => out.push('\0'),
                     Some((_, c @ ('"' | '\\'))) => out.push(c),
                     _ => {
-                        return Err(self.error(at + i, "only \\n, \\r, \\t, \\0, \\\" and \\\\ may follow a backslash"));
+                        return Err(self.error(
+                            at + i,
+                            "only \\n, \\r, \\t, \\0, \\\" and \\\\ may follow a backslash",
+                        ));
                     }
                 },
                 c => out.push(c),
@@ -220,7 +227,11 @@ impl<'a> Lexer<'a> {
         let rest = self.rest();
         let word = rest.get(..ascii_word(rest)).unwrap_or(rest);
         self.at += word.len();
-        let digits = if word.contains('_') { Cow::Owned(word.replace('_', "")) } else { Cow::Borrowed(word) };
+        let digits = if word.contains('_') {
+            Cow::Owned(word.replace('_', ""))
+        } else {
+            Cow::Borrowed(word)
+        };
         let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
             Some(hex) => u64::from_str_radix(hex, 16),
             None => digits.parse(),
@@ -266,12 +277,18 @@ mod tests {
 
     fn tokens(text: &str) -> Vec<Tok<'_>> {
         let mut lexer = Lexer::new("file", text);
-        std::iter::from_fn(|| lexer.token().ok().map(|token| token.tok).filter(|tok| *tok != Tok::End)).collect()
+        std::iter::from_fn(|| {
+            lexer.token().ok().map(|token| token.tok).filter(|tok| *tok != Tok::End)
+        })
+        .collect()
     }
 
     #[test]
     fn words_may_have_letters_of_any_alphabet_and_end_at_signs() {
-        assert_eq!(tokens("größe_2: u8"), [Tok::Ident("größe_2"), Tok::Sign(":"), Tok::Ident("u8")]);
+        assert_eq!(
+            tokens("größe_2: u8"),
+            [Tok::Ident("größe_2"), Tok::Sign(":"), Tok::Ident("u8")]
+        );
         assert_eq!(tokens("a\u{2003}\u{b}é…"), [Tok::Ident("a"), Tok::Ident("é")]);
     }
 
@@ -279,7 +296,10 @@ mod tests {
     fn signs_of_two_characters_come_before_those_of_one() {
         let signs = ["<<", "<", "=>", "==", "=", "%"].map(Tok::Sign);
         assert_eq!(tokens("<< < => === %"), [&signs[..1], &signs[1..]].concat());
-        assert!(Lexer::new("file", "!").token().is_err() && Lexer::new("file", "\u{663}").token().is_err());
+        assert!(
+            Lexer::new("file", "!").token().is_err()
+                && Lexer::new("file", "\u{663}").token().is_err()
+        );
     }
 
     #[test]
@@ -293,7 +313,12 @@ mod tests {
     fn quoted_texts_with_and_without_escapes() {
         assert_eq!(
             tokens(r#""" "plain é" "a\"b\n" 1"#),
-            [Tok::Str("".into()), Tok::Str("plain é".into()), Tok::Str("a\"b\n".into()), Tok::Int(1),]
+            [
+                Tok::Str("".into()),
+                Tok::Str("plain é".into()),
+                Tok::Str("a\"b\n".into()),
+                Tok::Int(1),
+            ]
         );
         assert_eq!(tokens("\"open\n\""), []);
     }

@@ -1,4 +1,5 @@
-//! The first stage: table text into a syntax tree. Knows how the language is written; names are not resolved here.
+//! The first stage: table text into a syntax tree. Knows how the language is written; names are not
+//! resolved here.
 
 mod beginning;
 mod declarations;

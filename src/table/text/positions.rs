@@ -1,4 +1,5 @@
-//! The names of positions: a word, or the name of other positions or of a message and a number of elements.
+//! The names of positions: a word, or the name of other positions or of a message and a number of
+//! elements.
 
 use super::super::error::TableError;
 use super::declarations::TableParser;
@@ -11,7 +12,10 @@ impl TableParser<'_> {
         let message = matches!(self.now.tok, Tok::Str(_));
         let of = self.reference("the positions' name")?;
         if message {
-            self.word("of", "`of` and the number of elements for which the message has other positions")?;
+            self.word(
+                "of",
+                "`of` and the number of elements for which the message has other positions",
+            )?;
         } else if !self.eat_word("of")? {
             return Ok(of);
         }

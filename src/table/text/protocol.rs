@@ -1,4 +1,5 @@
-//! The declaration of a whole protocol: `protocol NAME { … }` at the beginning of a table file. Resolves nothing.
+//! The declaration of a whole protocol: `protocol NAME { … }` at the beginning of a table file.
+//! Resolves nothing.
 
 use super::super::error::TableError;
 use super::super::hex::parse_hex;
@@ -26,7 +27,8 @@ impl TableParser<'_> {
 
     fn statement(&mut self, found: &mut ProtocolAst) -> Result<(), TableError> {
         const WORDS: [&str; 5] = ["transport", "ports", "recognise", "service", "state"];
-        let NameAst { name: word, at } = self.name("`transport`, `ports`, `recognise`, `service`, `state` or `}`")?;
+        let NameAst { name: word, at } =
+            self.name("`transport`, `ports`, `recognise`, `service`, `state` or `}`")?;
         match word.as_str() {
             "transport" => self.transports(found)?,
             "ports" => found.ports.extend(self.ports()?),
@@ -39,11 +41,16 @@ impl TableParser<'_> {
             "state" => {
                 let NameAst { name, at } = self.name("the state's name")?;
                 self.need("=")?;
-                found.states.push(StateAst { name, at, value: self.int("its value when a connection begins")? });
+                found.states.push(StateAst {
+                    name,
+                    at,
+                    value: self.int("its value when a connection begins")?,
+                });
             }
             other => {
                 let near = crate::suggest::suggestion(other, WORDS.into_iter());
-                let message = format!("a protocol has {}, but no `{other}`{near}", WORDS.join(", "));
+                let message =
+                    format!("a protocol has {}, but no `{other}`{near}", WORDS.join(", "));
                 return Err(self.lex.error(at, message));
             }
         }
@@ -71,7 +78,9 @@ impl TableParser<'_> {
             self.part()?;
             let at = self.now.at;
             let port = self.int("a port")?;
-            ports.push(u16::try_from(port).map_err(|_| self.lex.error(at, "a port is 65535 at most"))?);
+            ports.push(
+                u16::try_from(port).map_err(|_| self.lex.error(at, "a port is 65535 at most"))?,
+            );
             if !self.eat(",")? {
                 return Ok(ports);
             }
@@ -100,7 +109,10 @@ impl TableParser<'_> {
             self.eat(",")?;
         }
         if conditions.is_empty() {
-            return Err(self.lex.error(at, "a rule has at least one condition: any connection would satisfy this one"));
+            return Err(self.lex.error(
+                at,
+                "a rule has at least one condition: any connection would satisfy this one",
+            ));
         }
         Ok(RuleAst { at, side, conditions })
     }
@@ -122,9 +134,12 @@ impl TableParser<'_> {
             return Ok(if least { Condition::Least(bytes) } else { Condition::Most(bytes) });
         }
         if !self.eat_word("at")? {
-            return Err(self.wrong("a condition: `at N \"bytes\"`, `length >= N`, `fits` or `port`"));
+            return Err(
+                self.wrong("a condition: `at N \"bytes\"`, `length >= N`, `fits` or `port`")
+            );
         }
-        let (place, here) = (self.place("the place of a byte, from 0")?, self.now.at);
+        let place = self.place("the place of a byte, from 0")?;
+        let here = self.now.at;
         let mut values = vec![self.literal()?];
         while self.eat("|")? {
             values.push(self.literal()?);
@@ -136,12 +151,15 @@ impl TableParser<'_> {
         let behind = self.now.at;
         let mask = if self.eat_word("mask")? { self.literal()? } else { Vec::new() };
         if !mask.is_empty() && mask.len() != length {
-            return Err(self.lex.error(behind, format!("the mask is as long as the value: {length} bytes")));
+            return Err(self
+                .lex
+                .error(behind, format!("the mask is as long as the value: {length} bytes")));
         }
         Ok(Condition::At { place, values, mask })
     }
 
-    /// A number that is compared with places among the first bytes of a connection, of which 4096 are looked at.
+    /// A number that is compared with places among the first bytes of a connection, of which 4096
+    /// are looked at.
     fn place(&mut self, what: &str) -> Result<u32, TableError> {
         let at = self.now.at;
         match u32::try_from(self.int(what)?) {
@@ -156,7 +174,9 @@ impl TableParser<'_> {
         let at = self.now.at;
         let text = self.string("bytes: a quoted text, or hex \"0d 0a\"")?;
         let bytes = match hex {
-            true => parse_hex(&text).ok_or_else(|| self.lex.error(at, "hex has two digits a byte"))?,
+            true => {
+                parse_hex(&text).ok_or_else(|| self.lex.error(at, "hex has two digits a byte"))?
+            }
             false => text.into_bytes(),
         };
         if bytes.is_empty() || bytes.len() > 255 {

@@ -57,7 +57,8 @@ pub enum RuleSide {
 /// One condition of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// The bytes from `place` on are one of these values. Only the bits of `mask` are compared; where it is empty, all.
+    /// The bytes from `place` on are one of these values. Only the bits of `mask` are compared;
+    /// where it is empty, all.
     At {
         /// The place of the first byte.
         place: u32,

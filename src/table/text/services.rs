@@ -14,13 +14,16 @@ impl TableParser<'_> {
         let mut ports = Vec::new();
         if self.eat_word("when")? {
             if !self.eat_word("port")? {
-                return Err(self.wrong("`port` and the ports of the servers whose messages these are"));
+                return Err(
+                    self.wrong("`port` and the ports of the servers whose messages these are")
+                );
             }
             ports = self.ports()?;
         }
         let positional = self.eat_word("positional")?;
         let optional = self.eat_word("optional")?;
-        let (mut header, mut framing) = (Vec::new(), FramingAst::default());
+        let mut header = Vec::new();
+        let mut framing = FramingAst::default();
         if self.eat("{")? {
             while !self.eat("}")? {
                 self.docs()?;
@@ -41,7 +44,8 @@ impl TableParser<'_> {
     }
 
     fn header_field(&mut self) -> Result<HeaderField, TableError> {
-        let NameAst { name: field, at } = self.name("`number`, `length` or another field's name")?;
+        let NameAst { name: field, at } =
+            self.name("`number`, `length` or another field's name")?;
         self.need(":")?;
         let of = self.type_()?;
         let role = match field.as_str() {
@@ -57,10 +61,12 @@ impl TableParser<'_> {
     }
 
     fn service_statement(&mut self, framing: &mut FramingAst) -> Result<(), TableError> {
-        let NameAst { name: word, at } =
-            self.name("a field of the header (`number: u16`) or a statement (`begins`, `length`, …)")?;
+        let NameAst { name: word, at } = self
+            .name("a field of the header (`number: u16`) or a statement (`begins`, `length`, …)")?;
         match word.as_str() {
-            "begins" => framing.begins = Some(self.name("the structure that every message begins with")?),
+            "begins" => {
+                framing.begins = Some(self.name("the structure that every message begins with")?)
+            }
             "selects" => {
                 framing.selects = Some(self.sum()?);
                 framing.any_case = self.eat_word("anycase")?;
@@ -75,7 +81,8 @@ impl TableParser<'_> {
             "fixed" => {
                 let bytes = self.int("how many bytes each message has")?;
                 let fits = u32::try_from(bytes).ok().filter(|bytes| *bytes > 0);
-                let wrong = || self.lex.error(at, "a message has at least 1 byte, and less than 4 GiB");
+                let wrong =
+                    || self.lex.error(at, "a message has at least 1 byte, and less than 4 GiB");
                 framing.frame = ServiceFrame::Fixed(fits.ok_or_else(wrong)?);
             }
             "whole" => framing.frame = ServiceFrame::Whole,

@@ -1,4 +1,5 @@
-//! The syntax tree of a table file. Names are not resolved yet. Each part keeps its byte offset for errors.
+//! The syntax tree of a table file. Names are not resolved yet. Each part keeps its byte offset for
+//! errors.
 
 use crate::tree::Severity;
 
@@ -31,7 +32,8 @@ pub enum PlaceRole {
     Enters,
     /// It enters this place and stays in the others (`place beside`).
     Beside,
-    /// The name of the place that this connection is about: the client enters it with another message (`place named`).
+    /// The name of the place that this connection is about: the client enters it with another
+    /// message (`place named`).
     Named,
 }
 
@@ -85,7 +87,8 @@ pub(in crate::table) enum ItemKind {
 #[derive(Debug, Clone)]
 pub(in crate::table) struct ServiceAst {
     pub(in crate::table) number: Option<u64>,
-    /// The ports of the servers whose messages these are. Empty if the protocol's code finds the service.
+    /// The ports of the servers whose messages these are. Empty if the protocol's code finds the
+    /// service.
     pub(in crate::table) ports: Vec<u16>,
     /// Its messages are self-describing arrays.
     pub(in crate::table) positional: bool,
@@ -157,7 +160,8 @@ pub(in crate::table) struct StructAst {
     pub(in crate::table) optional: bool,
     pub(in crate::table) family: Option<NameAst>,
     pub(in crate::table) parent: Option<NameAst>,
-    /// The structure that all messages of its service begin with: its fields come before those of the parent.
+    /// The structure that all messages of its service begin with: its fields come before those of
+    /// the parent.
     pub(in crate::table) begins: Option<NameAst>,
     pub(in crate::table) params: Vec<String>,
     pub(in crate::table) entries: Vec<Entry>,
@@ -198,7 +202,8 @@ pub(in crate::table) struct EnumValueAst {
 pub(in crate::table) struct FieldAst {
     pub(in crate::table) name: String,
     pub(in crate::table) at: usize,
-    /// Whether it is not a field of its own, but a part that only describes others (a count, for example).
+    /// Whether it is not a field of its own, but a part that only describes others (a count, for
+    /// example).
     pub(in crate::table) span: bool,
     pub(in crate::table) of: TypeAst,
     pub(in crate::table) mods: Option<Box<Mods>>,
@@ -331,7 +336,8 @@ pub(in crate::table) static NO_MODS: Mods = Mods {
 };
 
 impl Mods {
-    /// Whether these are [`NO_MODS`] themselves, those of a field that has none: most fields are so.
+    /// Whether these are [`NO_MODS`] themselves, those of a field that has none: most fields are
+    /// so.
     pub(in crate::table) fn are_none(&self) -> bool {
         std::ptr::eq(self, &NO_MODS)
     }

@@ -5,8 +5,8 @@ use super::declarations::TableParser;
 use super::lex::Tok;
 use super::syntax::*;
 
-/// How many lengths (`[N]`) and regions (`as T`) may follow one type. Each is a level of nesting, and the compiler recurses
-/// into it.
+/// How many lengths (`[N]`) and regions (`as T`) may follow one type. Each is a level of nesting,
+/// and the compiler recurses into it.
 const MAX_SUFFIXES: usize = 8;
 
 /// How many forms of a region (`as A | B`) there may be: each is tried.
@@ -43,7 +43,10 @@ impl TableParser<'_> {
                 let mut inner = vec![self.type_()?];
                 while self.eat("|")? {
                     if inner.len() >= MAX_FORMS {
-                        return Err(self.lex.error(self.now.at, format!("a region has {MAX_FORMS} forms at most")));
+                        return Err(self.lex.error(
+                            self.now.at,
+                            format!("a region has {MAX_FORMS} forms at most"),
+                        ));
                     }
                     inner.push(self.type_()?);
                 }
@@ -52,7 +55,9 @@ impl TableParser<'_> {
                 return Ok(ty);
             }
         }
-        Err(self.lex.error(self.now.at, format!("a type has {MAX_SUFFIXES} lengths and regions at most")))
+        Err(self
+            .lex
+            .error(self.now.at, format!("a type has {MAX_SUFFIXES} lengths and regions at most")))
     }
 
     fn primary(&mut self) -> Result<TypeAst, TableError> {

@@ -1,7 +1,8 @@
-//! Bounds the work that keys carried by a capture may cause in one run. A capture may come from anyone, and each of its keys is tried on each connection.
-//! The user's own keys are not bounded.
+//! Bounds the work that keys carried by a capture may cause in one run. A capture may come from
+//! anyone, and each of its keys is tried on each connection. The user's own keys are not bounded.
 //!
-//! Work that opened a connection is not charged, or charged little: a capture whose keys fit never comes near the bounds.
+//! Work that opened a connection is not charged, or charged little: a capture whose keys fit never
+//! comes near the bounds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,7 +22,8 @@ impl Default for CarriedWork {
     }
 }
 
-/// The price of a position search that found nothing, in bytes of keystream: decrypting this many bytes takes as long.
+/// The price of a position search that found nothing, in bytes of keystream: decrypting this many
+/// bytes takes as long.
 pub const SEARCH_FAILED: u64 = 64 << 20;
 /// The price of a position search that succeeded.
 pub const SEARCH_FOUND: u64 = 8 << 20;
@@ -82,11 +84,14 @@ impl Budget {
 
     /// Whether to tell the user that work was refused. True once at most.
     pub fn is_to_be_reported(&self) -> bool {
-        self.left.refused.load(Ordering::Relaxed) && !self.left.reported.swap(true, Ordering::Relaxed)
+        self.left.refused.load(Ordering::Relaxed)
+            && !self.left.reported.swap(true, Ordering::Relaxed)
     }
 
     fn take(&self, from: &AtomicU64, amount: u64) -> bool {
-        let taken = from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount)).is_ok();
+        let taken = from
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(amount))
+            .is_ok();
         if !taken {
             self.left.refused.store(true, Ordering::Relaxed);
         }
@@ -107,6 +112,8 @@ mod tests {
         assert!(other.is_to_be_reported() && !budget.is_to_be_reported());
         budget.return_power();
         assert!(other.take_power());
-        assert!(!budget.take_keystream(11) && budget.take_keystream(10) && !budget.take_keystream(1));
+        assert!(
+            !budget.take_keystream(11) && budget.take_keystream(10) && !budget.take_keystream(1)
+        );
     }
 }

@@ -75,14 +75,17 @@ pub struct SessionReport {
 }
 
 impl Report {
-    /// Reports on a file's bytes. A file that opens nothing has a report too, with its `problem`. Only a file that could not be understood
-    /// is an error.
+    /// Reports on a file's bytes. A file that opens nothing has a report too, with its `problem`.
+    /// Only a file that could not be understood is an error.
     pub fn new(name: &str, bytes: &[u8]) -> Result<Report, KeyError> {
         let (format, contents) = read_any(name, bytes)?;
         let problem = opens_nothing(name, format, &contents);
         let mut notes = contents.notes;
         for key in &contents.keys {
-            notes.extend(doubts_about(key.modulus()).map(|doubt| format!("{}: {doubt}", server(key.service()))));
+            notes.extend(
+                doubts_about(key.modulus())
+                    .map(|doubt| format!("{}: {doubt}", server(key.service()))),
+            );
         }
         Ok(Report {
             file: name.to_owned(),
@@ -118,7 +121,11 @@ impl KeyReport {
 
 impl PublicReport {
     fn new(half: &PublicHalf) -> PublicReport {
-        PublicReport { service: half.service(), fingerprint: half.fingerprint(), modulus_bits: half.modulus_bits() }
+        PublicReport {
+            service: half.service(),
+            fingerprint: half.fingerprint(),
+            modulus_bits: half.modulus_bits(),
+        }
     }
 }
 
@@ -181,7 +188,11 @@ impl fmt::Display for KeyReport {
 impl fmt::Display for PublicReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PublicReport { service, fingerprint, modulus_bits } = self;
-        write!(f, "{:<10}  N {fingerprint}…, {modulus_bits} bits; no private exponent", server(*service))
+        write!(
+            f,
+            "{:<10}  N {fingerprint}…, {modulus_bits} bits; no private exponent",
+            server(*service)
+        )
     }
 }
 

@@ -1,14 +1,17 @@
 //! Decrypts one direction. Another thread may make the next piece of its keystream ahead.
 //!
-//! RC4 is a third to a half of what decoding has to do in order, and its keystream depends on nothing but the key. So once a direction has many bytes, each piece of keystream
-//! that is used up asks for the next one ([`Preparations`]). If nobody had time to make it, the bytes are decrypted as they are without.
+//! RC4 is a third to a half of what decoding has to do in order, and its keystream depends on
+//! nothing but the key. So once a direction has many bytes, each piece of keystream that is used up
+//! asks for the next one ([`Preparations`]). If nobody had time to make it, the bytes are decrypted
+//! as they are without.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Rc4;
 use crate::session::{Preparation, Preparations, PreparedRoom};
 
-/// A direction with fewer bytes than this needs no help. What is made ahead is at most a sixteenth of what was used, so that little is made for nothing where a direction ends.
+/// A direction with fewer bytes than this needs no help. What is made ahead is at most a sixteenth
+/// of what was used, so that little is made for nothing where a direction ends.
 const MANY: u64 = 64 << 10;
 const SHARE: u64 = 16;
 /// The most bytes that are made ahead.
@@ -81,8 +84,14 @@ impl Decrypter {
         Decrypter { used: 0, source: KeystreamSource::Cipher(Box::new(cipher)) }
     }
 
-    /// Appends `bytes`, decrypted, to `out`. With `preparations`, asks there for what will be needed next.
-    pub fn apply_into(&mut self, bytes: &[u8], out: &mut Vec<u8>, preparations: Option<&Preparations>) {
+    /// Appends `bytes`, decrypted, to `out`. With `preparations`, asks there for what will be
+    /// needed next.
+    pub fn apply_into(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        preparations: Option<&Preparations>,
+    ) {
         self.used += bytes.len() as u64;
         if let Some(preparations) = preparations.filter(|_| self.used >= MANY) {
             self.prepare(preparations);
@@ -109,15 +118,31 @@ impl Decrypter {
         if let KeystreamSource::Cipher(cipher) = &self.source
             && let Some(room) = preparations.room()
         {
-            let state = BehindState { cipher: (**cipher).clone(), made: Vec::new(), wanted: 0, asked: false };
+            let state = BehindState {
+                cipher: (**cipher).clone(),
+                made: Vec::new(),
+                wanted: 0,
+                asked: false,
+            };
             let behind = Arc::new(Behind(Mutex::new(state)));
-            self.source = KeystreamSource::Prepared(Prepared { ready: Vec::new(), at: 0, behind, _room: room });
+            self.source = KeystreamSource::Prepared(Prepared {
+                ready: Vec::new(),
+                at: 0,
+                behind,
+                _room: room,
+            });
         }
     }
 }
 
 impl Prepared {
-    fn apply_into(&mut self, bytes: &[u8], out: &mut Vec<u8>, wanted: usize, preparations: Option<&Preparations>) {
+    fn apply_into(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        wanted: usize,
+        preparations: Option<&Preparations>,
+    ) {
         let start = out.len();
         out.extend_from_slice(bytes);
         let mut left = out.get_mut(start..).unwrap_or_default();
@@ -133,8 +158,14 @@ impl Prepared {
         }
     }
 
-    /// Takes what was made ahead. If there is nothing, decrypts the bytes, and returns `false`. Asks for more.
-    fn refill(&mut self, bytes: &mut [u8], wanted: usize, preparations: Option<&Preparations>) -> bool {
+    /// Takes what was made ahead. If there is nothing, decrypts the bytes, and returns `false`.
+    /// Asks for more.
+    fn refill(
+        &mut self,
+        bytes: &mut [u8],
+        wanted: usize,
+        preparations: Option<&Preparations>,
+    ) -> bool {
         let mut state = self.behind.lock();
         self.ready.clear();
         self.at = 0;
@@ -181,10 +212,12 @@ mod tests {
         })
     }
 
-    /// Decrypts pieces, some of them behind a gap, and lets `work` do what was asked for after each. What a cipher alone makes of them has to come out.
+    /// Decrypts pieces, some of them behind a gap, and lets `work` do what was asked for after
+    /// each. What a cipher alone makes of them has to come out.
     fn compare(mut work: impl FnMut(&Preparations)) {
         let preparations = Preparations::default();
-        let (mut expected, mut decrypter) = (Rc4::new(b"seven.."), Decrypter::new(Rc4::new(b"seven..")));
+        let mut expected = Rc4::new(b"seven..");
+        let mut decrypter = Decrypter::new(Rc4::new(b"seven.."));
         for (at, length) in lengths(2000).enumerate() {
             let bytes: Vec<u8> = (0..length).map(|byte| (byte + at) as u8).collect();
             if at % 50 == 49 {
@@ -192,7 +225,8 @@ mod tests {
                 expected.skip(gap);
                 decrypter.skip(gap);
             }
-            let (mut right, mut found) = (b"before".to_vec(), b"before".to_vec());
+            let mut right = b"before".to_vec();
+            let mut found = b"before".to_vec();
             expected.apply_into(&bytes, &mut right);
             decrypter.apply_into(&bytes, &mut found, Some(&preparations));
             assert!(found == right, "piece {at}");
@@ -227,9 +261,11 @@ mod tests {
         let preparations = Preparations::default();
         std::thread::scope(|scope| {
             scope.spawn(|| preparations.work_until_end());
-            let (mut expected, mut decrypter) = (Rc4::new(b"seven.."), Decrypter::new(Rc4::new(b"seven..")));
+            let mut expected = Rc4::new(b"seven..");
+            let mut decrypter = Decrypter::new(Rc4::new(b"seven.."));
             for length in lengths(2000) {
-                let (mut right, mut found) = (Vec::new(), Vec::new());
+                let mut right = Vec::new();
+                let mut found = Vec::new();
                 expected.apply_into(&vec![0; length], &mut right);
                 decrypter.apply_into(&vec![0; length], &mut found, Some(&preparations));
                 assert!(found == right);
@@ -243,9 +279,13 @@ mod tests {
         let preparations = Preparations::default();
         let mut directions: Vec<Decrypter> =
             (0..=Preparations::ROOMS).map(|_| Decrypter::new(Rc4::new(b"k"))).collect();
-        let (bytes, mut out) = (vec![0; MANY as usize], Vec::new());
-        directions.iter_mut().for_each(|direction| direction.apply_into(&bytes, &mut out, Some(&preparations)));
-        let prepared = |direction: &&Decrypter| matches!(direction.source, KeystreamSource::Prepared(_));
+        let bytes = vec![0; MANY as usize];
+        let mut out = Vec::new();
+        directions
+            .iter_mut()
+            .for_each(|direction| direction.apply_into(&bytes, &mut out, Some(&preparations)));
+        let prepared =
+            |direction: &&Decrypter| matches!(direction.source, KeystreamSource::Prepared(_));
         assert_eq!(directions.iter().filter(prepared).count(), Preparations::ROOMS);
         directions.remove(0);
         let last = directions.last_mut().unwrap();

@@ -65,7 +65,8 @@ struct DerivedKey {
 }
 
 impl Deriver {
-    /// Whether the power for this key and `y` is remembered, so that [`session_key`](Deriver::session_key) costs nothing.
+    /// Whether the power for this key and `y` is remembered, so that
+    /// [`session_key`](Deriver::session_key) costs nothing.
     pub fn remembers(&self, key: &PrivateKey, y: &[u8]) -> bool {
         self.find(key, y).is_some()
     }
@@ -75,7 +76,12 @@ impl Deriver {
     }
 
     /// As [`session_key`].
-    pub fn session_key(&mut self, key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<SessionKey> {
+    pub fn session_key(
+        &mut self,
+        key: &PrivateKey,
+        y: &[u8],
+        seed: &[u8; 7],
+    ) -> Option<SessionKey> {
         if let Some(known) = self.find(key, y) {
             return Some(mix(&known.shared, seed));
         }
@@ -129,7 +135,8 @@ mod tests {
     #[test]
     fn seed_and_shared_secret_are_mixed_lowest_byte_first() {
         // 0x0201 squared is 0x040401.
-        let key = session_key(&small_key(2), &[0x01, 0x02], &[0x10, 0x20, 0x30, 0, 0, 0, 0xff]).unwrap();
+        let key =
+            session_key(&small_key(2), &[0x01, 0x02], &[0x10, 0x20, 0x30, 0, 0, 0, 0xff]).unwrap();
         assert_eq!(key.as_bytes(), &[0x11, 0x24, 0x34, 0, 0, 0, 0xff]);
     }
 
@@ -155,12 +162,16 @@ mod tests {
     #[test]
     fn what_is_remembered_is_the_same_and_bounded() {
         let mut deriver = Deriver::default();
-        let (key, other) = (small_key(65_537), small_key(65_539));
+        let key = small_key(65_537);
+        let other = small_key(65_539);
         for round in 0..3u8 {
             for y in 1..=100u8 {
                 for key in [&key, &other] {
                     let seed = [round; 7];
-                    assert_eq!(deriver.session_key(key, &[y, 1], &seed), session_key(key, &[y, 1], &seed));
+                    assert_eq!(
+                        deriver.session_key(key, &[y, 1], &seed),
+                        session_key(key, &[y, 1], &seed)
+                    );
                 }
             }
         }

@@ -57,12 +57,14 @@ impl KeyError {
         KeyError { nature: Nature::Harmless, ..self }
     }
 
-    /// Whether the file is not a key file at all, rather than a damaged one or one that opens nothing.
+    /// Whether the file is not a key file at all, rather than a damaged one or one that opens
+    /// nothing.
     pub fn is_of_another_kind(&self) -> bool {
         self.nature == Nature::OtherKind
     }
 
-    /// Whether the file has no keys because its server does not encrypt. A run can go on without it.
+    /// Whether the file has no keys because its server does not encrypt. A run can go on without
+    /// it.
     pub fn is_harmless(&self) -> bool {
         self.nature == Nature::Harmless
     }
@@ -107,7 +109,8 @@ mod tests {
 
     #[test]
     fn it_is_one_line_whatever_the_file_is_called() {
-        let error = KeyError::new("a\nb.ini", KeyPlace::Line { line: 3, column: 14 }, "expected base-64");
+        let error =
+            KeyError::new("a\nb.ini", KeyPlace::Line { line: 3, column: 14 }, "expected base-64");
         assert_eq!(error.to_string(), "a\\nb.ini:3:14: expected base-64");
         assert_eq!(KeyError::new("k", KeyPlace::Byte(5), "x").to_string(), "k: byte 5: x");
         assert_eq!(KeyError::new("k", KeyPlace::Whole, "x").to_string(), "k: x");

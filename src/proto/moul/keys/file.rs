@@ -123,8 +123,7 @@ pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, KeyFileConte
     }
     for magic in ["whatdoyousee", "notthedroids", "BriceIsSmart"] {
         if bytes.starts_with(magic.as_bytes()) {
-            let text =
-                "an encrypted file of a client's; clients hold only public halves, a shard's private K is needed";
+            let text = "an encrypted file of a client's; clients hold only public halves, a shard's private K is needed";
             return Err(whole(text).of_another_kind());
         }
     }
@@ -137,7 +136,9 @@ pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, KeyFileConte
 fn read_text(name: &str, text: &str) -> Result<(Format, KeyFileContents), KeyError> {
     let any = |test: fn(&str) -> bool| lines(text).any(|(_, line)| test(line));
     let printed_for_clients = any(|line| client_line(line).is_some());
-    let first = lines(text).map(|(_, line)| line.trim()).find(|line| !line.is_empty() && !line.starts_with('#'));
+    let first = lines(text)
+        .map(|(_, line)| line.trim())
+        .find(|line| !line.is_empty() && !line.starts_with('#'));
     let (format, contents) = if first.is_some_and(own::is_line) {
         (Format::ShardKeys, own(name, text)?)
     } else if any(moulars::is_table) {
@@ -194,7 +195,11 @@ fn refusal(text: &str) -> &'static str {
 }
 
 /// The error for a valid file that holds no key.
-pub(super) fn opens_nothing(name: &str, format: Format, contents: &KeyFileContents) -> Option<KeyError> {
+pub(super) fn opens_nothing(
+    name: &str,
+    format: Format,
+    contents: &KeyFileContents,
+) -> Option<KeyError> {
     if !contents.keys.is_empty() || !contents.sessions.is_empty() {
         return None;
     }

@@ -6,7 +6,8 @@ use super::service::KeyService;
 use super::text::{KeyFileContents, KeyPart, Pairs, lines, place_of};
 
 /// Services whose keys DIRTSAND and MOULArs have.
-pub(super) const THREE: [KeyService; 3] = [KeyService::GateKeeper, KeyService::Auth, KeyService::Game];
+pub(super) const THREE: [KeyService; 3] =
+    [KeyService::GateKeeper, KeyService::Auth, KeyService::Game];
 
 /// Reads `Key.Auth.N = base64` and its like; Like DIRTSAND, it treats `#` as the start of a
 /// comment anywhere and skips unknown lines. The client's lines that the key generator prints are
@@ -78,11 +79,17 @@ mod tests {
     #[test]
     fn lines_are_taken_apart() {
         assert_eq!(server_line("Key.Auth.N = ab=="), Some((KeyService::Auth, KeyPart::N, " ab==")));
-        assert_eq!(server_line("  Key.Gate.K=x # y"), Some((KeyService::GateKeeper, KeyPart::K, "x ")));
+        assert_eq!(
+            server_line("  Key.Gate.K=x # y"),
+            Some((KeyService::GateKeeper, KeyPart::K, "x "))
+        );
         assert_eq!(server_line("#Key.Auth.N = ab"), None);
         assert_eq!(server_line("Key.Droid = 3141"), None);
         assert_eq!(server_line("Key.Auth.N.Z = 1"), None);
-        assert_eq!(client_line("Server.Game.X \"q==\""), Some((KeyService::Game, KeyPart::X, "\"q==\"")));
+        assert_eq!(
+            client_line("Server.Game.X \"q==\""),
+            Some((KeyService::Game, KeyPart::X, "\"q==\""))
+        );
         assert_eq!(client_line("Server.Port 14617"), None);
         assert_eq!(client_line("Server.Gate.Host \"127.0.0.1\""), None);
     }

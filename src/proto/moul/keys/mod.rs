@@ -2,8 +2,8 @@
 //!
 //! A shard's private key, a client's `y` and the server's seed give the RC4 key of one connection.
 //! This module reads private keys from the files that shard admins have, holds them in a
-//! [`KeyRing`], and derives session keys. It knows nothing of captures, tables or messages. Its caller
-//! has to prove that a key is the right one, by the messages that it decrypts.
+//! [`KeyRing`], and derives session keys. It knows nothing of captures, tables or messages. Its
+//! caller has to prove that a key is the right one, by the messages that it decrypts.
 //!
 //! No type here that holds a secret shows it through `Debug`, `Display` or an
 //! error. The formats are described in `docs/keys.md`.

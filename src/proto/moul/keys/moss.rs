@@ -25,7 +25,8 @@ pub(super) enum Raw {
 pub(super) fn is_der(bytes: &[u8]) -> bool {
     let mut reader = Der { file: "", bytes, at: 0 };
     bytes.first() == Some(&0x30)
-        && (bytes.len() < 4 || (reader.header(0x30).is_ok() && matches!(bytes.get(reader.at), None | Some(0x02))))
+        && (bytes.len() < 4
+            || (reader.header(0x30).is_ok() && matches!(bytes.get(reader.at), None | Some(0x02))))
 }
 
 /// Reads the server's key: a SEQUENCE of three INTEGERs, p, g and the private exponent. The lengths
@@ -71,21 +72,33 @@ pub(super) fn der(file: &str, bytes: &[u8]) -> Result<KeyFileContents, KeyError>
 pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     let wrong = |at: usize, text: &str| KeyError::new(file, KeyPlace::Byte(at), text);
     if bytes.len() > 2 * PRIME {
-        return Err(wrong(2 * PRIME, "not a key file: expected text, MOSS's DER, or the 128 bytes of make_cyan_dh -w"));
+        return Err(wrong(
+            2 * PRIME,
+            "not a key file: expected text, MOSS's DER, or the 128 bytes of make_cyan_dh -w",
+        ));
     }
     let Some((prime, rest)) = bytes.split_at_checked(PRIME) else {
-        return Err(wrong(bytes.len(), "not a key file, or cut off: make_cyan_dh writes more than 64 bytes"));
+        return Err(wrong(
+            bytes.len(),
+            "not a key file, or cut off: make_cyan_dh writes more than 64 bytes",
+        ));
     };
     let big = BigUint::from_bytes_be(prime);
     let little = BigUint::from_bytes_le(prime);
-    let (big_prime, little_prime) = (is_probable_prime(&big), is_probable_prime(&little));
+    let big_prime = is_probable_prime(&big);
+    let little_prime = is_probable_prime(&little);
     // About one random number in several hundred is prime, so the wrong byte order may give a prime
     // too. It never gives a safe prime by chance.
-    let backwards = little_prime && (!big_prime || (is_safe_prime(&little) && !is_safe_prime(&big)));
+    let backwards =
+        little_prime && (!big_prime || (is_safe_prime(&little) && !is_safe_prime(&big)));
     if backwards && rest.len() == PRIME {
         let public_key = Some(BigUint::from_bytes_le(rest));
-        let half = PublicHalf { service: KeyService::from_file_name(file), modulus: little, public_key };
-        return Ok(Raw::Public(KeyFileContents { public: vec![half], ..KeyFileContents::default() }));
+        let half =
+            PublicHalf { service: KeyService::from_file_name(file), modulus: little, public_key };
+        return Ok(Raw::Public(KeyFileContents {
+            public: vec![half],
+            ..KeyFileContents::default()
+        }));
     }
     if !big_prime {
         return Err(wrong(
@@ -94,7 +107,10 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
         ));
     }
     if rest.is_empty() {
-        return Err(wrong(PRIME, "expected the private exponent after the prime: the file is cut off"));
+        return Err(wrong(
+            PRIME,
+            "expected the private exponent after the prime: the file is cut off",
+        ));
     }
     let exponent = BigUint::from_bytes_be(rest);
     let mut contents = contents(file, KeyService::from_file_name(file), None, big, exponent)?;
@@ -111,7 +127,8 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
 /// Reads what `make_cyan_dh -t` prints: numbers in hex under the names "Prime (modulus)",
 /// "Generator" and "Private key".
 pub(super) fn printed(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
-    let mut numbers: [(String, KeyPlace); 4] = std::array::from_fn(|_| (String::new(), KeyPlace::Whole));
+    let mut numbers: [(String, KeyPlace); 4] =
+        std::array::from_fn(|_| (String::new(), KeyPlace::Whole));
     let mut current = None;
     for (number, line) in lines(text) {
         let heading = ["prime", "generator", "private key", "public key"];
@@ -132,29 +149,48 @@ pub(super) fn printed(file: &str, text: &str) -> Result<KeyFileContents, KeyErro
     }
     let [p, g, k, x] = numbers;
     let hex = |(digits, place): &(String, KeyPlace), name: &str| {
-        BigUint::parse_bytes(digits.as_bytes(), 16)
-            .ok_or_else(|| KeyError::new(file, *place, format!("expected {name} in hex, as make_cyan_dh -t prints it")))
+        BigUint::parse_bytes(digits.as_bytes(), 16).ok_or_else(|| {
+            KeyError::new(
+                file,
+                *place,
+                format!("expected {name} in hex, as make_cyan_dh -t prints it"),
+            )
+        })
     };
     let generator = u64::try_from(hex(&g, "the generator")?).ok();
     let (p, k, k_digits) = (hex(&p, "the prime")?, hex(&k, "the private key")?, k.0.len());
     let mut contents = with_generator(file, p, generator, k)?;
-    if let (Ok(x), Some(g), Some(key)) = (hex(&x, "the public key"), generator, contents.keys.first()) {
+    if let (Ok(x), Some(g), Some(key)) =
+        (hex(&x, "the public key"), generator, contents.keys.first())
+    {
         if key.public_key(g) != x {
-            contents.notes.push("the public key does not belong to prime and private key: cut or mistyped?".into());
+            contents.notes.push(
+                "the public key does not belong to prime and private key: cut or mistyped?".into(),
+            );
         }
     } else if k_digits < 2 * PRIME {
-        contents.notes.push("the private key is short: right if it is so short, wrong if the text was cut".into());
+        contents.notes.push(
+            "the private key is short: right if it is so short, wrong if the text was cut".into(),
+        );
     }
     Ok(contents)
 }
 
-fn with_generator(file: &str, p: BigUint, g: Option<u64>, exponent: BigUint) -> Result<KeyFileContents, KeyError> {
+fn with_generator(
+    file: &str,
+    p: BigUint,
+    g: Option<u64>,
+    exponent: BigUint,
+) -> Result<KeyFileContents, KeyError> {
     let by_generator = g.and_then(KeyService::from_generator);
     let by_name = KeyService::from_file_name(file);
     let (service, note) = match (by_generator, by_name) {
-        (Some(g), Some(name)) if g != name => {
-            (None, Some(format!("the generator is {g}'s, the file's name says {name}: tried for every server")))
-        }
+        (Some(g), Some(name)) if g != name => (
+            None,
+            Some(format!(
+                "the generator is {g}'s, the file's name says {name}: tried for every server"
+            )),
+        ),
         (service, name) => (service.or(name), None),
     };
     let mut contents = contents(file, service, g, p, exponent)?;
@@ -169,8 +205,8 @@ fn contents(
     p: BigUint,
     exponent: BigUint,
 ) -> Result<KeyFileContents, KeyError> {
-    let key =
-        PrivateKey::new(service, generator, p, exponent).map_err(|text| KeyError::new(file, KeyPlace::Whole, text))?;
+    let key = PrivateKey::new(service, generator, p, exponent)
+        .map_err(|text| KeyError::new(file, KeyPlace::Whole, text))?;
     Ok(KeyFileContents { keys: vec![key], ..KeyFileContents::default() })
 }
 
@@ -188,7 +224,8 @@ impl Der<'_> {
 
     fn byte(&mut self) -> Result<u8, KeyError> {
         let byte = self.bytes.get(self.at).copied();
-        let byte = byte.ok_or_else(|| self.wrong("expected more DER: the file or its SEQUENCE ends here"))?;
+        let byte = byte
+            .ok_or_else(|| self.wrong("expected more DER: the file or its SEQUENCE ends here"))?;
         self.at += 1;
         Ok(byte)
     }
@@ -221,7 +258,9 @@ impl Der<'_> {
                 Ok(BigUint::from_bytes_be(digits))
             }
             Some(_) => Err(self.wrong(format!("expected the INTEGER {name}, found an empty one"))),
-            None => Err(self.wrong(format!("expected the INTEGER {name} to end within its SEQUENCE"))),
+            None => {
+                Err(self.wrong(format!("expected the INTEGER {name} to end within its SEQUENCE")))
+            }
         }
     }
 }

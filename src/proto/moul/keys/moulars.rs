@@ -55,18 +55,31 @@ fn server_part(text: &str) -> (usize, usize) {
 }
 
 /// Reads `part` of `text`, which begins at `base`.
-fn read_table(file: &str, text: &str, part: &str, base: usize, pairs: &mut Pairs<'_>) -> Result<(), KeyError> {
+fn read_table(
+    file: &str,
+    text: &str,
+    part: &str,
+    base: usize,
+    pairs: &mut Pairs<'_>,
+) -> Result<(), KeyError> {
     // The parser's own messages may quote the file, keys included: only its positions are used.
     let bad = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
-        KeyError::new(file, place(text, base.saturating_add(at)), "expected TOML (the file may be cut off here)")
+        KeyError::new(
+            file,
+            place(text, base.saturating_add(at)),
+            "expected TOML (the file may be cut off here)",
+        )
     };
     let table = DeTable::parse(part).map_err(bad)?;
-    let Some(keys) = table.get_ref().get("crypt_keys").and_then(|keys| keys.get_ref().as_table()) else {
+    let Some(keys) = table.get_ref().get("crypt_keys").and_then(|keys| keys.get_ref().as_table())
+    else {
         return Ok(());
     };
     for (name, pair) in keys.iter() {
-        let (Some(service), Some(pair)) = (KeyService::from_word(name.get_ref()), pair.get_ref().as_table()) else {
+        let (Some(service), Some(pair)) =
+            (KeyService::from_word(name.get_ref()), pair.get_ref().as_table())
+        else {
             continue;
         };
         for (name, value) in pair.iter() {
@@ -116,13 +129,18 @@ mod tests {
             format!("crypt_keys = {{ auth = {{ n = \"{value}\", k = '{value}' }} }}"),
             format!("crypt_keys.auth.n = \"\"\"\n{value}\"\"\"\ncrypt_keys.auth.k = '{value}'"),
         ] {
-            assert!(refused(text.clone()).contains("found 1 bit"), "{text}: {}", refused(text.clone()));
+            assert!(
+                refused(text.clone()).contains("found 1 bit"),
+                "{text}: {}",
+                refused(text.clone())
+            );
         }
     }
 
     #[test]
     fn errors_point_and_do_not_quote() {
-        let error = moulars("m.toml", "[crypt_keys]\nauth.n = \"c2VjcmV0\nauth.k = 1\n").err().unwrap();
+        let error =
+            moulars("m.toml", "[crypt_keys]\nauth.n = \"c2VjcmV0\nauth.k = 1\n").err().unwrap();
         assert!(error.to_string().starts_with("m.toml:2:"), "{error}");
         assert!(!error.to_string().contains("c2Vj"), "{error}");
         let error = moulars("m.toml", "[crypt_keys]\nauth.n = 15\n").err().unwrap();

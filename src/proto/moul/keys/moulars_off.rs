@@ -1,4 +1,5 @@
-//! Replaces `moulars` in a build without TOML: recognises MOULArs's files and says that this build cannot read them.
+//! Replaces `moulars` in a build without TOML: recognises MOULArs's files and says that this build
+//! cannot read them.
 
 use super::error::{KeyError, KeyPlace};
 use super::text::KeyFileContents;

@@ -1,5 +1,5 @@
-//! NAGUS's configuration, in the syntax of Python's configparser: sections, options, and values that continue
-//! on indented lines. Reads only the keys and skips everything else.
+//! NAGUS's configuration, in the syntax of Python's configparser: sections, options, and values
+//! that continue on indented lines. Reads only the keys and skips everything else.
 
 use super::error::KeyError;
 use super::error::KeyPlace;
@@ -35,7 +35,8 @@ pub(super) fn nagus(file: &str, text: &str) -> Result<KeyFileContents, KeyError>
     Ok(contents)
 }
 
-/// Whether a line opens one of NAGUS's server sections. A configuration without these sections may still say that nothing is encrypted.
+/// Whether a line opens one of NAGUS's server sections. A configuration without these sections may
+/// still say that nothing is encrypted.
 pub(super) fn is_section(line: &str) -> bool {
     let name = section(line).and_then(|name| name.strip_prefix("server."));
     name.is_some_and(|name| name == "status" || KeyService::from_word(name).is_some())
@@ -62,7 +63,10 @@ struct OpenOption<'a> {
     section: &'a str,
 }
 
-fn each_option(text: &str, mut take: impl FnMut(OptionLine<'_>) -> Result<(), KeyError>) -> Result<(), KeyError> {
+fn each_option(
+    text: &str,
+    mut take: impl FnMut(OptionLine<'_>) -> Result<(), KeyError>,
+) -> Result<(), KeyError> {
     let mut current = "";
     let mut open: Option<OpenOption<'_>> = None;
     let mut close = |open: Option<OpenOption<'_>>| match open {
@@ -123,10 +127,13 @@ mod tests {
 
     #[test]
     fn a_value_goes_on_while_lines_are_indented_deeper() {
-        let text =
-            "[a]\nconfig =\n\t{\n\t# remark\n\t\tkey_n = no option,\n\t}\nKey_N = x\n  y\n[b] # end\nz=1\n\n  w = 2\n";
-        let expected =
-            [("a", "config", "\n{\nkey_n = no option,\n}"), ("a", "key_n", "x\ny"), ("b", "z", "1"), ("b", "w", "2")];
+        let text = "[a]\nconfig =\n\t{\n\t# remark\n\t\tkey_n = no option,\n\t}\nKey_N = x\n  y\n[b] # end\nz=1\n\n  w = 2\n";
+        let expected = [
+            ("a", "config", "\n{\nkey_n = no option,\n}"),
+            ("a", "key_n", "x\ny"),
+            ("b", "z", "1"),
+            ("b", "w", "2"),
+        ];
         let expected = expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned()));
         assert_eq!(options(text), expected);
     }
@@ -135,6 +142,8 @@ mod tests {
     fn sections_with_keys_are_known() {
         assert!(is_section("[server.auth]"));
         assert!(is_section("[server.gatekeeper]\r"));
-        assert!(!is_section("[server]") && is_section("[server.status]") && !is_section("server.auth"));
+        assert!(
+            !is_section("[server]") && is_section("[server.status]") && !is_section("server.auth")
+        );
     }
 }

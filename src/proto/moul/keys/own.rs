@@ -18,7 +18,9 @@ pub(super) fn is_line(line: &str) -> bool {
     let mut words = line.split_whitespace();
     match words.next() {
         Some(HEADER) => true,
-        Some("private" | "session") => words.all(|word| service_word(word).is_some() || word.contains('=')),
+        Some("private" | "session") => {
+            words.all(|word| service_word(word).is_some() || word.contains('='))
+        }
         _ => false,
     }
 }
@@ -34,23 +36,29 @@ pub(super) fn own(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
         match first.text {
             HEADER => promised = add(promised, line.header(words)?),
             "private" if contents.keys.len() >= MAX_KEYS => {
-                return Err(line.wrong(first.place, format!("expected at most {MAX_KEYS} private keys")));
+                return Err(
+                    line.wrong(first.place, format!("expected at most {MAX_KEYS} private keys"))
+                );
             }
             "private" => contents.keys.push(line.private(words)?),
             "session" => contents.sessions.push(line.session(words)?),
             _ => {
-                return Err(line.wrong(first.place, "expected `private`, `session` or a comment (`#`)"));
+                return Err(
+                    line.wrong(first.place, "expected `private`, `session` or a comment (`#`)")
+                );
             }
         }
     }
     let found = contents.keys.len() + contents.sessions.len();
     match promised {
         Some(promised) if promised != found => {
-            contents
-                .notes
-                .push(format!("{promised} entries were written, {found} are there: was the file cut or edited?"));
+            contents.notes.push(format!(
+                "{promised} entries were written, {found} are there: was the file cut or edited?"
+            ));
         }
-        None if !text.ends_with('\n') => contents.notes.push("the last line has no end: was the file cut?".into()),
+        None if !text.ends_with('\n') => {
+            contents.notes.push("the last line has no end: was the file cut?".into())
+        }
         _ => {}
     }
     Ok(contents)
@@ -102,7 +110,8 @@ impl<'a> KeyLine<'a> {
         let mut promised = None;
         for word in words {
             let count = word.text.strip_prefix("entries=").and_then(|count| count.parse().ok());
-            let count = count.ok_or_else(|| self.wrong(word.place, "expected `entries=` and a number"))?;
+            let count =
+                count.ok_or_else(|| self.wrong(word.place, "expected `entries=` and a number"))?;
             promised = Some(count);
         }
         Ok(promised)
@@ -116,7 +125,12 @@ impl<'a> KeyLine<'a> {
     ) -> Result<(Option<KeyService>, [Option<Word<'a>>; N]), KeyError> {
         let mut values = [None; N];
         let mut service = None;
-        let known = || format!("expected a server (gatekeeper, auth, game, csr, any) or one of {}=", names.join("=, "));
+        let known = || {
+            format!(
+                "expected a server (gatekeeper, auth, game, csr, any) or one of {}=",
+                names.join("=, ")
+            )
+        };
         for (at, word) in words.enumerate() {
             if at == 0
                 && let Some(found) = service_word(word.text)
@@ -124,8 +138,10 @@ impl<'a> KeyLine<'a> {
                 service = found;
                 continue;
             }
-            let (name, text) = word.text.split_once('=').ok_or_else(|| self.wrong(word.place, known()))?;
-            let slot = names.iter().position(|known| *known == name).and_then(|at| values.get_mut(at));
+            let (name, text) =
+                word.text.split_once('=').ok_or_else(|| self.wrong(word.place, known()))?;
+            let slot =
+                names.iter().position(|known| *known == name).and_then(|at| values.get_mut(at));
             let slot = slot.ok_or_else(|| self.wrong(word.place, known()))?;
             if slot.replace(Word { text, place: shifted(word.place, name.len() + 1) }).is_some() {
                 return Err(self.wrong(word.place, "expected each value once in a line"));
@@ -137,27 +153,34 @@ impl<'a> KeyLine<'a> {
     fn private(&self, words: impl Iterator<Item = Word<'a>>) -> Result<PrivateKey, KeyError> {
         let (service, [g, n, k]) = self.fields(words, ["g", "n", "k"])?;
         let missing = |name: &str| self.wrong(self.first, format!("expected {name}= in this line"));
-        let (n, k) = (n.ok_or_else(|| missing("n"))?, k.ok_or_else(|| missing("k"))?);
+        let n = n.ok_or_else(|| missing("n"))?;
+        let k = k.ok_or_else(|| missing("k"))?;
         let modulus = self.number(n)?;
         let exponent = self.number(k)?;
         check_modulus(&modulus).map_err(|text| self.wrong(n.place, text))?;
         let generator = g.map(|g| self.decimal(g)).transpose()?;
-        PrivateKey::new(service, generator, modulus, exponent).map_err(|text| self.wrong(k.place, text))
+        PrivateKey::new(service, generator, modulus, exponent)
+            .map_err(|text| self.wrong(k.place, text))
     }
 
     fn session(&self, words: impl Iterator<Item = Word<'a>>) -> Result<SessionLine, KeyError> {
         let names = ["client", "server", "y", "seed", "client-start", "server-start", "rc4"];
-        let (service, [client, server, y, seed, client_start, server_start, rc4]) = self.fields(words, names)?;
-        let rc4 = rc4.ok_or_else(|| self.wrong(self.first, "expected rc4= in this line: was it cut?"))?;
+        let (service, [client, server, y, seed, client_start, server_start, rc4]) =
+            self.fields(words, names)?;
+        let rc4 =
+            rc4.ok_or_else(|| self.wrong(self.first, "expected rc4= in this line: was it cut?"))?;
         Ok(SessionLine {
             key: SessionKey::new(self.seven(rc4)?),
             service,
             client: client.map(|end| self.end(end)).transpose()?,
             server: server.map(|end| self.end(end)).transpose()?,
-            y: y.map(|y| self.hex(y, "of 1 to 64 bytes", |length| (1..=64).contains(&length))).transpose()?,
+            y: y.map(|y| self.hex(y, "of 1 to 64 bytes", |length| (1..=64).contains(&length)))
+                .transpose()?,
             seed: seed.map(|seed| self.seven(seed)).transpose()?,
-            client_start: client_start.map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
-            server_start: server_start.map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
+            client_start: client_start
+                .map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
+            server_start: server_start
+                .map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
         })
     }
 
@@ -181,7 +204,9 @@ impl<'a> KeyLine<'a> {
             Some(("used", number)) => number.parse().ok().map(KeystreamStart::Used),
             _ => None,
         };
-        start.ok_or_else(|| self.wrong(word.place, "expected `search`, `seq:NUMBER` or `used:NUMBER`"))
+        start.ok_or_else(|| {
+            self.wrong(word.place, "expected `search`, `seq:NUMBER` or `used:NUMBER`")
+        })
     }
 
     fn seven(&self, word: Word<'_>) -> Result<[u8; 7], KeyError> {
@@ -189,11 +214,18 @@ impl<'a> KeyLine<'a> {
         bytes.try_into().map_err(|_| self.wrong(word.place, "expected hex of 7 bytes"))
     }
 
-    fn hex(&self, word: Word<'_>, expected: &str, fits: impl Fn(usize) -> bool) -> Result<Vec<u8>, KeyError> {
+    fn hex(
+        &self,
+        word: Word<'_>,
+        expected: &str,
+        fits: impl Fn(usize) -> bool,
+    ) -> Result<Vec<u8>, KeyError> {
         let (pairs, odd) = word.text.as_bytes().as_chunks::<2>();
         let digit = |byte: u8| char::from(byte).to_digit(16);
-        let bytes: Option<Vec<u8>> =
-            pairs.iter().map(|[high, low]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()).collect();
+        let bytes: Option<Vec<u8>> = pairs
+            .iter()
+            .map(|[high, low]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok())
+            .collect();
         let bytes = bytes.filter(|bytes| odd.is_empty() && fits(bytes.len()));
         bytes.ok_or_else(|| self.wrong(word.place, format!("expected hex {expected}")))
     }
@@ -201,7 +233,9 @@ impl<'a> KeyLine<'a> {
 
 fn shifted(place: KeyPlace, by: usize) -> KeyPlace {
     match place {
-        KeyPlace::Line { line, column } => KeyPlace::Line { line, column: column.saturating_add(by) },
+        KeyPlace::Line { line, column } => {
+            KeyPlace::Line { line, column: column.saturating_add(by) }
+        }
         other => other,
     }
 }
@@ -225,7 +259,10 @@ mod tests {
         let contents = own("s.keys", text).ok().unwrap();
         let [bare, any, full] = &contents.sessions[..] else { panic!("three sessions") };
         assert_eq!(bare, any);
-        assert_eq!(*bare, SessionLine::new(SessionKey::new([0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66])));
+        assert_eq!(
+            *bare,
+            SessionLine::new(SessionKey::new([0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66]))
+        );
         assert_eq!(full.service, Some(KeyService::GateKeeper));
         assert_eq!(full.client.unwrap().to_string(), "[::1]:40000");
         assert_eq!(full.server.unwrap().to_string(), "10.0.0.1:14617");
@@ -249,12 +286,21 @@ mod tests {
                 "1:9: expected a server (gatekeeper, auth, game, csr, any) or one of client=",
             ),
             ("session auth key=00112233445566", "1:14: expected a server"),
-            ("session rc4=00112233445566 rc4=00112233445566", "1:28: expected each value once in a line"),
+            (
+                "session rc4=00112233445566 rc4=00112233445566",
+                "1:28: expected each value once in a line",
+            ),
             ("session rc4=0011223344556", "1:13: expected hex of 7 bytes"),
             ("session rc4=0011223344556g", "1:13: expected hex of 7 bytes"),
             ("session y= rc4=00112233445566", "1:11: expected hex of 1 to 64 bytes"),
-            ("session client=10.0.0.1 rc4=00112233445566", "1:16: expected address:port, IPv6 in brackets"),
-            ("session client-start=7 rc4=00112233445566", "1:22: expected `search`, `seq:NUMBER` or `used:NUMBER`"),
+            (
+                "session client=10.0.0.1 rc4=00112233445566",
+                "1:16: expected address:port, IPv6 in brackets",
+            ),
+            (
+                "session client-start=7 rc4=00112233445566",
+                "1:22: expected `search`, `seq:NUMBER` or `used:NUMBER`",
+            ),
             ("session client-start=seq:4294967296 rc4=00112233445566", "1:22: expected `search`"),
             ("private auth k=AAAA", "1:1: expected n= in this line"),
             ("private auth n=AAAA", "1:1: expected k= in this line"),
@@ -274,12 +320,17 @@ mod tests {
         let two = format!("moulsniff-keys 1 entries=1\n{line}");
         assert!(notes(format!("{two}{two}")).is_empty(), "two files put together");
         assert_eq!(notes(format!("moulsniff-keys 1 entries=2\n{line}")).len(), 1);
-        assert_eq!(notes(line.trim_end().to_owned()), ["the last line has no end: was the file cut?"]);
+        assert_eq!(
+            notes(line.trim_end().to_owned()),
+            ["the last line has no end: was the file cut?"]
+        );
     }
 
     #[test]
     fn lines_are_recognised() {
-        assert!(is_line("moulsniff-keys 1") && is_line("private auth n=x") && is_line("session rc4=1"));
+        assert!(
+            is_line("moulsniff-keys 1") && is_line("private auth n=x") && is_line("session rc4=1")
+        );
         assert!(!is_line("private matters") && !is_line("[crypt_keys]") && !is_line(""));
     }
 }

@@ -3,14 +3,15 @@
 
 use num_bigint::BigUint;
 
-/// Bases of the Miller-Rabin rounds. An ordinary composite passes eight rounds with a probability below 1 in 65,000.
+/// Bases of the Miller-Rabin rounds. An ordinary composite passes eight rounds with a probability
+/// below 1 in 65,000.
 const BASES: [u32; 8] = [2, 3, 5, 7, 11, 13, 17, 19];
 
 /// Divisors tried first: they rule out nine numbers in ten at once.
 const SMALL: [u32; 53] = [
-    3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109,
-    113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197, 199, 211, 223, 227, 229, 233, 239,
-    241, 251,
+    3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97,
+    101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193,
+    197, 199, 211, 223, 227, 229, 233, 239, 241, 251,
 ];
 
 /// Whether `number` is prime, as far as eight rounds of Miller-Rabin can tell. About a millisecond
@@ -73,7 +74,8 @@ mod tests {
         }
         assert!(
             is_safe_prime(&BigUint::from(1_000_919u32 * 2 + 1))
-                == (is_probable_prime(&BigUint::from(2_001_839u32)) && is_probable_prime(&BigUint::from(1_000_919u32)))
+                == (is_probable_prime(&BigUint::from(2_001_839u32))
+                    && is_probable_prime(&BigUint::from(1_000_919u32)))
         );
         assert!(is_safe_prime(&BigUint::from(23u32)));
     }

@@ -40,7 +40,10 @@ impl PrivateKey {
             return Err("the private exponent is 0".into());
         }
         if exponent.bits() > MAX_BITS {
-            return Err(format!("expected a private exponent of at most {MAX_BITS} bits, found {}", exponent.bits()));
+            return Err(format!(
+                "expected a private exponent of at most {MAX_BITS} bits, found {}",
+                exponent.bits()
+            ));
         }
         Ok(PrivateKey { service, generator, modulus, exponent })
     }
@@ -101,7 +104,10 @@ impl fmt::Debug for PrivateKey {
         f.debug_struct("PrivateKey")
             .field("service", &self.service)
             .field("generator", &self.generator)
-            .field("modulus", &format_args!("{} bits, {}…", self.modulus.bits(), self.fingerprint()))
+            .field(
+                "modulus",
+                &format_args!("{} bits, {}…", self.modulus.bits(), self.fingerprint()),
+            )
             .field("exponent", &format_args!("<private exponent>"))
             .finish()
     }
@@ -142,10 +148,16 @@ pub(super) fn check_modulus(modulus: &BigUint) -> Result<(), String> {
         return Err("expected a prime modulus N, found an even number".into());
     }
     if modulus.bits() < MIN_BITS {
-        return Err(format!("expected a modulus N of {MAX_BITS} bits, found {}", counted(modulus.bits(), "bit")));
+        return Err(format!(
+            "expected a modulus N of {MAX_BITS} bits, found {}",
+            counted(modulus.bits(), "bit")
+        ));
     }
     if modulus.bits() > MAX_BITS {
-        return Err(format!("expected a modulus N of at most {MAX_BITS} bits, found {}", modulus.bits()));
+        return Err(format!(
+            "expected a modulus N of at most {MAX_BITS} bits, found {}",
+            modulus.bits()
+        ));
     }
     Ok(())
 }
@@ -184,13 +196,17 @@ mod tests {
         assert!(refused(number(513, 1), k.clone()).contains("found 513"));
         assert!(refused(number(512, 1), BigUint::ZERO).contains("exponent is 0"));
         assert!(refused(number(512, 1), number(513, 0)).contains("found 513"));
-        assert!(PrivateKey::new(None, None, number(130, 1), number(512, 5)).is_ok(), "K may be larger than N");
+        assert!(
+            PrivateKey::new(None, None, number(130, 1), number(512, 5)).is_ok(),
+            "K may be larger than N"
+        );
     }
 
     #[test]
     fn debug_keeps_the_secret() {
         let exponent = BigUint::from(0xdead_beef_u32);
-        let key = PrivateKey::new(Some(KeyService::Auth), Some(41), number(512, 1), exponent).unwrap();
+        let key =
+            PrivateKey::new(Some(KeyService::Auth), Some(41), number(512, 1), exponent).unwrap();
         let shown = format!("{key:?}");
         assert!(shown.contains("<private exponent>"), "{shown}");
         assert!(!shown.contains("3735928559") && !shown.contains("deadbeef"), "{shown}");

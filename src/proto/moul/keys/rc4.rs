@@ -1,19 +1,24 @@
 //! The RC4 stream cipher, as MOUL uses it in both directions of a connection.
 //!
-//! Decryption is most of the work on an encrypted capture, so the loop here is faster than the `rc4` crate's: 1,070 MB/s on one core
-//! instead of 580. It makes eight keystream bytes at a time and applies them as one word; the table has cells of 32 bits; and each
-//! step reads the first table cell of the next step before it writes its own (without that: 900 MB/s). The eight bytes are those of a block that
-//! begins where *i* is a multiple of 8, so that the compiler knows each step's place in the block (14 instructions a byte; 16 where it does not). The tests
-//! compare it with the `rc4` crate and with RFC 6229. This module knows no protocol: the caller decides where the keystream starts.
+//! Decryption is most of the work on an encrypted capture, so the loop here is faster than the
+//! `rc4` crate's: 1,070 MB/s on one core instead of 580. It makes eight keystream bytes at a time
+//! and applies them as one word; the table has cells of 32 bits; and each step reads the first
+//! table cell of the next step before it writes its own (without that: 900 MB/s). The eight bytes
+//! are those of a block that begins where *i* is a multiple of 8, so that the compiler knows each
+//! step's place in the block (14 instructions a byte; 16 where it does not). The tests compare it
+//! with the `rc4` crate and with RFC 6229. This module knows no protocol: the caller decides where
+//! the keystream starts.
 
 use std::fmt;
 
-/// One direction's cipher state. A clone takes one kilobyte and keeps this point of the keystream for a later return.
+/// One direction's cipher state. A clone takes one kilobyte and keeps this point of the keystream
+/// for a later return.
 #[derive(Clone)]
 pub struct Rc4 {
     /// A permutation of 0 to 255.
     table: [u32; 256],
-    /// RFC 6229's *i* of the next step, below 256. (The usual description increments *i* at the beginning of a step; here it is incremented ahead.)
+    /// RFC 6229's *i* of the next step, below 256. (The usual description increments *i* at the
+    /// beginning of a step; here it is incremented ahead.)
     i: u32,
     /// `table[i]`, read ahead.
     ahead: u32,
@@ -53,7 +58,8 @@ impl Rc4 {
         }
     }
 
-    /// Appends `bytes`, encrypted or decrypted, to `out`, and moves on by that many bytes of keystream.
+    /// Appends `bytes`, encrypted or decrypted, to `out`, and moves on by that many bytes of
+    /// keystream.
     pub fn apply_into(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(bytes);
@@ -62,7 +68,8 @@ impl Rc4 {
         }
     }
 
-    /// Skips `count` bytes of keystream. RC4 has no shortcut: this takes as long as decrypting `count` bytes.
+    /// Skips `count` bytes of keystream. RC4 has no shortcut: this takes as long as decrypting
+    /// `count` bytes.
     pub fn skip(&mut self, count: u64) {
         let first = count.min(self.to_block() as u64);
         for _ in 0..first {
@@ -81,7 +88,8 @@ impl Rc4 {
         (self.i.wrapping_neg() & 7) as usize
     }
 
-    /// The eight bytes of keystream of a block, the first one lowest. A block begins where *i* is a multiple of 8.
+    /// The eight bytes of keystream of a block, the first one lowest. A block begins where *i* is a
+    /// multiple of 8.
     #[inline(always)]
     fn block(&mut self) -> u64 {
         let begins = self.i & 0xf8;
@@ -101,11 +109,13 @@ impl Rc4 {
         self.step_at(here, self.i)
     }
 
-    /// The byte of keystream of the step whose *i* is `here`. `next` is that of the step behind it. Every index is below 256, so the compiler leaves out all bounds checks.
+    /// The byte of keystream of the step whose *i* is `here`. `next` is that of the step behind it.
+    /// Every index is below 256, so the compiler leaves out all bounds checks.
     ///
-    /// The next step's `table[i]` is read before this step writes to the table. Reading it after the writes would be simpler, but the processor would then have
-    /// to wait for both writes in case one of them changed that cell. One step in 256 does change it (`next == j`: then both cells held the same value); the branch
-    /// for that case is almost always predicted right.
+    /// The next step's `table[i]` is read before this step writes to the table. Reading it after
+    /// the writes would be simpler, but the processor would then have to wait for both writes in
+    /// case one of them changed that cell. One step in 256 does change it (`next == j`: then both
+    /// cells held the same value); the branch for that case is almost always predicted right.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)]
     fn step_at(&mut self, here: u32, next: u32) -> u32 {
@@ -126,8 +136,8 @@ impl Rc4 {
     }
 }
 
-/// Returns `value`. A call of a cold function keeps the compiler from replacing the branch by a conditional move, which would wait for the comparison in
-/// every step.
+/// Returns `value`. A call of a cold function keeps the compiler from replacing the branch by a
+/// conditional move, which would wait for the comparison in every step.
 #[cold]
 #[inline(never)]
 fn rarely(value: u32) -> u32 {
@@ -163,11 +173,17 @@ mod tests {
         ("0102030405060708090a0b0c0d0e0f10", 0, "9ac7cc9a609d1ef7b2932899cde41b97"),
         ("833222772a", 0, "80ad97bdc973df8a2e879e92a497efda"),
         ("c109163908ebe51debb46227c6cc8b37641910833222772a", 0, "54b64e6b5a20b5e2ec84593dc7989da7"),
-        ("1ada31d5cf688221c109163908ebe51debb46227c6cc8b37641910833222772a", 0, "dd5bcb0018e922d494759d7c395d02d3"),
+        (
+            "1ada31d5cf688221c109163908ebe51debb46227c6cc8b37641910833222772a",
+            0,
+            "dd5bcb0018e922d494759d7c395d02d3",
+        ),
     ];
 
     fn hex(text: &str) -> Vec<u8> {
-        (0..text.len() / 2).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap()).collect()
+        (0..text.len() / 2)
+            .map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
+            .collect()
     }
 
     fn oracle(key: &[u8], count: usize) -> Vec<u8> {

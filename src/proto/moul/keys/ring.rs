@@ -1,5 +1,5 @@
-//! All keys of all files, in the order in which they should be tried. It hands out keys with the names of
-//! their files; it does not decrypt, so it does not know whether a key fits.
+//! All keys of all files, in the order in which they should be tried. It hands out keys with the
+//! names of their files; it does not decrypt, so it does not know whether a key fits.
 
 use super::budget::Budget;
 use super::file::KeyFile;
@@ -93,7 +93,8 @@ pub struct KeyCandidate<'a> {
     pub key: &'a PrivateKey,
     /// The file it came from, as the user named it.
     pub file: &'a str,
-    /// Whether the capture carries it. The caller then charges its work to the [budget](KeyRing::budget).
+    /// Whether the capture carries it. The caller then charges its work to the
+    /// [budget](KeyRing::budget).
     pub carried: bool,
 }
 
@@ -104,13 +105,14 @@ pub struct SessionCandidate<'a> {
     pub line: &'a SessionLine,
     /// The file it came from, as the user named it.
     pub file: &'a str,
-    /// Whether the capture carries it. The caller then charges its work to the [budget](KeyRing::budget).
+    /// Whether the capture carries it. The caller then charges its work to the
+    /// [budget](KeyRing::budget).
     pub carried: bool,
 }
 
 impl KeyRing {
-    /// Adds a file's keys. A key that is already there is not added again: it keeps its first file, but takes over a
-    /// server that a later file names.
+    /// Adds a file's keys. A key that is already there is not added again: it keeps its first file,
+    /// but takes over a server that a later file names.
     pub fn add(&mut self, file: KeyFile) {
         let (name, keys, sessions) = file.into_parts();
         self.add_all(KeyOrigin { name, carried: false }, keys, sessions);
@@ -136,7 +138,9 @@ impl KeyRing {
         self.files.push(origin);
         for key in keys {
             match self.keys.iter_mut().find(|known| known.key.same_numbers(&key)) {
-                Some(known) if known.key.service().is_none() => known.key.set_service(key.service()),
+                Some(known) if known.key.service().is_none() => {
+                    known.key.set_service(key.service())
+                }
                 Some(known) if key.service().is_none() || known.key.service() == key.service() => {}
                 _ => self.keys.push(RingKey { file, key }),
             }
@@ -194,20 +198,28 @@ impl KeyRing {
         self.keys.iter().map(|known| &known.key)
     }
 
-    /// Finds a session key whose line names both ends of this connection. `a` was taken for the client's end, `b` for
-    /// the server's.
+    /// Finds a session key whose line names both ends of this connection. `a` was taken for the
+    /// client's end, `b` for the server's.
     pub fn session_between(&self, a: SocketAddr, b: SocketAddr) -> Option<Expected> {
         let lines = self.by_end.get(&a).into_iter().chain(self.by_end.get(&b)).flatten();
-        lines.take(MOST).filter_map(|at| self.sessions.get(*at)).find_map(|RingSession { line, .. }| {
-            let ends = (line.client?, line.server?);
-            let swapped = ends == (b, a);
-            (swapped || ends == (a, b)).then(|| Expected { service: line.service.map(KeyService::name), swapped })
-        })
+        lines.take(MOST).filter_map(|at| self.sessions.get(*at)).find_map(
+            |RingSession { line, .. }| {
+                let ends = (line.client?, line.server?);
+                let swapped = ends == (b, a);
+                (swapped || ends == (a, b))
+                    .then(|| Expected { service: line.service.map(KeyService::name), swapped })
+            },
+        )
     }
 
-    /// Every private key, in the order in which to try them for a connection to `service`. The user's keys come before those that the capture carries. Within both
-    /// groups, keys for the service come first, then keys for an unknown server, then all others. Without a `service`, the files' order holds.
-    pub fn candidates(&self, service: Option<KeyService>) -> impl Iterator<Item = KeyCandidate<'_>> {
+    /// Every private key, in the order in which to try them for a connection to `service`. The
+    /// user's keys come before those that the capture carries. Within both groups, keys for the
+    /// service come first, then keys for an unknown server, then all others. Without a `service`,
+    /// the files' order holds.
+    pub fn candidates(
+        &self,
+        service: Option<KeyService>,
+    ) -> impl Iterator<Item = KeyCandidate<'_>> {
         let rank = move |key: &PrivateKey| match (service, key.service()) {
             (None, _) => 0,
             (Some(wanted), Some(found)) if wanted == found => 0,
@@ -216,13 +228,17 @@ impl KeyRing {
         };
         let all = move |carried: bool, wanted: u8| {
             let keys = self.keys.iter().filter(move |known| rank(&known.key) == wanted);
-            keys.map(|known| self.candidate(known)).filter(move |candidate| candidate.carried == carried)
+            keys.map(|known| self.candidate(known))
+                .filter(move |candidate| candidate.carried == carried)
         };
-        [false, true].into_iter().flat_map(move |carried| (0..3).flat_map(move |wanted| all(carried, wanted)))
+        [false, true]
+            .into_iter()
+            .flat_map(move |carried| (0..3).flat_map(move |wanted| all(carried, wanted)))
     }
 
-    /// The session keys that may belong to a session, at most 64. The user's keys come before those that the capture carries. Within both groups, keys
-    /// identified by y come first, then by the seed, by the ends of the connection, and by nothing.
+    /// The session keys that may belong to a session, at most 64. The user's keys come before those
+    /// that the capture carries. Within both groups, keys identified by y come first, then by the
+    /// seed, by the ends of the connection, and by nothing.
     pub fn sessions(&self, hint: &SessionHint<'_>) -> Vec<SessionCandidate<'_>> {
         let lists = [
             hint.y.and_then(|y| self.by_y.get(kept(y))),
@@ -249,7 +265,11 @@ impl KeyRing {
     }
 
     fn candidate<'a>(&'a self, known: &'a RingKey) -> KeyCandidate<'a> {
-        KeyCandidate { key: &known.key, file: self.file(known.file), carried: self.is_carried(known.file) }
+        KeyCandidate {
+            key: &known.key,
+            file: self.file(known.file),
+            carried: self.is_carried(known.file),
+        }
     }
 
     fn file(&self, at: usize) -> &str {
@@ -270,13 +290,15 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
-    const N: &str = "08r66inqpHi3ZKEhxUSRrp7pCpY3danJfMRsmXPaqQLLeryi+7xJw1Ob0xa3LBRQ9cgU+NJg9gzDv1x0favvkw==";
+    const N: &str =
+        "08r66inqpHi3ZKEhxUSRrp7pCpY3danJfMRsmXPaqQLLeryi+7xJw1Ob0xa3LBRQ9cgU+NJg9gzDv1x0favvkw==";
     const K: [&str; 4] = ["AQ==", "Ag==", "Aw==", "BA=="];
 
     /// Private keys by service and a number that tells them apart.
     fn file(name: &str, keys: &[(&str, usize)], sessions: &str) -> KeyFile {
-        let line =
-            |(service, which): &(&str, usize)| format!("private {service} n={N} k={}{}\n", "A".repeat(84), K[*which]);
+        let line = |(service, which): &(&str, usize)| {
+            format!("private {service} n={N} k={}{}\n", "A".repeat(84), K[*which])
+        };
         let text: String = keys.iter().map(line).collect();
         KeyFile::parse(name, format!("{text}{sessions}").as_bytes()).unwrap()
     }
@@ -289,14 +311,21 @@ mod tests {
 
     fn order(ring: &KeyRing, service: Option<KeyService>) -> Vec<String> {
         let named = |candidate: KeyCandidate<'_>| {
-            format!("{} {}", candidate.file, candidate.key.service().map_or("any", KeyService::name))
+            format!(
+                "{} {}",
+                candidate.file,
+                candidate.key.service().map_or("any", KeyService::name)
+            )
         };
         ring.candidates(service).map(named).collect()
     }
 
     #[test]
     fn the_servers_own_keys_come_first_then_unknown_ones_then_the_rest() {
-        let ring = ring(vec![file("a", &[("game", 0), ("any", 1)], ""), file("b", &[("auth", 2), ("game", 3)], "")]);
+        let ring = ring(vec![
+            file("a", &[("game", 0), ("any", 1)], ""),
+            file("b", &[("auth", 2), ("game", 3)], ""),
+        ]);
         assert_eq!(order(&ring, Some(KeyService::Game)), ["a game", "b game", "a any", "b auth"]);
         assert_eq!(order(&ring, Some(KeyService::Csr)), ["a any", "a game", "b auth", "b game"]);
         assert_eq!(order(&ring, None), ["a game", "a any", "b auth", "b game"]);
@@ -304,8 +333,11 @@ mod tests {
 
     #[test]
     fn the_same_key_is_tried_once_and_learns_its_server() {
-        let ring =
-            ring(vec![file("w", &[("any", 0)], ""), file("der", &[("auth", 0)], ""), file("x", &[("any", 0)], "")]);
+        let ring = ring(vec![
+            file("w", &[("any", 0)], ""),
+            file("der", &[("auth", 0)], ""),
+            file("x", &[("any", 0)], ""),
+        ]);
         assert_eq!(order(&ring, None), ["w auth"]);
         assert_eq!(ring.files().collect::<Vec<_>>(), ["w", "der", "x"]);
     }
@@ -322,10 +354,12 @@ mod tests {
         let tried = |hint: SessionHint<'_>| -> Vec<u8> {
             ring.sessions(&hint).iter().map(|candidate| candidate.line.key.as_bytes()[0]).collect()
         };
-        let (client, server) = ("10.0.0.2:4".parse().ok(), "10.0.0.1:5".parse().ok());
+        let client = "10.0.0.2:4".parse().ok();
+        let server = "10.0.0.1:5".parse().ok();
         let late = SessionHint { client, server, ..Default::default() };
         assert_eq!(tried(late), [1, 2, 5, 0]);
-        let whole = SessionHint { y: Some(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), seed: Some([7; 7]), ..late };
+        let whole =
+            SessionHint { y: Some(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), seed: Some([7; 7]), ..late };
         assert_eq!(tried(whole), [4, 3, 1, 2, 0]);
         assert_eq!(tried(SessionHint::default()), [0]);
         assert!(KeyRing::default().is_empty() && !ring.is_empty());

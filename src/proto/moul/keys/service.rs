@@ -17,7 +17,8 @@ pub enum KeyService {
 
 impl KeyService {
     /// Every service, in the order reports list them.
-    pub const ALL: [KeyService; 4] = [KeyService::GateKeeper, KeyService::Auth, KeyService::Game, KeyService::Csr];
+    pub const ALL: [KeyService; 4] =
+        [KeyService::GateKeeper, KeyService::Auth, KeyService::Game, KeyService::Csr];
 
     /// Its name: `gatekeeper`, `auth`, `game`, `csr`.
     pub fn name(self) -> &'static str {
@@ -44,7 +45,8 @@ impl KeyService {
         KeyService::ALL.into_iter().find(|service| service.generator() == generator)
     }
 
-    /// The service that a word of a key file names. `gate` is short for the gatekeeper. Case is ignored.
+    /// The service that a word of a key file names. `gate` is short for the gatekeeper. Case is
+    /// ignored.
     pub fn from_word(word: &str) -> Option<KeyService> {
         if word.eq_ignore_ascii_case("gate") {
             return Some(KeyService::GateKeeper);
@@ -52,7 +54,8 @@ impl KeyService {
         KeyService::ALL.into_iter().find(|service| word.eq_ignore_ascii_case(service.name()))
     }
 
-    /// The service that a file's name mentions (`auth_key.der`). `None` unless it mentions exactly one.
+    /// The service that a file's name mentions (`auth_key.der`). `None` unless it mentions exactly
+    /// one.
     pub(super) fn from_file_name(name: &str) -> Option<KeyService> {
         let base = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
         let mut found = None;
@@ -83,7 +86,10 @@ mod tests {
     #[test]
     fn a_file_name_counts_when_it_names_one_service() {
         assert_eq!(KeyService::from_file_name("keys/moss_auth_key.der"), Some(KeyService::Auth));
-        assert_eq!(KeyService::from_file_name("/home/gamer/GateKeeper.bin"), Some(KeyService::GateKeeper));
+        assert_eq!(
+            KeyService::from_file_name("/home/gamer/GateKeeper.bin"),
+            Some(KeyService::GateKeeper)
+        );
         assert_eq!(KeyService::from_file_name("auth/private.der"), None);
         assert_eq!(KeyService::from_file_name("game_and_auth.der"), None);
     }

@@ -1,5 +1,6 @@
-//! A session's own key and the values that identify the session: the line of a `shard.keys` that opens one connection.
-//! It knows no streams: the caller describes a stream and gets the keys that may belong to it.
+//! A session's own key and the values that identify the session: the line of a `shard.keys` that
+//! opens one connection. It knows no streams: the caller describes a stream and gets the keys that
+//! may belong to it.
 
 use super::derive::SessionKey;
 use super::service::KeyService;
@@ -11,17 +12,19 @@ pub(super) const Y_KEPT: usize = 8;
 /// Where the keystream of one direction begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum KeystreamStart {
-    /// Not given: right behind the handshake if the capture has one. Otherwise it has to be searched for.
+    /// Not given: right behind the handshake if the capture has one. Otherwise it has to be
+    /// searched for.
     #[default]
     Search,
-    /// The first keystream byte encrypted the stream byte with this TCP sequence number (as on the wire). Cutting the
-    /// capture does not change it.
+    /// The first keystream byte encrypted the stream byte with this TCP sequence number (as on the
+    /// wire). Cutting the capture does not change it.
     Sequence(u32),
     /// This many bytes of keystream had been used before the first captured byte of this direction.
     Used(u64),
 }
 
-/// The RC4 key of one session, and what identifies the session. Everything but the key may be missing.
+/// The RC4 key of one session, and what identifies the session. Everything but the key may be
+/// missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionLine {
     /// The key, for both directions.
@@ -60,15 +63,19 @@ impl SessionLine {
 
     /// Why this line fits a session. `None` if it belongs to another one.
     ///
-    /// If both know y, y decides; otherwise the seed does. The ends may then differ, because addresses get rewritten.
-    /// Without y and seed the ends must agree. A line that nothing identifies fits any session, but comes last.
+    /// If both know y, y decides; otherwise the seed does. The ends may then differ, because
+    /// addresses get rewritten. Without y and seed the ends must agree. A line that nothing
+    /// identifies fits any session, but comes last.
     pub(super) fn fits(&self, hint: &SessionHint<'_>) -> Option<Fit> {
         let y = agree(self.y.as_deref(), hint.y, same_y);
         let seed = agree(self.seed.as_ref(), hint.seed.as_ref(), |a, b| a == b);
         if y == Some(false) || seed == Some(false) {
             return None;
         }
-        let ends = [agree(self.client, hint.client, |a, b| a == b), agree(self.server, hint.server, |a, b| a == b)];
+        let ends = [
+            agree(self.client, hint.client, |a, b| a == b),
+            agree(self.server, hint.server, |a, b| a == b),
+        ];
         let ends_fit = ends.contains(&Some(true)) && !ends.contains(&Some(false));
         if y == Some(true) {
             Some(Fit::Y)
@@ -76,7 +83,9 @@ impl SessionLine {
             Some(if ends_fit { Fit::SeedAndEnds } else { Fit::Seed })
         } else if ends_fit {
             Some(Fit::Ends)
-        } else if self.is_anonymous() && agree(self.service, hint.service, |a, b| a == b) != Some(false) {
+        } else if self.is_anonymous()
+            && agree(self.service, hint.service, |a, b| a == b) != Some(false)
+        {
             Some(Fit::Anonymous)
         } else {
             None
@@ -114,7 +123,8 @@ pub(super) enum Fit {
     Anonymous,
 }
 
-/// A y shorter than eight bytes must be equal as a whole. Of a longer one, the first eight bytes must be equal.
+/// A y shorter than eight bytes must be equal as a whole. Of a longer one, the first eight bytes
+/// must be equal.
 fn same_y(kept: &[u8], whole: &[u8]) -> bool {
     match (kept.get(..Y_KEPT), whole.get(..Y_KEPT)) {
         (Some(kept), Some(whole)) => kept == whole,
@@ -147,9 +157,14 @@ mod tests {
 
     #[test]
     fn y_decides_whatever_the_addresses_say() {
-        let hint = SessionHint { y: Some(&WHOLE_Y), client: Some("[::1]:9".parse().unwrap()), ..Default::default() };
+        let hint = SessionHint {
+            y: Some(&WHOLE_Y),
+            client: Some("[::1]:9".parse().unwrap()),
+            ..Default::default()
+        };
         assert_eq!(line().fits(&hint), Some(Fit::Y));
-        let other = SessionHint { y: Some(&[5; 64]), client: line().client, server: line().server, ..hint };
+        let other =
+            SessionHint { y: Some(&[5; 64]), client: line().client, server: line().server, ..hint };
         assert_eq!(line().fits(&other), None, "the same ports were used again by another session");
         assert_eq!(line().fits(&SessionHint { seed: Some([8; 7]), ..hint }), None);
     }
@@ -158,13 +173,17 @@ mod tests {
     fn the_seed_alone_is_enough_and_the_ends_make_it_surer() {
         let hint = SessionHint { seed: Some([9; 7]), ..Default::default() };
         assert_eq!(line().fits(&hint), Some(Fit::Seed));
-        assert_eq!(line().fits(&SessionHint { client: line().client, ..hint }), Some(Fit::SeedAndEnds));
+        assert_eq!(
+            line().fits(&SessionHint { client: line().client, ..hint }),
+            Some(Fit::SeedAndEnds)
+        );
         assert!(Fit::SeedAndEnds < Fit::Seed);
     }
 
     #[test]
     fn a_session_joined_late_is_found_by_its_ends() {
-        let hint = SessionHint { client: line().client, server: line().server, ..Default::default() };
+        let hint =
+            SessionHint { client: line().client, server: line().server, ..Default::default() };
         assert_eq!(line().fits(&hint), Some(Fit::Ends));
         let server_only = SessionLine { client: None, ..line() };
         assert_eq!(server_only.fits(&hint), Some(Fit::Ends));
@@ -175,9 +194,16 @@ mod tests {
 
     #[test]
     fn a_key_known_by_nothing_is_tried_last_for_its_service() {
-        let bare = SessionLine { service: Some(KeyService::Game), ..SessionLine::new(SessionKey::new([0; 7])) };
+        let bare = SessionLine {
+            service: Some(KeyService::Game),
+            ..SessionLine::new(SessionKey::new([0; 7]))
+        };
         assert_eq!(bare.fits(&SessionHint::default()), Some(Fit::Anonymous));
-        let auth = SessionHint { service: Some(KeyService::Auth), y: Some(&WHOLE_Y), ..Default::default() };
+        let auth = SessionHint {
+            service: Some(KeyService::Auth),
+            y: Some(&WHOLE_Y),
+            ..Default::default()
+        };
         assert_eq!(bare.fits(&auth), None);
     }
 

@@ -21,8 +21,8 @@ pub(super) struct KeyFileContents {
     pub(super) no_keys_wanted: bool,
 }
 
-/// The text of a file: UTF-8 or UTF-16 with or without byte order mark, with comments in an older 8-bit character set
-/// allowed. `None` if the file is not text.
+/// The text of a file: UTF-8 or UTF-16 with or without byte order mark, with comments in an older
+/// 8-bit character set allowed. `None` if the file is not text.
 pub(super) fn decode(bytes: &[u8]) -> Option<String> {
     if let Some(rest) = bytes.strip_prefix(b"\xff\xfe") {
         return Some(utf16(rest, u16::from_le_bytes));
@@ -31,13 +31,17 @@ pub(super) fn decode(bytes: &[u8]) -> Option<String> {
         return Some(utf16(rest, u16::from_be_bytes));
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let control = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x08' | b'\x1b');
+    let control = |byte: &u8| {
+        *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | b'\x0c' | b'\x08' | b'\x1b')
+    };
     (!bytes.iter().any(control)).then(|| String::from_utf8_lossy(bytes).into_owned())
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
     let (units, _odd) = bytes.as_chunks::<2>();
-    char::decode_utf16(units.iter().map(|pair| unit(*pair))).map(|c| c.unwrap_or('\u{fffd}')).collect()
+    char::decode_utf16(units.iter().map(|pair| unit(*pair)))
+        .map(|c| c.unwrap_or('\u{fffd}'))
+        .collect()
 }
 
 /// The lines of a text with their numbers from 1, without their ends.
@@ -68,8 +72,8 @@ pub(super) fn bare(value: &str) -> &str {
 /// more and no less, so that a value cut short is noticed. Blanks inside are ignored. The error
 /// names what was expected and how many bytes there were.
 pub(super) fn number(value: &str) -> Result<BigUint, String> {
-    // Bits left over after the last byte are accepted, as Python and DIRTSAND accept them. The length shows
-    // whether a value was cut short.
+    // Bits left over after the last byte are accepted, as Python and DIRTSAND accept them. The
+    // length shows whether a value was cut short.
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
@@ -77,7 +81,9 @@ pub(super) fn number(value: &str) -> Result<BigUint, String> {
     let digits: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     match engine.decode(&digits) {
         Ok(bytes) if bytes.len() == 64 => Ok(BigUint::from_bytes_be(&bytes)),
-        Ok(bytes) => Err(format!("expected base-64 of 64 bytes, found {}", counted(bytes.len(), "byte"))),
+        Ok(bytes) => {
+            Err(format!("expected base-64 of 64 bytes, found {}", counted(bytes.len(), "byte")))
+        }
         Err(_) => Err("expected base-64 of 64 bytes, found something that is no base-64".into()),
     }
 }
@@ -153,7 +159,8 @@ impl<'a> Pairs<'a> {
             return Ok(());
         }
         if part == KeyPart::G {
-            let wrong = |_| KeyError::new(self.file, place, "expected the generator as a decimal number");
+            let wrong =
+                |_| KeyError::new(self.file, place, "expected the generator as a decimal number");
             let generator = value.parse().map_err(wrong)?;
             self.keep(service, part, |parts| parts.g = Some(generator));
             return Ok(());
@@ -165,7 +172,9 @@ impl<'a> Pairs<'a> {
                 _ => parts.x = Some(number),
             }),
             // Key generators print the client's half beside the server's. It is not needed.
-            Err(_) if part == KeyPart::X => self.notes.push(format!("{service}: the public key X cannot be read")),
+            Err(_) if part == KeyPart::X => {
+                self.notes.push(format!("{service}: the public key X cannot be read"))
+            }
             Err(text) => return Err(KeyError::new(self.file, place, text)),
         }
         Ok(())
@@ -181,7 +190,8 @@ impl<'a> Pairs<'a> {
         match (part, last) {
             (KeyPart::X, Some(key)) => key.x = Some(number),
             (KeyPart::N, Some(key)) if key.n.as_ref().is_some_and(|(n, _)| *n != number) => {
-                self.notes.push(format!("{service}: the N for clients is another than the server's"));
+                self.notes
+                    .push(format!("{service}: the N for clients is another than the server's"));
             }
             _ => {}
         }
@@ -193,15 +203,16 @@ impl<'a> Pairs<'a> {
         if latest.is_none_or(|key| key.has(part) && key.is_whole()) {
             self.keys.push(PartialKey { service: Some(service), ..PartialKey::default() });
         } else if latest.is_some_and(|key| key.has(part)) {
-            self.notes.push(format!("{service}: {} is given twice, the last one counts", part.letter()));
+            self.notes
+                .push(format!("{service}: {} is given twice, the last one counts", part.letter()));
         }
         if let Some(latest) = self.keys.iter_mut().rev().find(|key| key.service == Some(service)) {
             set(latest);
         }
     }
 
-    /// Returns the complete keys, with remarks on halves and on services without a key. `expected` are the services for
-    /// which files of this format have keys.
+    /// Returns the complete keys, with remarks on halves and on services without a key. `expected`
+    /// are the services for which files of this format have keys.
     pub(super) fn finish(self, expected: &[KeyService]) -> Result<KeyFileContents, KeyError> {
         if self.keys.len() > MAX_KEYS {
             let text = format!("expected at most {MAX_KEYS} private keys");
@@ -242,13 +253,15 @@ impl PartialKey {
         match (self.n, self.k) {
             (Some((n, n_place)), Some((k, k_place))) => {
                 check_modulus(&n).map_err(|text| KeyError::new(file, n_place, text))?;
-                let key =
-                    PrivateKey::new(self.service, self.g, n, k).map_err(|text| KeyError::new(file, k_place, text))?;
+                let key = PrivateKey::new(self.service, self.g, n, k)
+                    .map_err(|text| KeyError::new(file, k_place, text))?;
                 let generator = self.g.or(self.service.map(KeyService::generator));
                 if let (Some(x), Some(generator)) = (&self.x, generator)
                     && key.public_key(generator) != *x
                 {
-                    contents.notes.push(format!("{name}: the public key X does not belong to N and K"));
+                    contents
+                        .notes
+                        .push(format!("{name}: the public key X does not belong to N and K"));
                 }
                 contents.keys.push(key);
             }
@@ -256,9 +269,15 @@ impl PartialKey {
                 if self.x.is_none() {
                     contents.notes.push(format!("{name}: N without its private exponent"));
                 }
-                contents.public.push(PublicHalf { service: self.service, modulus, public_key: self.x });
+                contents.public.push(PublicHalf {
+                    service: self.service,
+                    modulus,
+                    public_key: self.x,
+                });
             }
-            (None, Some(_)) => contents.notes.push(format!("{name}: a private exponent without its N")),
+            (None, Some(_)) => {
+                contents.notes.push(format!("{name}: a private exponent without its N"))
+            }
             (None, None) => {}
         }
         Ok(())

@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use num_bigint::BigUint;
 use std::fmt::Write;
 
-/// A whole `shard.keys`: a header, the private keys, and the lines of sessions that [`session_text`] made. A comment before
-/// each group says what its keys open.
+/// A whole `shard.keys`: a header, the private keys, and the lines of sessions that
+/// [`session_text`] made. A comment before each group says what its keys open.
 pub fn shard_keys(keys: &[PrivateKey], sessions: &[impl AsRef<str>]) -> String {
     let mut text = format!("{HEADER} 1 entries={}\n", keys.len() + sessions.len());
     if !keys.is_empty() {
@@ -22,7 +22,9 @@ pub fn shard_keys(keys: &[PrivateKey], sessions: &[impl AsRef<str>]) -> String {
         keys.iter().for_each(|key| private_line(key, &mut text));
     }
     if !sessions.is_empty() {
-        text.push_str("\n# Keys of single sessions. Each opens its own session and nothing else.\n");
+        text.push_str(
+            "\n# Keys of single sessions. Each opens its own session and nothing else.\n",
+        );
     }
     for session in sessions {
         text.push_str(session.as_ref());
@@ -43,7 +45,8 @@ fn private_line(key: &PrivateKey, text: &mut String) {
     text.push('\n');
 }
 
-/// The line of a session's key, without a line feed. The key comes last, so a truncated line has no key.
+/// The line of a session's key, without a line feed. The key comes last, so a truncated line has no
+/// key.
 pub fn session_text(session: &SessionLine) -> String {
     let mut text = format!("session {}", session.service.map_or("any", KeyService::name));
     if let Some(client) = session.client {
@@ -58,7 +61,9 @@ pub fn session_text(session: &SessionLine) -> String {
     if let Some(seed) = session.seed {
         push(&mut text, "seed", format_args!("{}", hex(&seed)));
     }
-    for (name, start) in [("client-start", session.client_start), ("server-start", session.server_start)] {
+    for (name, start) in
+        [("client-start", session.client_start), ("server-start", session.server_start)]
+    {
         match start {
             KeystreamStart::Search => {}
             KeystreamStart::Sequence(number) => push(&mut text, name, format_args!("seq:{number}")),

@@ -1,7 +1,8 @@
 //! Reads the records of states by their descriptors.
 //!
-//! These are the types with code `sdl_variables`, `sdl_nested` and `sdl_creatable` of the message tables. `sdl.table` declares everything that a
-//! table can express. The formats are in docs/sdl.md. This file knows regions of bytes and descriptors, no messages.
+//! These are the types with code `sdl_variables`, `sdl_nested` and `sdl_creatable` of the message
+//! tables. `sdl.table` declares everything that a table can express. The formats are in
+//! docs/sdl.md. This file knows regions of bytes and descriptors, no messages.
 
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
 use super::names::SdlNames;
@@ -9,7 +10,9 @@ use super::reading::{Doubts, Long, SdlReading, readings};
 use super::scratch::SdlScratch;
 use super::store::Store;
 use crate::table::{Call, Cursor, Native, Run, Slots, Stop};
-use crate::tree::{Kind, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_text, mark};
+use crate::tree::{
+    Kind, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_text, mark,
+};
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,7 +26,8 @@ pub const NATIVES: [Native; 3] = [
 /// Records within records.
 const MAX_DEPTH: u32 = 24;
 
-/// The first list of a record: variables with values. Its argument is the version of the descriptor that was named before it.
+/// The first list of a record: variables with values. Its argument is the version of the descriptor
+/// that was named before it.
 fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let Some(names) = SdlScratch::names(run) else {
         return Err(Stop::Unknown);
@@ -41,8 +45,8 @@ fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     Ok(0)
 }
 
-/// The second list: variables with records. Several readings are possible in rare cases: the first one that ends where
-/// the region ends is taken.
+/// The second list: variables with records. Several readings are possible in rare cases: the first
+/// one that ends where the region ends is taken.
 fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let Some(names) = SdlScratch::names(run) else {
         return Err(Stop::Unknown);
@@ -54,10 +58,12 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
     let Some(descriptor) = descriptor(run, cursor, names, call) else {
         return Ok(0);
     };
-    let (start, before) = (*cursor, run.tree.checkpoint());
+    let start = *cursor;
+    let before = run.tree.checkpoint();
     let mut doubts = Doubts::default();
     for reading in readings() {
-        if (reading.newest && !doubts.version) || (reading.long != Long::Byte && !doubts.long_list) {
+        if (reading.newest && !doubts.version) || (reading.long != Long::Byte && !doubts.long_list)
+        {
             continue;
         }
         let (result, met) = nested_as(run, cursor, names, call, &descriptor, reading);
@@ -80,8 +86,12 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
 fn say_long(run: &mut Run<'_>, node: u32, long: Long) {
     let text = match long {
         Long::Byte => return,
-        Long::Wrapped => "a list of more than 255 records with a count of 8 bits; all of it is there",
-        Long::Wide => "a list of more than 255 records with counts and places as libHSPlasma writes them",
+        Long::Wrapped => {
+            "a list of more than 255 records with a count of 8 bits; all of it is there"
+        }
+        Long::Wide => {
+            "a list of more than 255 records with counts and places as libHSPlasma writes them"
+        }
     };
     run.problem(Severity::Note, node, text, 0, 0);
 }
@@ -127,8 +137,14 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 }
 
 /// An object of the class `class`, in a region with its length before it.
-fn object(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: SdlNames, class: u64) -> Result<u64, Stop> {
-    let length = run.field(cursor, run.tables.count_name(), names.size32, mark::SPAN, Slots::default())?;
+fn object(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    names: SdlNames,
+    class: u64,
+) -> Result<u64, Stop> {
+    let length =
+        run.field(cursor, run.tables.count_name(), names.size32, mark::SPAN, Slots::default())?;
     let outer = cursor.narrow(usize::try_from(length).unwrap_or(usize::MAX))?;
     let tables = run.tables;
     let family = tables.families().iter().find(|family| family.name == "plCreatable");
@@ -146,8 +162,14 @@ fn object(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: SdlNames, class: u6
     Ok(class)
 }
 
-/// The descriptor that a state names just before its record, from the store that the protocol put beside the evaluator.
-fn descriptor(run: &mut Run<'_>, cursor: &Cursor<'_>, names: SdlNames, call: &Call) -> Option<Arc<Descriptor>> {
+/// The descriptor that a state names just before its record, from the store that the protocol put
+/// beside the evaluator.
+fn descriptor(
+    run: &mut Run<'_>,
+    cursor: &Cursor<'_>,
+    names: SdlNames,
+    call: &Call,
+) -> Option<Arc<Descriptor>> {
     let version = u32::try_from(run.arg(call, 0, cursor)).ok()?;
     let name = descriptor_name(run, cursor, names)?;
     let found = store(run).find(&name, version).cloned();
@@ -178,9 +200,15 @@ fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: SdlNames) -> O
     Some(name)
 }
 
-/// Reads a record whose descriptor is not known. The size of its counts depends on the number of variables, which only the descriptor tells, so
-/// nothing can be decoded. The one exception is a rest of two zero counts: both lists are empty.
-fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: SdlNames, call: &Call) -> u64 {
+/// Reads a record whose descriptor is not known. The size of its counts depends on the number of
+/// variables, which only the descriptor tells, so nothing can be decoded. The one exception is a
+/// rest of two zero counts: both lists are empty.
+fn without_descriptor(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    names: SdlNames,
+    call: &Call,
+) -> u64 {
     let size = match cursor.rest() {
         [0, 0] => Some(names.size8),
         [0, 0, 0, 0] => Some(names.size16),
@@ -211,7 +239,8 @@ fn without_descriptor(run: &mut Run<'_>, cursor: &mut Cursor<'_>, names: SdlName
     0
 }
 
-/// Reports that the bytes do not match the descriptor. What was read stays in the tree, the rest becomes undecoded.
+/// Reports that the bytes do not match the descriptor. What was read stays in the tree, the rest
+/// becomes undecoded.
 fn misfit(run: &mut Run<'_>, cursor: &mut Cursor<'_>, node: u32, descriptor: &Descriptor) {
     rest(run, cursor);
     let Descriptor { name, version, .. } = descriptor;
@@ -246,8 +275,15 @@ impl<'r, 'a> StateReader<'r, 'a> {
         StateReader { run, names, reading, doubts: Doubts::default(), depth: 0 }
     }
 
-    fn field(&mut self, cursor: &mut Cursor<'_>, name: Sym, ty: TypeRef, marks: u8) -> Result<u64, Stop> {
-        let (start, node) = (cursor.pos(), self.run.tree.len());
+    fn field(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        ty: TypeRef,
+        marks: u8,
+    ) -> Result<u64, Stop> {
+        let start = cursor.pos();
+        let node = self.run.tree.len();
         if node >= self.run.state.limits.nodes {
             return Err(Stop::Limit);
         }
@@ -264,7 +300,11 @@ impl<'r, 'a> StateReader<'r, 'a> {
         self.field(cursor, name, ty, mark::SPAN).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
     }
 
-    fn simple_list(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor) -> Result<(), Stop> {
+    fn simple_list(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        descriptor: &Descriptor,
+    ) -> Result<(), Stop> {
         let largest = descriptor.variables().len();
         let count = self.sized(cursor, self.run.tables.count_name(), largest)?;
         let largest = (count != descriptor.simple_count()).then_some(largest);
@@ -283,7 +323,11 @@ impl<'r, 'a> StateReader<'r, 'a> {
         Ok(())
     }
 
-    fn nested_list(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor) -> Result<(), Stop> {
+    fn nested_list(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        descriptor: &Descriptor,
+    ) -> Result<(), Stop> {
         let largest = descriptor.variables().len();
         let count = self.sized(cursor, self.run.tables.count_name(), largest)?;
         let largest = (count != descriptor.nested_count()).then_some(largest);
@@ -302,17 +346,28 @@ impl<'r, 'a> StateReader<'r, 'a> {
         Ok(())
     }
 
-    /// A variable's index in the descriptor. It precedes the variable on the wire, unless all variables are present:
-    /// then it is `number`.
-    fn place(&mut self, cursor: &mut Cursor<'_>, largest: Option<usize>, number: usize) -> Result<usize, Stop> {
+    /// A variable's index in the descriptor. It precedes the variable on the wire, unless all
+    /// variables are present: then it is `number`.
+    fn place(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        largest: Option<usize>,
+        number: usize,
+    ) -> Result<usize, Stop> {
         match largest {
             Some(largest) => self.sized(cursor, self.names.index, largest),
             None => Ok(number),
         }
     }
 
-    /// The descriptor has no variable at that index, or the region ends before it: undoes the reading of it.
-    fn no_such_place(&mut self, cursor: &mut Cursor<'_>, node: u32, start: usize) -> Result<(), Stop> {
+    /// The descriptor has no variable at that index, or the region ends before it: undoes the
+    /// reading of it.
+    fn no_such_place(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        node: u32,
+        start: usize,
+    ) -> Result<(), Stop> {
         self.run.tree.cut(node);
         cursor.seek(start);
         Err(Stop::Bad)
@@ -334,7 +389,12 @@ impl<'r, 'a> StateReader<'r, 'a> {
         Ok(())
     }
 
-    fn simple(&mut self, cursor: &mut Cursor<'_>, variable: &Variable, simple: SimpleType) -> Result<(), Stop> {
+    fn simple(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        variable: &Variable,
+        simple: SimpleType,
+    ) -> Result<(), Stop> {
         self.header(cursor)?;
         let flags = self.field(cursor, self.names.save_flags2, self.names.var_flags, 0)?;
         if flags & 4 != 0 {
@@ -345,20 +405,30 @@ impl<'r, 'a> StateReader<'r, 'a> {
         }
         let ty = self.names.of_type(simple);
         match (variable.count, ty) {
-            (Some(1), Some(ty)) => self.field(cursor, self.run.tables.value_name(), ty, 0).map(|_| ()),
+            (Some(1), Some(ty)) => {
+                self.field(cursor, self.run.tables.value_name(), ty, 0).map(|_| ())
+            }
             (count, ty) => self.values(cursor, count, ty),
         }
     }
 
     /// A list of values. Those that are never on the wire are only counted.
-    fn values(&mut self, cursor: &mut Cursor<'_>, count: Option<u32>, ty: Option<TypeRef>) -> Result<(), Stop> {
+    fn values(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: Option<u32>,
+        ty: Option<TypeRef>,
+    ) -> Result<(), Stop> {
         let count = match count {
             Some(count) => u64::from(count),
-            None => self.field(cursor, self.run.tables.count_name(), self.names.size32, mark::SPAN)?,
+            None => {
+                self.field(cursor, self.run.tables.count_name(), self.names.size32, mark::SPAN)?
+            }
         };
         let Some(ty) = ty else { return Ok(()) };
         let list = self.list(cursor, self.run.tables.value_name());
-        let result = (0..count).try_for_each(|_| self.field(cursor, Sym::ELEMENT, ty, 0).map(|_| ()));
+        let result =
+            (0..count).try_for_each(|_| self.field(cursor, Sym::ELEMENT, ty, 0).map(|_| ()));
         self.run.tree.close(list, cursor.pos());
         result
     }
@@ -371,7 +441,12 @@ impl<'r, 'a> StateReader<'r, 'a> {
         node
     }
 
-    fn nested(&mut self, cursor: &mut Cursor<'_>, variable: &Variable, of: &NestedType) -> Result<(), Stop> {
+    fn nested(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        variable: &Variable,
+        of: &NestedType,
+    ) -> Result<(), Stop> {
         self.header(cursor)?;
         self.field(cursor, self.names.save_flags2, self.names.var_flags, 0)?;
         let total = match variable.count {
@@ -384,8 +459,8 @@ impl<'r, 'a> StateReader<'r, 'a> {
         let largest = match (variable.count, self.reading.long) {
             (Some(count), _) => count as usize,
             (None, Long::Wide) => total,
-            // In a list of variable length, counts and indices have 8 bits, even if the list has more than 255
-            // elements.
+            // In a list of variable length, counts and indices have 8 bits, even if the list has
+            // more than 255 elements.
             (None, _) => 0,
         };
         let mut count = self.sized(cursor, self.run.tables.count_name(), largest)?;
@@ -412,12 +487,18 @@ impl<'r, 'a> StateReader<'r, 'a> {
             return Ok(());
         }
         let store = store(self.run);
-        let (seen, newest) = (store.nested(of, false).cloned(), store.nested(of, true).cloned());
+        let seen = store.nested(of, false).cloned();
+        let newest = store.nested(of, true).cloned();
         self.doubts.version |= seen != newest;
         let chosen = if self.reading.newest { newest } else { seen.or(newest) };
         let Some(descriptor) = chosen else {
             let node = self.run.tree.len().saturating_sub(1);
-            say(self.run, Severity::Note, node, format_args!("no state descriptor `{}` is known", of.name));
+            say(
+                self.run,
+                Severity::Note,
+                node,
+                format_args!("no state descriptor `{}` is known", of.name),
+            );
             return Err(Stop::Unknown);
         };
         for _ in 0..count {
@@ -427,7 +508,12 @@ impl<'r, 'a> StateReader<'r, 'a> {
     }
 
     /// An element of a list: a record without a stream header.
-    fn record(&mut self, cursor: &mut Cursor<'_>, descriptor: &Descriptor, largest: Option<usize>) -> Result<(), Stop> {
+    fn record(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        descriptor: &Descriptor,
+        largest: Option<usize>,
+    ) -> Result<(), Stop> {
         if self.depth >= MAX_DEPTH {
             return Err(Stop::Limit);
         }

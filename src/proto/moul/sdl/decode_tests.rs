@@ -48,7 +48,12 @@ impl Fixture {
         assert_tiled(&self.tree, 0);
         let mut out = Vec::new();
         JsonWriter::new(JsonOptions::default()).fields(&self.tables, &self.tree, bytes, &mut out);
-        let said = self.tree.problems().iter().map(|p| problem_text(p, &self.tables, &self.tree)).collect();
+        let said = self
+            .tree
+            .problems()
+            .iter()
+            .map(|p| problem_text(p, &self.tables, &self.tree))
+            .collect();
         (serde_json::from_slice(&out).unwrap(), said)
     }
 }
@@ -194,23 +199,37 @@ fn nested_records_have_the_version_that_fits() {
     };
     let body = |record: Vec<u8>| [vec![0, 1, 0, 0, 1, 0, 0, 0, 1], record].concat();
     let (got, said) = fixture.read(&state("Out", 1, &body(record(&[7]))));
-    assert_eq!((&got["nested"]["list"]["records"][0]["variables"]["x"]["value"], said.len()), (&json!(7), 0));
+    assert_eq!(
+        (&got["nested"]["list"]["records"][0]["variables"]["x"]["value"], said.len()),
+        (&json!(7), 0)
+    );
     let (got, said) = fixture.read(&state("Out", 1, &body(record(&[7, 8]))));
-    assert_eq!((&got["nested"]["list"]["records"][0]["variables"]["y"]["value"], said.len()), (&json!(8), 0));
+    assert_eq!(
+        (&got["nested"]["list"]["records"][0]["variables"]["y"]["value"], said.len()),
+        (&json!(8), 0)
+    );
 }
 
-/// A list of 300 records: as the client writes all of it, as it reads some of it, and as libHSPlasma writes it.
+/// A list of 300 records: as the client writes all of it, as it reads some of it, and as
+/// libHSPlasma writes it.
 #[test]
 fn long_lists_are_read_as_they_fit() {
     let mut fixture = Fixture::new(DESCRIPTORS);
     let record = [0, 0, 6, 1, 0, 0, 7, 0];
-    let list = |count: &[u8], records: Vec<u8>| [vec![0, 1, 0, 0, 44, 1, 0, 0], count.to_vec(), records].concat();
+    let list = |count: &[u8], records: Vec<u8>| {
+        [vec![0, 1, 0, 0, 44, 1, 0, 0], count.to_vec(), records].concat()
+    };
     let (got, said) = fixture.read(&state("Out", 1, &list(&[44], record.repeat(300))));
     assert_eq!(got["nested"]["list"]["records"].as_array().unwrap().len(), 300);
-    assert_eq!(said, ["a list of more than 255 records with a count of 8 bits; all of it is there"]);
-    let (got, said) = fixture.read(&state("Out", 1, &list(&[1], [vec![250], record.to_vec()].concat())));
+    assert_eq!(
+        said,
+        ["a list of more than 255 records with a count of 8 bits; all of it is there"]
+    );
+    let (got, said) =
+        fixture.read(&state("Out", 1, &list(&[1], [vec![250], record.to_vec()].concat())));
     assert_eq!((&got["nested"]["list"]["records"][0]["index"], said.len()), (&json!(250), 0));
-    let (got, said) = fixture.read(&state("Out", 1, &list(&[1, 0], [vec![43, 1], record.to_vec()].concat())));
+    let (got, said) =
+        fixture.read(&state("Out", 1, &list(&[1, 0], [vec![43, 1], record.to_vec()].concat())));
     assert_eq!((&got["nested"]["list"]["records"][0]["index"], said.len()), (&json!(299), 1));
 }
 

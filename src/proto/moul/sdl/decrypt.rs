@@ -1,8 +1,10 @@
-//! The ciphers of the game's files: those that servers send over the auth connection, and those on a client's disk.
+//! The ciphers of the game's files: those that servers send over the auth connection, and those on
+//! a client's disk.
 //!
-//! A file begins with 12 letters that name the cipher, and the plain size in 4 bytes, little-endian; blocks of 8 bytes follow, the
-//! last one filled up. `notthedroids` is XXTEA with the key the auth server sends at login, `whatdoyousee` and the older
-//! `BriceIsSmart` are XTEA with a key every client has. This file knows only bytes, not their content.
+//! A file begins with 12 letters that name the cipher, and the plain size in 4 bytes,
+//! little-endian; blocks of 8 bytes follow, the last one filled up. `notthedroids` is XXTEA with
+//! the key the auth server sends at login, `whatdoyousee` and the older `BriceIsSmart` are XTEA
+//! with a key every client has. This file knows only bytes, not their content.
 
 use std::fmt;
 
@@ -55,8 +57,9 @@ pub fn cipher(bytes: &[u8]) -> Option<Cipher> {
     }
 }
 
-/// Decrypts a file, header included, with the 4 words of `key` as an AcctLoginReply carries them. `None` if the file is not
-/// encrypted. The stated size limits the output. Memory is allocated only for bytes that are there.
+/// Decrypts a file, header included, with the 4 words of `key` as an AcctLoginReply carries them.
+/// `None` if the file is not encrypted. The stated size limits the output. Memory is allocated only
+/// for bytes that are there.
 ///
 /// # Errors
 /// If the file is cut off.
@@ -89,7 +92,8 @@ pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, Decr
     Ok(Some(plain))
 }
 
-/// Opens a file, if necessary with the likeliest of the keys that logins brought. `None` if it is not encrypted.
+/// Opens a file, if necessary with the likeliest of the keys that logins brought. `None` if it is
+/// not encrypted.
 pub fn open(bytes: &[u8], keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> {
     let of_login = || keys.iter().find_map(|key| <[u32; 4]>::try_from(key.as_slice()).ok());
     let key = match cipher(bytes)? {
@@ -159,14 +163,16 @@ mod tests {
     /// The beginning of a file as a DIRTSAND server sent it, its size cut to fit.
     const DROIDS: &str = "6e6f7474686564726f6964732c0000002f467aea63ce486c494be13aff23aa7db0f9a31cc8c7148e3b9b88809e9c6abedf07a06a9b3ca09a50829e916ef06706";
     /// Encrypted by another implementation, the last block filled with 0x55.
-    const WHAT: &str =
-        "77686174646f796f757365651a000000caea0a82ecaf05050f84d31b0eafd745b5ba75db0fca46f11113496697c472f1";
+    const WHAT: &str = "77686174646f796f757365651a000000caea0a82ecaf05050f84d31b0eafd745b5ba75db0fca46f11113496697c472f1";
 
     #[test]
     fn what_a_server_sends_is_read_with_the_key_of_the_login() {
         let key = [0x31415926, 0x53589793, 0x23846264, 0x33832795];
         let plain = decrypt_file(key, &bytes(DROIDS)).unwrap().unwrap();
-        assert_eq!(String::from_utf8(plain).unwrap(), "# /*==LICENSE==*\n# \n# CyanWorlds.com Engine ");
+        assert_eq!(
+            String::from_utf8(plain).unwrap(),
+            "# /*==LICENSE==*\n# \n# CyanWorlds.com Engine "
+        );
     }
 
     #[test]
@@ -194,6 +200,9 @@ mod tests {
         let mut file = b"notthedroids".to_vec();
         file.extend_from_slice(&u32::MAX.to_le_bytes());
         file.extend_from_slice(&[0; 8]);
-        assert_eq!(decrypt_file(CLIENT_KEY, &file), Err(DecryptError::Short { stated: u32::MAX, there: 8 }));
+        assert_eq!(
+            decrypt_file(CLIENT_KEY, &file),
+            Err(DecryptError::Short { stated: u32::MAX, there: 8 })
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A state descriptor: a name, a version, and variables in their order, each a list of values of one type.
+//! A state descriptor: a name, a version, and variables in their order, each a list of values of
+//! one type.
 //!
 //! It knows neither the text form of descriptors (`parse`) nor the bytes of a state (`decode`).
 
@@ -23,7 +24,9 @@ impl Descriptor {
     /// A descriptor with its variables in order.
     pub fn new(name: Arc<str>, version: u32, variables: Vec<Variable>) -> Self {
         let (nested, simple) = (0..variables.len()).partition(|at| {
-            variables.get(*at).is_some_and(|variable| matches!(variable.kind, VariableKind::Nested(_)))
+            variables
+                .get(*at)
+                .is_some_and(|variable| matches!(variable.kind, VariableKind::Nested(_)))
         });
         Descriptor { name, version, variables, simple, nested }
     }
@@ -69,13 +72,14 @@ pub struct Variable {
     pub name: Arc<str>,
     /// What its elements are.
     pub kind: VariableKind,
-    /// How many elements it has. `None` if the record contains the length (`[]`, or `[0]`, which clients treat the
-    /// same).
+    /// How many elements it has. `None` if the record contains the length (`[]`, or `[0]`, which
+    /// clients treat the same).
     pub count: Option<u32>,
-    /// The default as written, vectors with commas between their values. `None` if the file gives none.
+    /// The default as written, vectors with commas between their values. `None` if the file gives
+    /// none.
     pub default: Option<Arc<str>>,
-    /// The words behind `DEFAULTOPTION` and `DISPLAYOPTION`, and the old words `INTERNAL` and `PHASED`. None of them
-    /// changes a record.
+    /// The words behind `DEFAULTOPTION` and `DISPLAYOPTION`, and the old words `INTERNAL` and
+    /// `PHASED`. None of them changes a record.
     pub options: Vec<Arc<str>>,
 }
 
@@ -93,8 +97,9 @@ pub enum VariableKind {
 pub struct NestedType {
     /// The other descriptor's name.
     pub name: Arc<str>,
-    /// The newest version of it that precedes this variable in the same file. A client takes the newest version that it has seen when it reads the
-    /// variable. DIRTSAND takes the newest version of all. The two differ only if a newer version follows later in the file.
+    /// The newest version of it that precedes this variable in the same file. A client takes the
+    /// newest version that it has seen when it reads the variable. DIRTSAND takes the newest
+    /// version of all. The two differ only if a newer version follows later in the file.
     pub seen: Option<u32>,
 }
 
@@ -185,7 +190,8 @@ impl SimpleType {
         Self::Rgba8,
     ];
 
-    /// The type of that name, in any case. As in clients, every name that begins with QUAT is a quaternion.
+    /// The type of that name, in any case. As in clients, every name that begins with QUAT is a
+    /// quaternion.
     pub fn named(name: &str) -> Option<Self> {
         if name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("QUAT")) {
             return Some(Self::Quaternion);

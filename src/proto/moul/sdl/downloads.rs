@@ -1,7 +1,7 @@
 //! Descriptor files in the traffic itself: clients fetch them from the auth server when they start.
 //!
-//! This file sees the messages of one auth connection and puts a file together from its chunks. It reads trees and knows the four messages
-//! by name; it knows no stream.
+//! This file sees the messages of one auth connection and puts a file together from its chunks. It
+//! reads trees and knows the four messages by name; it knows no stream.
 
 use super::store::{Added, Store};
 use crate::table::{Evaluator, Tables};
@@ -39,8 +39,9 @@ impl Downloads {
         self.open.iter().map(|open| open.bytes.capacity() + open.name.len()).sum()
     }
 
-    /// Takes the message of the auth service in `tree`. If it completes a descriptor file, or brings the key for waiting files, adds
-    /// these files to the evaluator's [store](Store::of). Returns the name of each file and the result.
+    /// Takes the message of the auth service in `tree`. If it completes a descriptor file, or
+    /// brings the key for waiting files, adds these files to the evaluator's [store](Store::of).
+    /// Returns the name of each file and the result.
     pub fn observe(
         &mut self,
         message: &str,
@@ -53,7 +54,9 @@ impl Downloads {
         match message {
             "Auth2Cli_AcctLoginReply" => return self.login(&fields, evaluator),
             "Cli2Auth_FileDownloadRequest" => self.request(&fields),
-            "Auth2Cli_FileDownloadChunk" => return self.chunk(&fields, evaluator).into_iter().collect(),
+            "Auth2Cli_FileDownloadChunk" => {
+                return self.chunk(&fields, evaluator).into_iter().collect();
+            }
             _ => {}
         }
         Vec::new()
@@ -70,8 +73,12 @@ impl Downloads {
     }
 
     fn request(&mut self, fields: &Fields<'_>) {
-        let (Some(transaction), Some(name)) = (fields.number("trans_id"), fields.text("filename")) else { return };
-        let wanted = name.len() >= 4 && name.get(name.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case(".sdl"));
+        let (Some(transaction), Some(name)) = (fields.number("trans_id"), fields.text("filename"))
+        else {
+            return;
+        };
+        let wanted = name.len() >= 4
+            && name.get(name.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case(".sdl"));
         self.open.retain(|open| open.transaction != transaction);
         if wanted && self.open.len() < MAX_OPEN {
             self.open.push(OpenDownload { transaction, name, bytes: Vec::new() });
@@ -106,7 +113,11 @@ impl OpenDownload {
         let size = usize::try_from(fields.number("file_size")?).ok()?;
         let offset = usize::try_from(fields.number("chunk_offset")?).ok()?;
         let bytes = fields.bytes("chunk_data")?;
-        if fields.number("result") != Some(0) || size == 0 || size > MAX_SIZE || offset != self.bytes.len() {
+        if fields.number("result") != Some(0)
+            || size == 0
+            || size > MAX_SIZE
+            || offset != self.bytes.len()
+        {
             return None;
         }
         let room = size.checked_sub(offset)?;
@@ -156,7 +167,11 @@ impl<'a> Fields<'a> {
         }
         let (at, len) = node.content();
         let mut text = String::new();
-        decode_text(kind, self.tree.bytes(node.buffer, self.captured).get(at..at.checked_add(len)?)?, &mut text);
+        decode_text(
+            kind,
+            self.tree.bytes(node.buffer, self.captured).get(at..at.checked_add(len)?)?,
+            &mut text,
+        );
         Some(text)
     }
 }
@@ -190,7 +205,8 @@ mod tests {
             let bytes = [&number.to_le_bytes()[..], body].concat();
             let mut tree = Tree::new();
             let service = self.tables.service_named("auth").unwrap();
-            let outcome = Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
+            let outcome =
+                Evaluator::default().message(&self.tables, service, sender, &bytes, &mut tree);
             let Outcome::Message(id, _) = outcome else { panic!("{outcome:?}") };
             let name = self.tables.name(self.tables.message(id).unwrap().name);
             self.downloads.observe(name, &self.tables, &tree, &bytes, &mut self.evaluator).pop()
@@ -203,9 +219,16 @@ mod tests {
             assert_eq!(self.see(0, 38, &body), None);
         }
 
-        fn chunk(&mut self, transaction: u32, size: usize, offset: usize, data: &[u8]) -> Option<(String, Added)> {
+        fn chunk(
+            &mut self,
+            transaction: u32,
+            size: usize,
+            offset: usize,
+            data: &[u8],
+        ) -> Option<(String, Added)> {
             let numbers = [transaction, 0, size as u32, offset as u32, data.len() as u32];
-            let body = [numbers.iter().flat_map(|n| n.to_le_bytes()).collect(), data.to_vec()].concat();
+            let body =
+                [numbers.iter().flat_map(|n| n.to_le_bytes()).collect(), data.to_vec()].concat();
             self.see(1, 37, &body)
         }
     }
@@ -237,7 +260,8 @@ mod tests {
     fn the_key_of_the_login_opens_the_file_and_is_never_shown() {
         let mut fixture = Fixture::new();
         let key = [0x3141_5926u32, 0x5358_9793, 0x2384_6264, 0x3383_2795];
-        let login = [&[1, 0, 0, 0, 0, 0, 0, 0][..], &[0; 24], &key.map(u32::to_le_bytes).concat()].concat();
+        let login =
+            [&[1, 0, 0, 0, 0, 0, 0, 0][..], &[0; 24], &key.map(u32::to_le_bytes).concat()].concat();
         assert_eq!(fixture.see(1, 4, &login), None);
         assert_eq!(fixture.downloads.key, Some(key));
         assert!(!format!("{:?}", fixture.downloads).contains("826366246"));

@@ -1,15 +1,15 @@
-//! The states of the game's engine: animations, avatars, physics. Every client of every shard has them, so their records can be read without any
-//! file. Descriptors from files take precedence.
+//! The states of the game's engine: animations, avatars, physics. Every client of every shard has
+//! them, so their records can be read without any file. Descriptors from files take precedence.
 
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable, VariableKind};
 use std::sync::Arc;
 
-/// A variable: its name, its type as descriptor files write it, and its number of elements (0: the record contains the
-/// number).
+/// A variable: its name, its type as descriptor files write it, and its number of elements (0: the
+/// record contains the number).
 type StateVariable = (&'static str, &'static str, u32);
 
-/// Names, versions and variables. Records refer to variables by their index in this order. Clients write the newest version of each; a server may
-/// have kept an older one.
+/// Names, versions and variables. Records refer to variables by their index in this order. Clients
+/// write the newest version of each; a server may have kept an older one.
 const STATES: [(&str, u32, &[StateVariable]); 26] = [
     (
         "AnimTimeConvert",
@@ -135,7 +135,11 @@ const STATES: [(&str, u32, &[StateVariable]); 26] = [
     (
         "brainUnion",
         1,
-        &[("fGenericBrain", "$genericBrain", 0), ("fClimbBrain", "$climbBrain", 0), ("fDriveBrain", "$driveBrain", 0)],
+        &[
+            ("fGenericBrain", "$genericBrain", 0),
+            ("fClimbBrain", "$climbBrain", 0),
+            ("fDriveBrain", "$driveBrain", 0),
+        ],
     ),
     ("avatar", 7, &[("brainStack", "$brainUnion", 0), ("invisibilityLevel", "BYTE", 1)]),
     (
@@ -150,13 +154,21 @@ const STATES: [(&str, u32, &[StateVariable]); 26] = [
         ],
     ),
     ("avatar", 5, &[("brainStack", "$brainUnion", 0), ("invisibilityLevel", "BYTE", 1)]),
-    ("avatarPhysical", 1, &[("position", "POINT3", 1), ("rotation", "FLOAT", 1), ("subworld", "PLKEY", 1)]),
+    (
+        "avatarPhysical",
+        1,
+        &[("position", "POINT3", 1), ("rotation", "FLOAT", 1), ("subworld", "PLKEY", 1)],
+    ),
     ("clothingItem", 3, &[("item", "PLKEY", 1), ("tint", "RGB8", 1), ("tint2", "RGB8", 1)]),
     ("appearanceOptions", 2, &[("skinTint", "RGB8", 1), ("faceBlends", "BYTE", 0)]),
     (
         "clothing",
         4,
-        &[("wardrobe", "$clothingItem", 0), ("appearance", "$appearanceOptions", 1), ("linkInAnim", "PLKEY", 1)],
+        &[
+            ("wardrobe", "$clothingItem", 0),
+            ("appearance", "$appearanceOptions", 1),
+            ("linkInAnim", "PLKEY", 1),
+        ],
     ),
     ("MorphSet", 2, &[("mesh", "PLKEY", 1), ("weights", "BYTE", 0)]),
     ("MorphSequence", 2, &[("targetID", "BYTE", 1), ("morphs", "$MorphSet", 0)]),
@@ -185,7 +197,11 @@ const STATES: [(&str, u32, &[StateVariable]); 26] = [
             ("triggerer", "PLKEY", 1),
         ],
     ),
-    ("SoundState", 1, &[("desiredVolume", "FLOAT", 1), ("time", "TIME", 1), ("playing", "BOOL", 1)]),
+    (
+        "SoundState",
+        1,
+        &[("desiredVolume", "FLOAT", 1), ("time", "TIME", 1), ("playing", "BOOL", 1)],
+    ),
     ("Sound", 1, &[("sounds", "$SoundState", 0)]),
     ("XRegion", 1, &[("cleared", "BOOL", 1)]),
     ("CloneMessage", 1, &[("message", "CREATABLE", 1)]),
@@ -229,7 +245,8 @@ mod tests {
 
     #[test]
     fn nested_records_have_a_descriptor() {
-        let known: HashSet<String> = descriptors().map(|descriptor| descriptor.name.to_string()).collect();
+        let known: HashSet<String> =
+            descriptors().map(|descriptor| descriptor.name.to_string()).collect();
         for descriptor in descriptors() {
             for place in 0..descriptor.nested_count() {
                 let (_, nested) = descriptor.nested(place).unwrap();

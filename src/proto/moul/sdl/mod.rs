@@ -1,7 +1,8 @@
 //! SDL, the game's own way to describe states: descriptor files, and the records that follow them.
 //!
-//! A descriptor ([`descriptor`]) comes from a text ([`parse`]), which may be encrypted ([`decrypt`]); a [`store`] keeps them by name and version.
-//! This module knows no connection. Its input is files and regions of bytes.
+//! A descriptor ([`descriptor`]) comes from a text ([`parse`]), which may be encrypted
+//! ([`decrypt`]); a [`store`] keeps them by name and version. This module knows no connection. Its
+//! input is files and regions of bytes.
 
 mod decode;
 #[cfg(test)]

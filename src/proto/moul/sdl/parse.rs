@@ -1,8 +1,8 @@
 //! The text of state descriptors (`.sdl` files), read as clients and servers read it.
 //!
-//! There is no written grammar. Three readers exist (the client's, DIRTSAND's, MOSS's), and each tolerates other mistakes. This
-//! reader accepts everything that one of them accepts, and reports the position of everything else. It knows nothing of
-//! records.
+//! There is no written grammar. Three readers exist (the client's, DIRTSAND's, MOSS's), and each
+//! tolerates other mistakes. This reader accepts everything that one of them accepts, and reports
+//! the position of everything else. It knows nothing of records.
 
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable, VariableKind};
 use std::fmt;
@@ -94,7 +94,8 @@ struct Token<'a> {
     column: u32,
 }
 
-/// The text as words, quoted words and single marks. Blanks, `=` and `,` only separate, as in the client.
+/// The text as words, quoted words and single marks. Blanks, `=` and `,` only separate, as in the
+/// client.
 struct Tokens<'a> {
     rest: &'a str,
     line: u32,
@@ -108,7 +109,8 @@ impl<'a> Tokens<'a> {
 
     fn next(&mut self) -> Token<'a> {
         self.skip();
-        let (line, column) = (self.line, self.column);
+        let line = self.line;
+        let column = self.column;
         let what = match self.rest.chars().next() {
             None => TokenText::End,
             Some('"') => self.quoted(),
@@ -117,7 +119,10 @@ impl<'a> Tokens<'a> {
                 TokenText::Mark(mark)
             }
             Some(_) => {
-                let end = self.rest.find(|c| is_separator(c) || is_mark(c) || c == '#').unwrap_or(self.rest.len());
+                let end = self
+                    .rest
+                    .find(|c| is_separator(c) || is_mark(c) || c == '#')
+                    .unwrap_or(self.rest.len());
                 TokenText::Word(self.take(end))
             }
         };
@@ -187,7 +192,12 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, token: Token<'_>, text: impl Into<String>) -> SdlError {
-        SdlError { file: self.file.to_owned(), line: token.line, column: token.column, text: text.into() }
+        SdlError {
+            file: self.file.to_owned(),
+            line: token.line,
+            column: token.column,
+            text: text.into(),
+        }
     }
 
     fn expected(&self, token: Token<'_>, what: &str) -> SdlError {
@@ -196,7 +206,11 @@ impl<'a> Parser<'a> {
 
     fn mark(&mut self, mark: char) -> Result<(), SdlError> {
         let token = self.next();
-        if token.what == TokenText::Mark(mark) { Ok(()) } else { Err(self.expected(token, &format!("`{mark}`"))) }
+        if token.what == TokenText::Mark(mark) {
+            Ok(())
+        } else {
+            Err(self.expected(token, &format!("`{mark}`")))
+        }
     }
 
     fn word(&mut self, what: &str) -> Result<&'a str, SdlError> {
@@ -226,15 +240,19 @@ impl<'a> Parser<'a> {
             return Ok(None);
         }
         if !token.what.is("STATEDESC") {
-            // Before the first descriptor is read, the file may be of any kind and hold secrets, so errors quote
-            // nothing from it.
+            // Before the first descriptor is read, the file may be of any kind and hold secrets, so
+            // errors quote nothing from it.
             return Err(match before {
-                [] => self.error(token, "expected `STATEDESC`, with which a state descriptor begins"),
+                [] => {
+                    self.error(token, "expected `STATEDESC`, with which a state descriptor begins")
+                }
                 _ => self.expected(token, "`STATEDESC`"),
             });
         }
         if before.len() >= MAX_DESCRIPTORS {
-            return Err(self.error(token, format!("more than {MAX_DESCRIPTORS} descriptors in one file")));
+            return Err(
+                self.error(token, format!("more than {MAX_DESCRIPTORS} descriptors in one file"))
+            );
         }
         let name = Arc::from(self.word("the descriptor's name")?);
         self.mark('{')?;
@@ -256,7 +274,10 @@ impl<'a> Parser<'a> {
                 TokenText::Mark(';') => {}
                 what if what.is("VAR") => {
                     if variables.len() >= MAX_VARIABLES {
-                        return Err(self.error(token, format!("more than {MAX_VARIABLES} variables in one descriptor")));
+                        return Err(self.error(
+                            token,
+                            format!("more than {MAX_VARIABLES} variables in one descriptor"),
+                        ));
                     }
                     variables.push(self.variable(before)?);
                 }
@@ -276,7 +297,9 @@ impl<'a> Parser<'a> {
             _ => match SimpleType::named(word) {
                 Some(simple) => VariableKind::Simple(simple),
                 None => {
-                    return Err(self.error(token, format!("no type is called `{}`", word.escape_debug())));
+                    return Err(
+                        self.error(token, format!("no type is called `{}`", word.escape_debug()))
+                    );
                 }
             },
         };
@@ -287,8 +310,13 @@ impl<'a> Parser<'a> {
             _ => self.number("the number of elements, or `]`")?,
         };
         self.mark(']')?;
-        let mut variable =
-            Variable { name, kind, count: (count > 0).then_some(count), default: None, options: Vec::new() };
+        let mut variable = Variable {
+            name,
+            kind,
+            count: (count > 0).then_some(count),
+            default: None,
+            options: Vec::new(),
+        };
         self.options(&mut variable)?;
         Ok(variable)
     }
@@ -305,7 +333,9 @@ impl<'a> Parser<'a> {
                     let option = Arc::from(self.word("an option's name")?);
                     variable.options.push(option);
                 }
-                TokenText::Word(word) if ["INTERNAL", "PHASED"].iter().any(|old| word.eq_ignore_ascii_case(old)) => {
+                TokenText::Word(word)
+                    if ["INTERNAL", "PHASED"].iter().any(|old| word.eq_ignore_ascii_case(old)) =>
+                {
                     self.next();
                     variable.options.push(Arc::from(word));
                 }
@@ -331,7 +361,9 @@ impl<'a> Parser<'a> {
         while open || values.len() < parts {
             let token = self.peek();
             match token.what {
-                TokenText::Word(word) if open || values.is_empty() || number_like(word) => values.push(word),
+                TokenText::Word(word) if open || values.is_empty() || number_like(word) => {
+                    values.push(word)
+                }
                 TokenText::Quoted(text) if open || values.is_empty() => values.push(text),
                 TokenText::Mark(')') if open => {
                     self.next();

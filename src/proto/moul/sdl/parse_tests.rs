@@ -35,9 +35,18 @@ fn a_file_as_the_game_has_them() {
         (&*flag.name, flag.kind.clone(), flag.count),
         ("someFlag", VariableKind::Simple(SimpleType::Bool), Some(1))
     );
-    assert_eq!((flag.default.as_deref(), &flag.options[..]), (Some("false"), &[Arc::from("VAULT")][..]));
-    assert_eq!((state.count, state.default.as_deref(), state.options.len()), (Some(2), Some("0"), 2));
-    assert_eq!(list.kind, VariableKind::Nested(NestedType { name: Arc::from("Inner"), seen: None }));
+    assert_eq!(
+        (flag.default.as_deref(), &flag.options[..]),
+        (Some("false"), &[Arc::from("VAULT")][..])
+    );
+    assert_eq!(
+        (state.count, state.default.as_deref(), state.options.len()),
+        (Some(2), Some("0"), 2)
+    );
+    assert_eq!(
+        list.kind,
+        VariableKind::Nested(NestedType { name: Arc::from("Inner"), seen: None })
+    );
     assert_eq!(list.count, None);
 }
 
@@ -56,7 +65,10 @@ fn defaults_are_kept_as_written() {
     assert_eq!(default("VAR INT a[1] DEFAULT=(0)"), Some("0".into()));
     assert_eq!(default("VAR POINT3 a[1] DEFAULT=(0.0,-5,12.34)"), Some("0.0,-5,12.34".into()));
     assert_eq!(default("VAR POINT3 a[1] DEFAULT=( 1, 2 , 3 )"), Some("1,2,3".into()));
-    assert_eq!(default("VAR QUATERNION a[1] DEFAULT=0 0 0 1 DISPLAYOPTION=red"), Some("0,0,0,1".into()));
+    assert_eq!(
+        default("VAR QUATERNION a[1] DEFAULT=0 0 0 1 DISPLAYOPTION=red"),
+        Some("0,0,0,1".into())
+    );
     assert_eq!(default("VAR STRING32 a[1] DEFAULT=\"\""), Some(String::new()));
     assert_eq!(default("VAR STRING32 a[1] DEFAULT=\"two words\""), Some("two words".into()));
     assert_eq!(default("VAR STRING32 a[1] DEFAULT=empty"), Some("empty".into()));
@@ -84,14 +96,23 @@ fn a_nested_variable_remembers_the_newest_version_before_it() {
 
 #[test]
 fn mistakes_name_the_place() {
-    assert_eq!(error("hello"), "a.sdl:1:1: expected `STATEDESC`, with which a state descriptor begins");
+    assert_eq!(
+        error("hello"),
+        "a.sdl:1:1: expected `STATEDESC`, with which a state descriptor begins"
+    );
     assert_eq!(error("STATEDESC a\n  VERSION 1"), "a.sdl:2:3: expected `{`, found `VERSION`");
     assert_eq!(
         error("STATEDESC a {\n VAR INT a[1] }"),
         "a.sdl:2:2: expected `VERSION`, which comes first in a descriptor, found `VAR`"
     );
-    assert_eq!(error("STATEDESC a { VERSION -1 }"), "a.sdl:1:23: expected the version, a number from 0, found `-1`");
-    assert_eq!(error("STATEDESC a { VERSION 1\n\tVAR STRING x[1] }"), "a.sdl:2:6: no type is called `STRING`");
+    assert_eq!(
+        error("STATEDESC a { VERSION -1 }"),
+        "a.sdl:1:23: expected the version, a number from 0, found `-1`"
+    );
+    assert_eq!(
+        error("STATEDESC a { VERSION 1\n\tVAR STRING x[1] }"),
+        "a.sdl:2:6: no type is called `STRING`"
+    );
     assert_eq!(error("STATEDESC a { VERSION 1 VAR INT x }"), "a.sdl:1:35: expected `[`, found `}`");
     assert_eq!(
         error("STATEDESC a { VERSION 1 VAR INT x[n] }"),
@@ -109,13 +130,15 @@ fn mistakes_name_the_place() {
         error("STATEDESC a { VERSION 1 VAR INT x[1] DEFAULT= }"),
         "a.sdl:1:47: expected a default value, found `}`"
     );
-    assert_eq!(error("STATEDESC ä { VERSION ö }"), "a.sdl:1:23: expected the version, a number from 0, found `ö`");
+    assert_eq!(
+        error("STATEDESC ä { VERSION ö }"),
+        "a.sdl:1:23: expected the version, a number from 0, found `ö`"
+    );
 }
 
 #[test]
 fn a_text_cut_anywhere_ends_in_order() {
-    let text =
-        "STATEDESC ä { VERSION 1 VAR $B b[] VAR POINT3 p[2] DEFAULT=(1,2,\"3\") DISPLAYOPTION=red INTERNAL; } # end";
+    let text = "STATEDESC ä { VERSION 1 VAR $B b[] VAR POINT3 p[2] DEFAULT=(1,2,\"3\") DISPLAYOPTION=red INTERNAL; } # end";
     for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
         let parsed = parse("a.sdl", &text[..end]);
         assert!(parsed.descriptors.len() <= 1);

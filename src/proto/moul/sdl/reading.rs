@@ -3,7 +3,8 @@
 /// One way to read a record. Which way is right is decided by what fits the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SdlReading {
-    /// Nested records have the newest version of all, not the newest version that precedes them in their file.
+    /// Nested records have the newest version of all, not the newest version that precedes them in
+    /// their file.
     pub(super) newest: bool,
     /// How lists of more than 255 records are counted.
     pub(super) long: Long,
@@ -17,7 +18,8 @@ pub(super) enum Long {
     Byte,
     /// In 8 bits, modulo 256, followed by all records without an index, as clients write it.
     Wrapped,
-    /// In as many bits as the length of the list needs, as are the indices. libHSPlasma writes this.
+    /// In as many bits as the length of the list needs, as are the indices. libHSPlasma writes
+    /// this.
     Wide,
 }
 

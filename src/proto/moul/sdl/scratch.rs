@@ -1,4 +1,5 @@
-//! What the types with code of SDL keep from one state to the next, to save work. Nothing that they read depends on it.
+//! What the types with code of SDL keep from one state to the next, to save work. Nothing that they
+//! read depends on it.
 
 use super::names::SdlNames;
 use crate::table::{Evaluator, Run};
@@ -17,7 +18,8 @@ impl SdlScratch {
         evaluator.scratch.get_or_insert_with(|| Box::new(SdlScratch::default())).downcast_mut()
     }
 
-    /// The names in the tables of this run. `None` if the tables have no `sdl.table`. They are looked up once.
+    /// The names in the tables of this run. `None` if the tables have no `sdl.table`. They are
+    /// looked up once.
     pub(super) fn names(run: &mut Run<'_>) -> Option<SdlNames> {
         let tables = run.tables;
         let here = std::ptr::from_ref(tables).addr();
@@ -34,7 +36,9 @@ impl SdlScratch {
 
     /// Takes the buffer, which is empty.
     pub(super) fn take_buffer(evaluator: &mut Evaluator) -> String {
-        let mut name = SdlScratch::of(evaluator).map(|scratch| std::mem::take(&mut scratch.name)).unwrap_or_default();
+        let mut name = SdlScratch::of(evaluator)
+            .map(|scratch| std::mem::take(&mut scratch.name))
+            .unwrap_or_default();
         name.clear();
         name
     }

@@ -1,7 +1,7 @@
 //! The state descriptors that are known, by name and version.
 //!
-//! They come from files that the user gives and from files that the capture contains. Nothing is read from disk here: the caller
-//! passes a file's bytes to [`Store::add_file`].
+//! They come from files that the user gives and from files that the capture contains. Nothing is
+//! read from disk here: the caller passes a file's bytes to [`Store::add_file`].
 
 use super::decrypt::{CLIENT_KEY, cipher, decrypt_file};
 use super::descriptor::{Descriptor, NestedType};
@@ -17,7 +17,8 @@ const MAX_DESCRIPTORS: usize = 16_384;
 const MAX_VARIABLES: usize = 1 << 18;
 /// The most bytes of one file. The largest real one has 60,000.
 pub const MAX_FILE: usize = 4 << 20;
-/// The most descriptors that are copied, a file more for each copy. Messages are read at once from then on, so that no more copies are needed.
+/// The most descriptors that are copied, a file more for each copy. Messages are read at once from
+/// then on, so that no more copies are needed.
 const MAX_COPIED: usize = 1 << 17;
 /// The most files that wait for a key.
 const MAX_CLOSED: usize = 1024;
@@ -27,8 +28,8 @@ const MAX_CLOSED: usize = 1024;
 pub struct Added {
     /// How many descriptors the file gave.
     pub descriptors: usize,
-    /// Name and version of descriptors that were already known with another layout. The new layout replaces the old
-    /// one.
+    /// Name and version of descriptors that were already known with another layout. The new layout
+    /// replaces the old one.
     pub replaced: Vec<(Arc<str>, u32)>,
     /// The mistake that ended the reading early. Descriptors before it are kept.
     pub error: Option<SdlError>,
@@ -42,7 +43,8 @@ pub struct Store {
     variables: usize,
     /// Encrypted files whose key has not come yet, with their names.
     closed: Vec<(String, Vec<u8>)>,
-    /// How many descriptors were copied, since messages that are read later had to keep an older store.
+    /// How many descriptors were copied, since messages that are read later had to keep an older
+    /// store.
     copied: usize,
 }
 
@@ -52,8 +54,9 @@ impl Store {
         Self::default()
     }
 
-    /// The store that an evaluator's types with code use, to add descriptors. Creates it if there is none yet. Where messages that were read before this call may still be read
-    /// again, it is a copy, and these are read with the old one.
+    /// The store that an evaluator's types with code use, to add descriptors. Creates it if there
+    /// is none yet. Where messages that were read before this call may still be read again, it is a
+    /// copy, and these are read with the old one.
     pub fn of(evaluator: &mut Evaluator) -> Option<&mut Store> {
         let context = evaluator.context.get_or_insert_with(|| Arc::new(Store::new()));
         if Arc::get_mut(context).is_none() {
@@ -75,8 +78,8 @@ impl Store {
         self.count == 0
     }
 
-    /// Adds a descriptor file. An encrypted one is opened with `key`, the 4 words of an AcctLoginReply, or else with the key
-    /// that every client has. Only errors use `name`.
+    /// Adds a descriptor file. An encrypted one is opened with `key`, the 4 words of an
+    /// AcctLoginReply, or else with the key that every client has. Only errors use `name`.
     pub fn add_file(&mut self, name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Added {
         let parsed = match text(name, bytes, key) {
             Ok(text) => parse(name, &text),
@@ -98,10 +101,13 @@ impl Store {
         added
     }
 
-    /// Adds a descriptor file before any traffic. If it is encrypted and the key that every client has does not open it, the file waits for
-    /// the key of a login.
+    /// Adds a descriptor file before any traffic. If it is encrypted and the key that every client
+    /// has does not open it, the file waits for the key of a login.
     pub fn keep_file(&mut self, name: &str, bytes: &[u8]) -> Added {
-        if cipher(bytes).is_none() || opened(name, bytes, CLIENT_KEY) || decrypt_file(CLIENT_KEY, bytes).is_err() {
+        if cipher(bytes).is_none()
+            || opened(name, bytes, CLIENT_KEY)
+            || decrypt_file(CLIENT_KEY, bytes).is_err()
+        {
             return self.add_file(name, bytes, None);
         }
         if self.closed.len() < MAX_CLOSED {
@@ -110,7 +116,8 @@ impl Store {
         Added::default()
     }
 
-    /// Opens the files that wait for a key with the 4 words of an AcctLoginReply. Returns the name of each file that this key opens, with the result of reading it.
+    /// Opens the files that wait for a key with the 4 words of an AcctLoginReply. Returns the name
+    /// of each file that this key opens, with the result of reading it.
     pub fn open_with(&mut self, key: [u32; 4]) -> Vec<(String, Added)> {
         let waiting = std::mem::take(&mut self.closed);
         let (fit, closed) = waiting.into_iter().partition(|(name, bytes)| opened(name, bytes, key));
@@ -133,7 +140,8 @@ impl Store {
             return Err(format!("more than {MAX_VARIABLES} variables"));
         }
         let versions = self.by_name.entry(descriptor.name.to_ascii_lowercase()).or_default();
-        let (name, version) = (Arc::clone(&descriptor.name), descriptor.version);
+        let name = Arc::clone(&descriptor.name);
+        let version = descriptor.version;
         match versions.get_mut(&version) {
             Some(known) => {
                 let differs = known.variables() != descriptor.variables();
@@ -141,7 +149,9 @@ impl Store {
                 *known = Arc::new(descriptor);
                 Ok(differs.then_some((name, version)))
             }
-            None if self.count >= MAX_DESCRIPTORS => Err(format!("more than {MAX_DESCRIPTORS} descriptors")),
+            None if self.count >= MAX_DESCRIPTORS => {
+                Err(format!("more than {MAX_DESCRIPTORS} descriptors"))
+            }
             None => {
                 versions.insert(version, Arc::new(descriptor));
                 self.variables = variables;
@@ -153,20 +163,24 @@ impl Store {
 
     /// The descriptor of that name and version: from a file, or else from the engine.
     pub fn find(&self, name: &str, version: u32) -> Option<&Arc<Descriptor>> {
-        let of = |store: &'_ Self| store.versions(name).is_some_and(|versions| versions.contains_key(&version));
+        let of = |store: &'_ Self| {
+            store.versions(name).is_some_and(|versions| versions.contains_key(&version))
+        };
         let store = if of(self) { self } else { Self::engine() };
         store.versions(name)?.get(&version)
     }
 
     /// The newest known version of the descriptor of that name.
     pub fn newest(&self, name: &str) -> Option<&Arc<Descriptor>> {
-        let newest = |store: &'_ Self| store.versions(name).and_then(|versions| versions.keys().next_back().copied());
+        let newest = |store: &'_ Self| {
+            store.versions(name).and_then(|versions| versions.keys().next_back().copied())
+        };
         self.find(name, newest(self).max(newest(Self::engine()))?)
     }
 
-    /// The descriptor of a nested variable's records. As in clients, this is the newest version before the variable in its own
-    /// file. With `newest`, as in DIRTSAND, it is the newest of all. If the file itself has no version, both are the newest of
-    /// all.
+    /// The descriptor of a nested variable's records. As in clients, this is the newest version
+    /// before the variable in its own file. With `newest`, as in DIRTSAND, it is the newest of all.
+    /// If the file itself has no version, both are the newest of all.
     pub fn nested(&self, nested: &NestedType, newest: bool) -> Option<&Arc<Descriptor>> {
         match nested.seen {
             Some(version) if !newest => self.find(&nested.name, version),
@@ -215,10 +229,14 @@ fn opened(name: &str, bytes: &[u8], key: [u32; 4]) -> bool {
     parsed.is_some_and(|parsed| parsed.error.is_none() || !parsed.descriptors.is_empty())
 }
 
-/// The text of a descriptor file, decrypted if necessary. Bytes that no descriptor file can contain are an error.
+/// The text of a descriptor file, decrypted if necessary. Bytes that no descriptor file can contain
+/// are an error.
 fn text(name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Result<String, SdlError> {
     if bytes.len() > MAX_FILE {
-        return Err(whole_file(name, format!("{} bytes, more than any descriptor file has", bytes.len())));
+        return Err(whole_file(
+            name,
+            format!("{} bytes, more than any descriptor file has", bytes.len()),
+        ));
     }
     if cipher(bytes).is_none() {
         return plain(bytes).ok_or_else(|| whole_file(name, "not a text".to_owned()));
@@ -237,11 +255,13 @@ fn text(name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Result<String, SdlEr
     Err(whole_file(name, "encrypted with a key that is not known".to_owned()))
 }
 
-/// Bytes as text in UTF-8, or else Latin-1: comments in real files use both. `None` if there are control characters, so
-/// that it cannot be text.
+/// Bytes as text in UTF-8, or else Latin-1: comments in real files use both. `None` if there are
+/// control characters, so that it cannot be text.
 fn plain(bytes: &[u8]) -> Option<String> {
     let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
-    if bytes.iter().any(|byte| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x08 | 0x1a)) {
+    if bytes.iter().any(|byte| {
+        *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x08 | 0x1a)
+    }) {
         return None;
     }
     match std::str::from_utf8(bytes) {
@@ -267,7 +287,8 @@ mod tests {
 
     #[test]
     fn descriptors_are_found_by_name_in_any_case_and_by_version() {
-        let store = store("STATEDESC City { VERSION 1 } STATEDESC City { VERSION 43 VAR INT a[1] }");
+        let store =
+            store("STATEDESC City { VERSION 1 } STATEDESC City { VERSION 43 VAR INT a[1] }");
         assert_eq!(store.len(), 2);
         assert_eq!(store.find("city", 43).unwrap().variables().len(), 1);
         assert_eq!(store.find("CITY", 1).unwrap().variables().len(), 0);
@@ -289,9 +310,13 @@ mod tests {
     #[test]
     fn a_mistake_keeps_what_stands_before_it() {
         let mut store = Store::new();
-        let added = store.add_file("a.sdl", b"STATEDESC a { VERSION 1 }\nSTATEDESC b { VERSION x }", None);
+        let added =
+            store.add_file("a.sdl", b"STATEDESC a { VERSION 1 }\nSTATEDESC b { VERSION x }", None);
         assert_eq!(added.descriptors, 1);
-        assert_eq!(added.error.unwrap().to_string(), "a.sdl:2:23: expected the version, a number from 0, found `x`");
+        assert_eq!(
+            added.error.unwrap().to_string(),
+            "a.sdl:2:23: expected the version, a number from 0, found `x`"
+        );
     }
 
     #[test]
@@ -312,7 +337,11 @@ mod tests {
         let mut store = Store::new();
         assert!(store.is_empty());
         assert_eq!(store.find("Physical", 2).unwrap().simple_count(), 5);
-        store.add_file("a.sdl", b"STATEDESC physical { VERSION 2 } STATEDESC physical { VERSION 1 }", None);
+        store.add_file(
+            "a.sdl",
+            b"STATEDESC physical { VERSION 2 } STATEDESC physical { VERSION 1 }",
+            None,
+        );
         assert_eq!(store.find("physical", 2).unwrap().simple_count(), 0);
         assert_eq!(store.newest("physical").unwrap().simple_count(), 0);
         store.add_file("b.sdl", b"STATEDESC Layer { VERSION 5 }", None);
