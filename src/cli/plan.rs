@@ -10,11 +10,11 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use super::args::{ReadArgs, TimeWord, When};
-use super::ending::Ending;
 use super::error::CliError;
-use super::given::example_protocol;
+use super::options::protocol_args::example_protocol;
+use super::options::{ReadArgs, TimeWord, When};
 use super::session_pass::session_map;
+use super::summary::Summary;
 use super::{files, load, pseudonyms};
 use crate::capture::{LiveError, UnpackRoom};
 use crate::filter::{Filter, Paths};
@@ -46,7 +46,7 @@ pub(super) struct Plan {
     /// Secrets are hidden.
     pub(super) redact: bool,
     /// How the command closes.
-    pub(super) ending: Ending,
+    pub(super) ending: Summary,
 }
 
 impl Plan {
@@ -85,7 +85,7 @@ impl Plan {
             columns,
             limit: args.count.unwrap_or(u64::MAX),
             redact: args.redact,
-            ending: Ending {
+            ending: Summary {
                 quiet: args.quiet,
                 strict: args.strict,
                 nothing_asked: args.count == Some(0),
@@ -202,7 +202,7 @@ fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     let filter = compile(text)?;
     if !args.quiet {
         for doubt in filter.doubts() {
-            remark::say_before(format!("filter: {doubt}"));
+            remark::warn(format!("filter: {doubt}"));
         }
     }
     Ok(Some(match session {
@@ -220,7 +220,7 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
         .map_err(|error| CliError::Typed(format!("columns: {error}")))?;
     if !args.quiet {
         for doubt in paths.doubts() {
-            remark::say_before(format!("columns: {doubt}"));
+            remark::warn(format!("columns: {doubt}"));
         }
     }
     Ok(Some(paths))

@@ -3,9 +3,9 @@
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use super::args::ReadArgs;
 use super::error::CliError;
 use super::files;
+use super::options::ReadArgs;
 use crate::captured::file_name;
 use crate::out::Record;
 use crate::output_file::{Access, Inputs};

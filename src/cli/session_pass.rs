@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use super::ending::refuse_interrupted;
 use super::error::CliError;
 use super::files;
+use super::summary::refuse_interrupted;
 use crate::digits::{counted, plural};
 use crate::facts::{SessionMap, Sessions};
 use crate::out::{Outlined, Record};
@@ -43,7 +43,7 @@ pub(super) fn session_map(
     }
     if map.left_out() > 0 && !reading.quiet {
         let count = map.left_out();
-        remark::say_before(format!(
+        remark::warn(format!(
             "{} {} too many streams to be remembered; {} records belong to none",
             counted(count, "session"),
             plural(count, "has", "have"),

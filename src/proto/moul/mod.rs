@@ -33,7 +33,7 @@ mod vault;
 pub use settings::MoulSettings;
 
 use super::{
-    Ends, Expected, Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Secrets,
+    Ends, Expected, LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Secrets,
     Session, Settings, SettingsError, Start, Verdict,
 };
 use crate::session::Transport;
@@ -127,10 +127,10 @@ impl Protocol for Moul {
 
     fn settings(
         &self,
-        given: &Given,
+        values: &OptionValues,
         warn: &mut dyn FnMut(String),
     ) -> Result<Settings, SettingsError> {
-        MoulSettings::read(given, warn).map(Settings::new)
+        MoulSettings::read(values, warn).map(Settings::new)
     }
 
     fn secrets(&self) -> Option<&'static dyn Secrets> {

@@ -22,7 +22,7 @@ mod stream;
 pub use session::LinkSession;
 
 use super::{
-    Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Session, Settings,
+    LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Session, Settings,
     SettingsError, Start, Transport, Verdict,
 };
 use crate::table::{Native, TableSource, Tables};
@@ -76,10 +76,10 @@ impl Protocol for Ouro {
 
     fn settings(
         &self,
-        given: &Given,
+        values: &OptionValues,
         _warn: &mut dyn FnMut(String),
     ) -> Result<Settings, SettingsError> {
-        Ok(Settings::new(options::OuroSettings::new(given)))
+        Ok(Settings::new(options::OuroSettings::new(values)))
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
