@@ -203,9 +203,9 @@ pub(super) fn line_of(stream: TransportStream, record: &Record<'_>) -> StoryLine
 }
 
 /// The same for a record with a message of a name.
-pub(super) fn bare_line<B>(
+pub(super) fn bare_line(
     stream: TransportStream,
-    record: &Record<'_, B>,
+    record: &Record<'_>,
     message: &str,
 ) -> StoryLine {
     let message = message.to_string();

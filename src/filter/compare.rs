@@ -23,33 +23,6 @@ impl CompareOp {
     }
 }
 
-impl Check {
-    /// Whether it compares times with times.
-    pub(super) fn is_about_times(&self) -> bool {
-        let is_time = |literal: &Literal| literal.time.is_some();
-        match self {
-            Check::Compare(_, literal) => is_time(literal),
-            Check::In(items) => items.iter().any(|item| match item {
-                SetItem::One(literal) => is_time(literal),
-                SetItem::Range(from, to) => is_time(from) || is_time(to),
-            }),
-            _ => false,
-        }
-    }
-
-    /// Whether it holds for a value, if that is known before the value is decoded. `is_other` tells
-    /// whether the value is certainly another text than a literal.
-    pub(super) fn tells_at_once(&self, is_other: impl Fn(&Literal) -> bool) -> Option<bool> {
-        match self {
-            Check::Present => Some(true),
-            Check::Compare(op @ (CompareOp::Eq | CompareOp::Ne), literal) if is_other(literal) => {
-                Some(matches!(op, CompareOp::Ne))
-            }
-            _ => None,
-        }
-    }
-}
-
 impl SetItem {
     /// Whether a value is in it, which compares with literals as `order` says.
     pub(super) fn contains(&self, order: &dyn Fn(&Literal) -> Option<Ordering>) -> bool {

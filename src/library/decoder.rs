@@ -347,6 +347,7 @@ impl Decoder {
             decode_as,
             limits: self.limits,
             max_held: self.limits.total_buffer,
+            names: true,
             pseudonyms: None,
         };
         Records::begin(Reader { capture, setup, filter, context: Arc::new(context) })

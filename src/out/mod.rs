@@ -1,10 +1,8 @@
 //! Outputs: they read records and trees, and nothing else. A new protocol changes none of them.
 
-mod batch;
 #[cfg(feature = "cli")]
 pub mod chat;
 mod clock;
-mod copied_texts;
 #[cfg(feature = "cli")]
 mod csv;
 #[cfg(feature = "cli")]
@@ -28,6 +26,7 @@ pub mod sessions;
 #[cfg(feature = "cli")]
 pub mod stats;
 mod table_cache;
+mod times;
 pub mod tree;
 mod value_texts;
 #[cfg(feature = "cli")]
@@ -36,11 +35,7 @@ mod zone;
 mod zone_utc;
 
 pub use crate::record::{
-    Body, Counts, EVENTS, EndedBy, Outlined, Record, RoundTrip, RoundTrips, event_word,
-};
-pub use batch::{
-    AllSums, Batch, BatchReading, Counting, EndedStream, MessageTotals, OutlineReader, Purpose,
-    RecordChoice, Replay, StreamNumber,
+    Body, EVENTS, EndedBy, Record, RoundTrip, RoundTrips, event_word,
 };
 pub use clock::format_time;
 #[cfg(feature = "cli")]
@@ -49,6 +44,7 @@ pub use csv::csv_cell;
 pub use lua::lua_script;
 pub use paint::{Marks, Paint};
 pub use problem::{problem_path, problem_text};
+pub use times::{PrintedTime, PrintedTimes, TimeForm};
 #[cfg(feature = "cli")]
 pub use zone::Zone;
 #[cfg(not(feature = "cli"))]

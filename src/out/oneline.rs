@@ -9,7 +9,7 @@ use std::io::Write;
 use super::Zone;
 use super::clock::Clock;
 use super::paint::Paint;
-use super::tree::{Annotations, TimeForm};
+use super::{PrintedTime, TimeForm};
 use crate::captured::{Captured, escape};
 use crate::facts::{InfoSource, definition, write_info};
 use crate::proto::Side;
@@ -105,11 +105,11 @@ impl OneLineWriter {
         self.options.zone.clone()
     }
 
-    /// Appends a record's line; `annotations` are what earlier records add to it.
-    pub fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
+    /// Appends a record's line.
+    pub fn record(&mut self, record: &Record<'_>, time: PrintedTime, out: &mut Vec<u8>) {
         let layout = LineLayout::of(self.options.width);
-        self.write_head(record, annotations, &layout);
-        let message = self.write_rest(record, annotations);
+        self.write_head(record, time, &layout);
+        let message = self.write_rest(record);
         let taken = self.head.chars().count() + 1;
         let left = self.options.width.map_or(usize::MAX, |width| width.saturating_sub(taken));
         // A line that is not cut has whole names, too.
@@ -128,7 +128,7 @@ impl OneLineWriter {
     fn write_head(
         &mut self,
         record: &Record<'_>,
-        annotations: Annotations<'_>,
+        time: PrintedTime,
         layout: &LineLayout,
     ) {
         use std::fmt::Write;
@@ -139,8 +139,8 @@ impl OneLineWriter {
             TimeForm::Absolute => {
                 head.push_str(&self.clock.clock_text(record.at.time, layout.decimals))
             }
-            TimeForm::Relative => seconds(annotations.since_first, head),
-            TimeForm::Delta => seconds(annotations.since_previous, head),
+            TimeForm::Relative => seconds(time.since_first, head),
+            TimeForm::Delta => seconds(time.since_previous, head),
         }
         let stream = format!("{}:{}", record.transport.word(), record.stream);
         let _ = write!(head, " {stream:width$} ", width = layout.stream);
@@ -161,7 +161,7 @@ impl OneLineWriter {
     }
 
     /// Puts what a record is about into `rest`, and returns its name.
-    fn write_rest(&mut self, record: &Record<'_>, annotations: Annotations<'_>) -> String {
+    fn write_rest(&mut self, record: &Record<'_>) -> String {
         self.rest.clear();
         match &record.body {
             Body::Message { message, tables, tree } => {
@@ -176,7 +176,7 @@ impl OneLineWriter {
                 let mut text = String::new();
                 write_info(
                     source,
-                    &|node| annotations.name_of(node).map(|(name, _)| name),
+                    &|node| record.names.name_of(node).map(|(name, _)| name),
                     &mut text,
                 );
                 self.rest.push_str(&escape(text.trim()));

@@ -2,7 +2,7 @@
 //! tables, and the bytes that `decode` gets.
 
 use super::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session,
+    Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session,
     Share, Side, Start, Transport,
 };
 use crate::session::Settings;
@@ -35,11 +35,9 @@ pub fn read_alone(
         tables,
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
-        outline: None,
         settings: &Settings::default(),
         sequences: [None; 2],
         options: &Options::default(),
-        preparations: None,
         emit: &mut EmitTo { take, messages: 0 },
     };
     feed_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
@@ -74,11 +72,9 @@ impl Emit for EmitTo<'_> {
         _: Moment,
         message: &Message<'_>,
         _: &Tables,
-        decoded: Decoded<'_>,
+        tree: &mut Tree,
     ) -> u64 {
-        if let Decoded::Tree(tree) = decoded {
-            (self.take)(MessageOrEvent::Message(message, tree));
-        }
+        (self.take)(MessageOrEvent::Message(message, tree));
         self.messages += 1;
         self.messages
     }

@@ -18,7 +18,7 @@ mod secrets;
 use crate::capture::Moment;
 use crate::remark;
 pub use crate::session::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Learned, LearnedValue, Message, MessageBytes,
+    Context, Emit, Ends, Event, EventKind, Learned, LearnedValue, Message, MessageBytes,
     Options, Reply, Secret, Session, Settings, Share, Side, Start, Transport,
 };
 pub use alone::{MessageOrEvent, feed_alone, read_alone};

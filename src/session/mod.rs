@@ -12,11 +12,9 @@ mod early;
 mod emit;
 mod framing;
 mod options;
-mod preparations;
 mod request;
 mod requests;
 mod rules;
-mod said_once;
 mod settings;
 mod share;
 mod stream;
@@ -26,15 +24,13 @@ pub use chosen::ChosenSession;
 pub use context::Context;
 pub use count::Counts;
 pub use emit::{
-    Decoded, Emit, Event, EventKind, Message, MessageBytes, OutlinedMessage, Reply, Share,
+    Emit, Event, EventKind, Message, MessageBytes, Reply, Share,
 };
 pub use framing::{CountsFrom, Extent, Framing, LengthField, LengthOrder, Unit};
 pub use options::Options;
-pub use preparations::{Preparation, Preparations, PreparedRoom};
 pub use request::{Answer, Request, RequestKey, is_partial, request_key, transaction_key};
 pub use requests::Requests;
 pub use rules::{Held, Look, holds, usual_sender};
-pub use said_once::SaidOnce;
 pub use settings::{Secret, Settings};
 pub use share::ReplyShare;
 pub use stream::{PassedBytes, StreamBuffer};

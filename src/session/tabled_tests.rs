@@ -47,7 +47,7 @@ impl Emit for Emitted {
         _: &Tables,
         decoded: Decoded<'_>,
     ) -> u64 {
-        let Decoded::Tree(tree) = decoded else { return 0 };
+        let tree = decoded else { return 0 };
         self.messages += 1;
         let reply =
             message.reply.map_or(String::new(), |reply| format!(" replies to {}", reply.record));
@@ -110,11 +110,9 @@ fn emitted_by(
         tables: &tables,
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
-        outline: None,
         settings: &Settings::NONE,
         sequences: [None; 2],
         options: &options,
-        preparations: None,
         emit: &mut emitted,
     };
     let mut offsets = [0; 2];

@@ -8,7 +8,7 @@ use super::strings::{escaped, quoted};
 use super::value::JsonView;
 use crate::facts::{InfoSource, Refused, definition, refused, write_info};
 use crate::out::scratch::TextWriter;
-use crate::out::tree::Annotations;
+use crate::record::Names;
 use crate::proto::Message;
 use crate::tree::{Kind, Node, TextKind, mark};
 
@@ -18,7 +18,7 @@ impl JsonFormatter {
         &mut self,
         message: &Message<'_>,
         view: &JsonView<'_>,
-        annotations: Annotations<'_>,
+        names: Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
         let JsonView { tables, tree, bytes, redact } = *view;
@@ -36,7 +36,7 @@ impl JsonFormatter {
         text.clear();
         let layout = def.and_then(|def| def.layout);
         let source = InfoSource { tables, tree, bytes, layout, redact };
-        write_info(source, &|node| annotations.name_of(node).map(|(name, _)| name), text);
+        write_info(source, &|node| names.name_of(node).map(|(name, _)| name), text);
         if !text.is_empty() {
             w.fixed(b",\"info\":");
             quoted(w, TextKind::Utf8, text.as_bytes());
@@ -69,13 +69,13 @@ impl JsonFormatter {
     /// `lead`; nothing where they call none of them anything.
     pub(super) fn name_object(
         &mut self,
-        annotations: Annotations<'_>,
+        names: Names<'_>,
         view: &JsonView<'_>,
         lead: &[u8],
         w: &mut TextWriter<'_>,
     ) {
         let mut first = true;
-        for (node, name, record) in annotations.names() {
+        for (node, name, record) in names.iter() {
             if view.redact && view.tree.get(node).is_some_and(|node| node.has(mark::SECRET)) {
                 continue;
             }

@@ -4,7 +4,6 @@
 //! `serde_json` would build a tree of its own for each message.
 
 mod answers;
-mod copies;
 mod events;
 mod flow;
 mod named;
@@ -20,10 +19,10 @@ use super::clock::Clock;
 use super::problem::{any_name, problem_text_into, write_path};
 use super::scratch::{Scratch, TextWriter};
 use super::table_cache::Label;
-use super::tree::Annotations;
+use crate::record::Names;
 use crate::facts::Refused;
 use crate::proto::Message;
-use crate::record::{Body, Counts, Record};
+use crate::record::{Body, Record};
 use crate::table::Tables;
 use crate::tree::{LinkKind, Node, Problem, RecordLink, TextKind, Tree};
 pub use answers::called;
@@ -72,10 +71,10 @@ impl JsonWriter {
         }
     }
 
-    /// Appends a record and a line feed; `annotations` is what earlier records have to do with it.
-    pub fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
+    /// Appends a record and a line feed.
+    pub fn record(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        self.formatter.record(record, annotations, &mut w);
+        self.formatter.record(record, &mut w);
         w.finish();
     }
 
@@ -89,7 +88,7 @@ impl JsonWriter {
     ) {
         let mut w = self.scratch.writer(out);
         let view = self.formatter.view(tables, tree, message.bytes);
-        self.formatter.message_body(message, &view, Annotations::default(), &mut w);
+        self.formatter.message_body(message, &view, Names::default(), &mut w);
         w.finish();
     }
 
@@ -157,12 +156,12 @@ impl JsonWriter {
         tables: &Tables,
         tree: &Tree,
         bytes: &[u8],
-        annotations: Annotations<'_>,
+        names: Names<'_>,
         out: &mut Vec<u8>,
     ) {
         let mut w = self.scratch.writer(out);
         let view = self.formatter.view(tables, tree, bytes);
-        self.formatter.name_object(annotations, &view, b"{\"", &mut w);
+        self.formatter.name_object(names, &view, b"{\"", &mut w);
         w.finish();
     }
 
@@ -201,12 +200,7 @@ impl JsonFormatter {
         JsonView { tables, tree, bytes, redact: self.options.redact }
     }
 
-    fn record(
-        &mut self,
-        record: &Record<'_>,
-        annotations: Annotations<'_>,
-        w: &mut TextWriter<'_>,
-    ) {
+    fn record(&mut self, record: &Record<'_>, w: &mut TextWriter<'_>) {
         w.fixed(b"{\"record\":");
         w.number(record.number);
         w.fixed(b",\"time\":\"");
@@ -216,7 +210,8 @@ impl JsonFormatter {
         self.flows.append(record, w);
         match &record.body {
             Body::Message { message, tables, tree } => {
-                self.message_body(message, &self.view(tables, tree, message.bytes), annotations, w);
+                let view = self.view(tables, tree, message.bytes);
+                self.message_body(message, &view, record.names, w);
             }
             Body::Event(event) => events::event_body(event, self.options.redact, w),
             Body::StreamEnd { end, text, counts, .. } => {
@@ -230,7 +225,7 @@ impl JsonFormatter {
         &mut self,
         message: &Message<'_>,
         view: &JsonView<'_>,
-        annotations: Annotations<'_>,
+        names: Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
         w.fixed(b"\"message\":");
@@ -257,11 +252,11 @@ impl JsonFormatter {
                 links(view.tree, kind, w);
             }
         }
-        self.before_fields(message, view, annotations, w);
+        self.before_fields(message, view, names, w);
         w.fixed(b",\"fields\":");
         self.state.depth.too_deep = None;
         self.fields(view, w);
-        self.name_object(annotations, view, b",\"names\":{\"", w);
+        self.name_object(names, view, b",\"names\":{\"", w);
         let too_deep = self.state.depth.too_deep.take();
         if !view.tree.problems().is_empty() || too_deep.is_some() {
             w.fixed(b",\"problems\":");

@@ -6,7 +6,7 @@ use crate::capture::Time;
 use crate::digits::milliseconds;
 use crate::facts::Latencies;
 use crate::out::clock::format_time;
-use crate::record::Counts;
+use crate::session::Counts;
 
 /// An object that is being written.
 pub struct JsonObject<'a> {

@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::super::copied_texts::CopiedTexts;
 use super::super::problem::any_name;
 use super::super::scratch::{SCRATCH_BYTES, TextWriter, short_digits};
 use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::{MOST_CACHED, ValueKey, ValueTexts};
-use super::copies::CopiesToWrite;
 use super::escaped_bytes;
 use super::named::{integer, named};
 use super::strings::{escaped, hex, quoted};
@@ -37,7 +35,6 @@ pub(super) struct TooDeep {
 #[derive(Clone, Default)]
 pub(super) struct ValueState {
     pub(super) caches: TableCaches,
-    copied: CopiedTexts,
     pub(super) depth: DepthState,
 }
 
@@ -242,7 +239,7 @@ fn all_inside(
     let nodes = view.tree.nodes();
     let Some(node) = nodes.get(index as usize) else { return at };
     let mut w = TextWriter::new(scratch, at, out);
-    let ValueState { caches, copied, depth: DepthState { open, too_deep } } = state;
+    let ValueState { caches, depth: DepthState { open, too_deep } } = state;
     let TableCache { labels, meanings, value_texts, .. } = cache(caches, view.tables);
     let labels = labels.as_slice();
     let meanings = meanings.as_slice();
@@ -252,15 +249,12 @@ fn all_inside(
     let mut depth = 0u8;
     let mut next = index as usize + 1;
     let mut lead = here.lead();
-    let mut copies =
-        CopiesToWrite::new(if view.redact { &[] } else { view.tree.copies() }, index + 1, copied);
     loop {
         let Some(node) = part.get(next) else {
             if lead != b',' {
                 w.byte(lead);
             }
             w.byte(here.end());
-            copies.end(depth, &mut w);
             let Some(outer) = depth.checked_sub(1) else { return w.position() };
             (depth, next, lead) = (outer, here.end as usize, b',');
             here = open.get(usize::from(outer)).copied().unwrap_or(here);
@@ -303,9 +297,6 @@ fn all_inside(
             let inner = OpenPart::new(index as u32, node);
             if usize::from(depth) >= NEVER_TOO_DEEP && is_too_deep(open, depth, [here, inner]) {
                 w.by_copy(|w| too_deep_text(view, too_deep, index as u32, w));
-                continue;
-            }
-            if copies.write(index as u32, depth, &mut w) {
                 continue;
             }
             open.get_mut(usize::from(depth)).into_iter().for_each(|place| *place = here);

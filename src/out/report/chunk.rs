@@ -32,7 +32,8 @@ use std::io::{self, Write};
 use super::super::json;
 use super::super::problem::problem_text;
 use super::super::scratch::Scratch;
-use super::super::tree::{Annotations, meaning};
+use super::super::tree::meaning;
+use crate::record::Names;
 use super::forms::{
     FormCode, LONG, MAX_BUFFER, MessageNodes, NodeForm, NodeForms, ValueCode, captured_bits, has,
     kind_number,
@@ -111,7 +112,7 @@ impl ChunkBuilder {
         message: &Message<'_>,
         tables: &Tables,
         tree: &Tree,
-        mut names: Annotations<'_>,
+        mut names: Names<'_>,
     ) {
         self.rows += 1;
         self.last_text = (None, 0);

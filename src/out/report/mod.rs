@@ -25,7 +25,7 @@ use flate2::write::DeflateEncoder;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::tree::Annotations;
+use crate::record::Names;
 use crate::captured::is_control;
 use crate::digits::{counted, milliseconds, plural};
 use crate::facts::{Graph, RequestCounts};
@@ -205,7 +205,7 @@ impl<W: Write> ReportWriter<W> {
         &mut self,
         record: &Record<'_>,
         facts: RowFacts<'_>,
-        names: Annotations<'_>,
+        names: Names<'_>,
     ) -> io::Result<()> {
         let mut flags = 0;
         match &record.body {

@@ -9,7 +9,7 @@ use crate::captured::escape;
 use crate::digits::{counted, plural};
 use crate::facts::{ByteCounts, Latencies, ProblemKind, Replies, RequestCounts, Stats, World};
 use crate::out::clock::format_time;
-use crate::record::Counts;
+use crate::session::Counts;
 use crate::session::{Learned, LearnedValue};
 use crate::tree::Severity;
 

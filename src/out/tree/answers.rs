@@ -3,7 +3,7 @@
 
 use super::super::paint::Paint;
 use super::super::scratch::TextWriter;
-use super::annotation_store::Annotations;
+use crate::record::Names;
 use super::painted;
 use super::value::TreeView;
 use crate::captured::Captured;
@@ -16,7 +16,7 @@ use crate::proto::Message;
 pub(super) fn answers(
     message: &Message<'_>,
     view: &TreeView<'_>,
-    annotations: Annotations<'_>,
+    names: Names<'_>,
     paint: &Paint,
     text: &mut String,
     w: &mut TextWriter<'_>,
@@ -45,7 +45,7 @@ pub(super) fn answers(
     }
     text.clear();
     let source = InfoSource { tables, tree, bytes, layout: def.layout, redact };
-    write_info(source, &|node| annotations.name_of(node).map(|(name, _)| name), text);
+    write_info(source, &|node| names.name_of(node).map(|(name, _)| name), text);
     if !text.is_empty() {
         w.fixed(b"  ");
         w.raw(paint.meaning.on.as_bytes());

@@ -8,7 +8,7 @@ use super::super::scratch::{SCRATCH_BYTES, TextWriter, short_digits};
 use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::{ValueKey, ValueTexts};
 use super::TreeOptions;
-use super::annotation_store::Annotations;
+use crate::record::Names;
 use super::meaning::meaning;
 use super::value::{self, TreeView};
 use crate::captured::is_control;
@@ -43,7 +43,7 @@ pub(super) struct LineState {
 /// Appends the lines of a tree.
 pub(super) fn lines(
     view: &TreeView<'_>,
-    annotations: Annotations<'_>,
+    names: Names<'_>,
     options: &TreeOptions,
     state: &mut LineState,
     w: &mut TextWriter<'_>,
@@ -58,12 +58,12 @@ pub(super) fn lines(
         Some(value) if !matches!(value.kind, Kind::Struct | Kind::List) => {
             w.fixed(b"    value  ");
             lines.value(0, value, value_texts, w);
-            lines.inferred(0, value, &mut { annotations }, w);
+            lines.inferred(0, value, &mut { names }, w);
             w.byte(b'\n');
         }
         Some(root) => w.by_parts(|scratch, at, out| {
             let buffers = LineBuffers { value_texts, open };
-            lines.inside(root, annotations, buffers, scratch, at, out)
+            lines.inside(root, names, buffers, scratch, at, out)
         }),
         None => {}
     }
@@ -106,7 +106,7 @@ impl Lines<'_> {
     fn inside(
         &self,
         root: &Node,
-        mut annotations: Annotations<'_>,
+        mut names: Names<'_>,
         buffers: LineBuffers<'_>,
         scratch: &mut [u8; SCRATCH_BYTES],
         at: usize,
@@ -117,7 +117,7 @@ impl Lines<'_> {
         let nodes = self.view.tree.nodes();
         // Fields so far: each has a colour that ties it to its bytes.
         let mut tie = 0;
-        let mut next = annotations.next();
+        let mut next = names.next();
         open.clear();
         let mut here = self.open(0, root);
         loop {
@@ -154,8 +154,8 @@ impl Lines<'_> {
                 w.by_copy(|w| self.value(index, node, value_texts, w));
             }
             if next <= index {
-                w.by_copy(|w| self.inferred(index, node, &mut annotations, w));
-                next = annotations.next();
+                w.by_copy(|w| self.inferred(index, node, &mut names, w));
+                next = names.next();
             }
             w.byte(b'\n');
             tie += 1;
@@ -321,10 +321,10 @@ impl Lines<'_> {
         &self,
         index: u32,
         node: &Node,
-        annotations: &mut Annotations<'_>,
+        names: &mut Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
-        if let Some((name, record)) = annotations.take(index).filter(|_| !self.is_hidden(node)) {
+        if let Some((name, record)) = names.take(index).filter(|_| !self.is_hidden(node)) {
             w.fixed(b"  \"");
             json::write_escaped(w, name.as_bytes());
             w.fixed(b"\" (inferred, record ");

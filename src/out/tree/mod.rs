@@ -1,18 +1,11 @@
 //! Annotated trees for people: one line for the message, then one line for each field with its
 //! value, the value's name and its meaning.
 
-mod annotation_store;
-mod annotations;
 mod answers;
-mod inferred;
-mod known_names;
 mod lines;
 mod links;
 mod meaning;
-mod number_filter;
 mod problems;
-mod roles;
-mod stream_places;
 mod value;
 
 use std::io::Write;
@@ -22,15 +15,14 @@ use super::clock::Clock;
 use super::json;
 use super::paint::{Paint, Style};
 use super::scratch::{Scratch, TextWriter};
+use super::{PrintedTime, TimeForm};
 use crate::capture::Time;
 use crate::captured::{Captured, Escaped};
 use crate::digits::counted;
 use crate::proto::{Event, EventKind, Message};
-use crate::record::{Body, Record};
+use crate::record::{Body, Names, Record};
 use crate::table::Tables;
 use crate::tree::Tree;
-pub use annotation_store::{AnnotationRange, AnnotationStore, Annotations};
-pub use annotations::{Annotator, RecordAnnotator, TimeForm};
 use lines::{LineState, lines};
 pub use meaning::meaning;
 use problems::problem_lines;
@@ -82,10 +74,10 @@ impl TreeWriter {
         self.formatter.options.zone.clone()
     }
 
-    /// Appends a record, with what earlier records say about it (`annotations`).
-    pub fn record(&mut self, record: &Record<'_>, annotations: Annotations<'_>, out: &mut Vec<u8>) {
+    /// Appends a record.
+    pub fn record(&mut self, record: &Record<'_>, time: PrintedTime, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        self.formatter.record(record, annotations, &mut w);
+        self.formatter.record(record, time, &mut w);
         w.finish();
     }
 
@@ -95,11 +87,11 @@ impl TreeWriter {
         tables: &Tables,
         tree: &Tree,
         bytes: &[u8],
-        annotations: Annotations<'_>,
+        names: Names<'_>,
         out: &mut Vec<u8>,
     ) {
         let mut w = self.scratch.writer(out);
-        self.formatter.body(tables, tree, bytes, annotations, &mut w);
+        self.formatter.body(tables, tree, bytes, names, &mut w);
         w.finish();
     }
 
@@ -114,7 +106,7 @@ impl TreeWriter {
         let mut w = self.scratch.writer(out);
         let view =
             TreeView { tables, tree, bytes: message.bytes, redact: self.formatter.options.redact };
-        self.formatter.message_line(message, &view, Annotations::default(), &mut w);
+        self.formatter.message_line(message, &view, Names::default(), &mut w);
         w.finish();
     }
 }
@@ -123,20 +115,21 @@ impl TreeFormatter {
     fn record(
         &mut self,
         record: &Record<'_>,
-        annotations: Annotations<'_>,
+        time: PrintedTime,
         w: &mut TextWriter<'_>,
     ) {
-        if annotations.new_day {
+        let names = record.names;
+        if time.new_day {
             self.day_line(record.at.time, w);
         }
-        self.head(record, annotations, w);
+        self.head(record, time, w);
         match &record.body {
             Body::Message { message, tables, tree } => {
                 let view =
                     TreeView { tables, tree, bytes: message.bytes, redact: self.options.redact };
-                self.message_line(message, &view, annotations, w);
-                self.body(tables, tree, message.bytes, annotations, w);
-                if annotations.forgotten {
+                self.message_line(message, &view, names, w);
+                self.body(tables, tree, message.bytes, names, w);
+                if names.forgotten {
                     painted(w, &self.options.paint.dim, self.options.paint.marks.rule);
                     painted(
                         w,
@@ -197,11 +190,11 @@ impl TreeFormatter {
         tables: &Tables,
         tree: &Tree,
         bytes: &[u8],
-        annotations: Annotations<'_>,
+        names: Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
         let view = TreeView { tables, tree, bytes, redact: self.options.redact };
-        lines(&view, annotations, &self.options, &mut self.state, w);
+        lines(&view, names, &self.options, &mut self.state, w);
         problem_lines(tree, tables, &self.options.paint, &mut self.text, w);
         if self.options.bytes {
             value::dump(&view, &self.options.paint, w.vec());
@@ -217,7 +210,7 @@ impl TreeFormatter {
     }
 
     /// `#12  frame 57  09:30:27.123456  tcp 3  auth  client ▸ server  `
-    fn head(&mut self, record: &Record<'_>, annotations: Annotations<'_>, w: &mut TextWriter<'_>) {
+    fn head(&mut self, record: &Record<'_>, time: PrintedTime, w: &mut TextWriter<'_>) {
         let dim = &self.options.paint.dim;
         w.raw(dim.on.as_bytes());
         w.byte(b'#');
@@ -227,8 +220,8 @@ impl TreeFormatter {
         w.fixed(b"  ");
         match self.options.time {
             TimeForm::Absolute => self.clock.append_clock(record.at.time, w),
-            TimeForm::Relative => seconds(w, annotations.since_first),
-            TimeForm::Delta => seconds(w, annotations.since_previous),
+            TimeForm::Relative => seconds(w, time.since_first),
+            TimeForm::Delta => seconds(w, time.since_previous),
         }
         w.fixed(b"  ");
         w.word(record.transport.word());
@@ -248,7 +241,7 @@ impl TreeFormatter {
         &mut self,
         message: &Message<'_>,
         view: &TreeView<'_>,
-        annotations: Annotations<'_>,
+        names: Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
         let tree = view.tree;
@@ -272,7 +265,7 @@ impl TreeFormatter {
         if !tree.links().is_empty() {
             links::links(message.reply.map(|r| r.record), tree.links(), w);
         }
-        answers::answers(message, view, annotations, &self.options.paint, &mut self.text, w);
+        answers::answers(message, view, names, &self.options.paint, &mut self.text, w);
     }
 }
 

@@ -11,7 +11,6 @@ mod half;
 mod joined_key;
 pub mod keys;
 mod keystream;
-mod latin;
 mod meanings;
 mod natives;
 mod opening;

@@ -33,7 +33,6 @@ impl MoulSession {
                     number: kind,
                     id: None,
                     length,
-                    outlined: false,
                 };
                 self.emit(Side::Client, whole, at, context);
                 true
@@ -129,7 +128,7 @@ impl MoulSession {
                 let name = message_name(id, context.tables);
                 self.emit(
                     side,
-                    Whole { name, number, id: Some(id), length, outlined: false },
+                    Whole { name, number, id: Some(id), length },
                     at,
                     context,
                 );

@@ -9,7 +9,7 @@ use super::Moul;
 use super::keys::{KeyFile, KeyRing, KeyService, Rc4, session_key};
 use super::testing::{self, KEYS, SEED, Y};
 use crate::proto::{
-    Decoded, Emit, Ends, Event, EventKind, Message, Moment, Protocol, Session, Share, Side, Start,
+    Emit, Ends, Event, EventKind, Message, Moment, Protocol, Session, Share, Side, Start,
     Transport,
 };
 use crate::session::Counts;
@@ -44,7 +44,7 @@ impl Emit for Emitted {
         _: &Tables,
         decoded: Decoded<'_>,
     ) -> u64 {
-        let Decoded::Tree(tree) = decoded else { return 0 };
+        let tree = decoded else { return 0 };
         self.records.push((at.frame, message.name.raw().to_string()));
         self.bytes.add(Counts::of_message(tree, message.bytes.len()));
         self.records.len() as u64

@@ -34,11 +34,9 @@ pub(super) fn in_context<T>(
         tables: lazy.get(),
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
-        outline: None,
         settings: &Settings::new(MoulSettings::with_keys(keys)),
         sequences: [None; 2],
         options: &Options::default(),
-        preparations: None,
         emit,
     })
 }

@@ -267,7 +267,7 @@ mod tests {
     use super::super::keys::{Budget, CarriedWork, KeyFile, session_key};
     use super::super::testing::{self, KEYS, SEED, Y};
     use super::*;
-    use crate::proto::{Decoded, Emit, Event, Message, Moment, Share, Side};
+    use crate::proto::{Emit, Event, Message, Moment, Share, Side};
     use crate::table::Tables;
     use std::net::{Ipv4Addr, SocketAddr};
 

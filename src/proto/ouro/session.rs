@@ -17,7 +17,7 @@ use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
 use crate::proto::{
-    Context, Decoded, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session,
+    Context, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session,
     Side, Start, Transport,
 };
 use crate::table::Tables;
@@ -440,13 +440,12 @@ impl LinkSession {
             bytes: packet.bytes,
             reply,
             no_reply: false,
-            once: None,
         };
         let record = context.emit.message(
             received.at,
             &message,
             context.tables,
-            Decoded::Tree(context.tree),
+            context.tree,
         );
         if first {
             self.replies.remember(command, record);

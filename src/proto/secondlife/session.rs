@@ -13,7 +13,7 @@ use crate::captured::Captured;
 use crate::digits::counted;
 use crate::digits::hex;
 use crate::proto::{
-    Context, Decoded, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side,
+    Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side,
 };
 use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
 use crate::table::{MessageId, Tables};
@@ -163,13 +163,12 @@ impl CircuitSession {
             bytes,
             reply,
             no_reply: again,
-            once: None,
         };
         let asked = (!again && self.requests.is_request(read.message)).then(|| {
             transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE)
         });
         let record =
-            context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
+            context.emit.message(at, &message, context.tables, context.tree);
         if let Some(key) = asked {
             self.requests.remember(Request {
                 message: read.message,

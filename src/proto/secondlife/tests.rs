@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::SecondLife;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::proto::{
-    Context, Decoded, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol,
+    Context, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol,
     Share, Side, Start, Transport, Verdict,
 };
 use crate::session::Settings;
@@ -39,7 +39,7 @@ impl Emit for Emitted {
         tables: &Tables,
         decoded: Decoded<'_>,
     ) -> u64 {
-        let Decoded::Tree(tree) = decoded else { return 0 };
+        let tree = decoded else { return 0 };
         tiles(tree, message.bytes.len());
         let mut out = Vec::new();
         let mut json = JsonWriter::new(JsonOptions::default());
@@ -76,11 +76,9 @@ fn emitted_by(datagrams: &[(Side, Vec<u8>)]) -> Emitted {
             tables: lazy.get(),
             evaluator: &mut evaluator,
             tree: &mut tree,
-            outline: None,
             settings: &Settings::default(),
             sequences: [None; 2],
             options: &Options::default(),
-            preparations: None,
             emit: &mut emitted,
         };
         session.datagram(*side, bytes, 0, Moment::default(), &mut context);

@@ -14,7 +14,6 @@ mod optional;
 mod positions;
 mod protocol;
 mod ranges;
-mod runs;
 mod scope;
 mod services;
 mod strict;
@@ -480,7 +479,6 @@ impl Compiler<'_> {
         facts::find(&mut self.out);
         minimums::fill(&mut self.out);
         self.out.fill_type_ops();
-        runs::find(&mut self.out);
     }
 
     fn messages_by_sym(&mut self) {

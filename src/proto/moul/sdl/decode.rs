@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 3] = [
-    Native { self_contained: true, ..Native::new("sdl_variables", variables) },
-    Native { self_contained: true, ..Native::new("sdl_nested", nested) },
-    Native { self_contained: true, ..Native::new("sdl_creatable", creatable) },
+    Native::new("sdl_variables", variables),
+    Native::new("sdl_nested", nested),
+    Native::new("sdl_creatable", creatable),
 ];
 
 /// Records within records.

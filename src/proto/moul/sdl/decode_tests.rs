@@ -37,7 +37,7 @@ impl Fixture {
         let mut store = Store::new();
         assert_eq!(store.add_file("test.sdl", descriptors.as_bytes(), None).error, None);
         let mut evaluator = Evaluator::default();
-        evaluator.context = Some(std::sync::Arc::new(store));
+        evaluator.context = Some(Box::new(store));
         Fixture { tables, evaluator, tree: Tree::new() }
     }
 

@@ -3,15 +3,19 @@
 //! later messages. It knows no protocol: tables mark types as names or as numbers of a kind of
 //! thing.
 
+mod known_names;
+mod number_filter;
+mod roles;
+mod stream_places;
+
 use std::collections::VecDeque;
 
-use super::annotation_store::AnnotationStore;
-pub(super) use super::known_names::InferenceMessage;
-use super::known_names::{KnownNames, number_of, tables_id};
-use super::roles::{ENTERED, NAME, NUMBER, gives_names, role, walk};
-use super::stream_places::{StreamPlaces, is_entered, role_of_place};
-use crate::table::{OutlineOf, PlaceRole, Tables, TablesAnswers};
+use crate::record::{Body, NameStore, Names, Record};
+use crate::table::PlaceRole;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
+use known_names::{InferenceMessage, KnownNames, number_of, tables_id};
+use roles::{ENTERED, NAME, NUMBER, role, walk};
+use stream_places::{StreamPlaces, is_entered, role_of_place};
 
 /// How many names from requests wait for a reply, in all and of one request.
 const ASKED: usize = 2048;
@@ -21,7 +25,7 @@ const LENGTH: usize = 64;
 
 /// All names that were inferred. Memory grows to the bounds above; after that no message allocates.
 #[derive(Default)]
-pub(super) struct NameInference {
+pub struct NameInference {
     known: KnownNames,
     places: StreamPlaces,
     /// Names in requests, the oldest first, as (record, kind, name). The number of the thing comes
@@ -33,36 +37,29 @@ pub(super) struct NameInference {
     /// Whether one of these numbers is a place that the client enters.
     enters: bool,
     text: String,
-    /// Which layouts may have a field that gives a name to a number.
-    naming: TablesAnswers,
+    /// The names of the current message's numbers.
+    store: NameStore,
 }
 
 impl NameInference {
-    /// All names that are learned are [told](NameInference::new_names), too.
-    pub(super) fn telling() -> NameInference {
-        let known = KnownNames::telling();
-        NameInference { known, ..NameInference::default() }
+    /// Learns from a record. Returns the names of its numbers: those given by earlier records or by
+    /// the request it answers.
+    pub fn infer(&mut self, record: &Record<'_>) -> Names<'_> {
+        self.store.clear();
+        if let Body::Message { message, tables, tree } = record.body {
+            self.infer_in(InferenceMessage {
+                tables,
+                tree,
+                bytes: message.bytes,
+                record: record.number,
+                answers: message.reply.map(|reply| reply.record),
+                stream: (record.transport, record.stream),
+            });
+        }
+        self.store.names()
     }
 
-    /// The names that were learned since the last call.
-    pub(super) fn new_names(&mut self) -> impl Iterator<Item = String> {
-        self.known.told.iter_mut().flat_map(|told| told.drain(..))
-    }
-
-    /// Whether something may be learned from a message of which only the outline was read. It
-    /// answers nothing.
-    pub(super) fn learns_from(&mut self, tables: &Tables, read: OutlineOf<'_>) -> bool {
-        self.naming.reaches(tables, read, &|_, ty| gives_names(tables, ty))
-    }
-
-    /// Learns from a message, and adds the names of its numbers to `store`: those given by earlier
-    /// messages or by the request it answers. Returns true when the bound was reached with this
-    /// message.
-    pub(super) fn infer(
-        &mut self,
-        seen: InferenceMessage<'_>,
-        annotation_store: &mut AnnotationStore,
-    ) -> bool {
+    fn infer_in(&mut self, seen: InferenceMessage<'_>) {
         self.look(seen);
         if !self.numbers.is_empty() {
             self.answered(seen);
@@ -73,7 +70,7 @@ impl NameInference {
                 if let Some((name, record)) =
                     seen.tree.get(*index).and_then(|node| self.known.of(seen, node))
                 {
-                    annotation_store.call(*index, name, record);
+                    self.store.add(*index, name, record);
                 }
             }
         }
@@ -81,7 +78,7 @@ impl NameInference {
             self.learn(seen);
             self.name_of_stream(seen);
         }
-        self.known.take_full()
+        self.store.forgotten = self.known.take_full();
     }
 
     /// Finds the numbers and names in a message.
@@ -260,12 +257,11 @@ fn parent(tree: &Tree, index: u32) -> u32 {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-    use super::super::known_names::LIMIT;
+    use super::known_names::LIMIT;
     use super::*;
     use crate::proto::{load_tables, protocol_named};
     use crate::session::Transport;
     use crate::table::{Evaluator, Outcome, Tables, parse_hex};
-    use crate::tree::Tree;
 
     /// Messages of the auth server, and what is known after them.
     struct Fixture {
@@ -310,13 +306,10 @@ mod tests {
                 answers: reply,
                 stream: (Transport::Tcp, stream),
             };
-            let mut annotation_store = AnnotationStore::default();
-            self.names.infer(seen, &mut annotation_store);
-            let mut annotations = annotation_store.all();
-            (0..tree.len())
-                .filter_map(|n| annotations.take(n))
-                .map(|(name, record)| (name.to_string(), record))
-                .collect()
+            self.names.store.clear();
+            self.names.infer_in(seen);
+            let names = self.names.store.names();
+            names.iter().map(|(_, name, record)| (name.to_string(), record)).collect()
         }
     }
 
@@ -402,7 +395,7 @@ mod tests {
             answers: None,
             stream: (Transport::Tcp, 0),
         };
-        names.infer(seen, &mut AnnotationStore::default());
+        names.infer_in(seen);
         let known: Vec<&str> = names.known.things.values().map(|(name, _)| name.as_str()).collect();
         assert_eq!(known, ["Ada Example"]);
     }

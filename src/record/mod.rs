@@ -1,19 +1,27 @@
 //! What every output is handed: one record, a message or an event with its place in the capture.
 
+mod names;
+mod stored;
+
 use std::net::SocketAddr;
 
-use crate::capture::Moment;
-pub use crate::session::Counts;
-use crate::session::{Ends, Event, EventKind, Message, Side, Transport};
-use crate::table::{MessageId, Tables};
-use crate::tree::{Outline, Tree};
+use crate::capture::{Moment, Time};
+use crate::session::{Counts, Ends, Event, EventKind, Message, Side, Transport};
+use crate::table::Tables;
+use crate::tree::Tree;
+pub use names::{NameStore, Names};
+pub(crate) use stored::StoredBody;
+pub use stored::StoredRecord;
 
 /// One record.
-pub struct Record<'a, B = Body<'a>> {
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
     /// Its number, from 1.
     pub number: u64,
     /// The frame that completed it.
     pub at: Moment,
+    /// The time of the capture's first record.
+    pub start: Time,
     /// TCP or UDP.
     pub transport: Transport,
     /// The stream's number.
@@ -31,8 +39,10 @@ pub struct Record<'a, B = Body<'a>> {
     /// How long the network takes to either end of the stream, as far as the capture shows it by
     /// then.
     pub round_trips: RoundTrips,
+    /// What earlier records call the numbers in a message. Empty if nobody asked for names.
+    pub names: Names<'a>,
     /// A message, an event, or a direction's end.
-    pub body: B,
+    pub body: Body<'a>,
 }
 
 /// How long packets take from the place of the capture to an end of a stream, and their
@@ -71,7 +81,7 @@ impl RoundTrips {
     }
 }
 
-impl<B> Record<'_, B> {
+impl Record<'_> {
     /// The addresses of the client and of the server.
     pub fn ends(&self) -> Ends {
         match self.from {
@@ -87,19 +97,8 @@ impl<B> Record<'_, B> {
     }
 }
 
-/// A message of which only the outline was read: all its bytes are explained.
-pub struct Outlined<'a> {
-    /// What the session said of it.
-    pub message: &'a Message<'a>,
-    /// What it is in the tables.
-    pub id: MessageId,
-    /// The tables.
-    pub tables: &'a Tables,
-    /// What there is to say about it.
-    pub outline: &'a Outline,
-}
-
 /// What a record is.
+#[derive(Clone, Copy)]
 pub enum Body<'a> {
     /// A message.
     Message {

@@ -2,8 +2,8 @@
 //! tables and trees, and remembers nothing.
 
 use super::stream_places::{is_entered, role_of_place};
-use crate::table::{ReadAs, Tables, TypeDef};
-use crate::tree::{Node, TypeRef, mark};
+use crate::table::{Tables, TypeDef};
+use crate::tree::{Node, mark};
 
 /// The roles of a type, as bits: its values identify things, or name them.
 pub(super) const NUMBER: u8 = 1;
@@ -27,14 +27,6 @@ pub(super) fn walk(nodes: &[Node], tables: &Tables, add: &mut impl FnMut(u32, &N
     {
         add(index, node, tables.type_def(node.ty).map_or(0, role));
     }
-}
-
-/// Whether a name or a place may be learned from values of a type. What code makes may be anything.
-pub(super) fn gives_names(tables: &Tables, ty: TypeRef) -> bool {
-    tables.type_def(ty).is_some_and(|def| {
-        let code = matches!(def.read, ReadAs::Native { .. }) && !tables.is_text(ty);
-        code || !def.names.is_empty() || role_of_place(def).is_some()
-    })
 }
 
 #[cfg(test)]

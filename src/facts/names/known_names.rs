@@ -32,8 +32,6 @@ pub(super) struct InferenceMessage<'a> {
 pub(super) struct KnownNames {
     pub(super) things: SeededMap<Nameable, (String, u64)>,
     order: VecDeque<Nameable>,
-    /// The names that were learned and are not told yet, if somebody wants to know.
-    pub(super) told: Option<Vec<String>>,
     numbers: NumberFilter,
     /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)`
     /// after that.
@@ -41,11 +39,6 @@ pub(super) struct KnownNames {
 }
 
 impl KnownNames {
-    /// No names yet. Those that are learned are also told.
-    pub(super) fn telling() -> KnownNames {
-        KnownNames { told: Some(Vec::new()), ..KnownNames::default() }
-    }
-
     /// The name of a number, and the record that gave it.
     pub(super) fn of(&self, seen: InferenceMessage<'_>, node: &Node) -> Option<(&str, u64)> {
         if self.things.is_empty() || is_integer(node.kind) && !self.numbers.may_have(node.value) {
@@ -96,11 +89,9 @@ impl KnownNames {
             if known != name {
                 known.clear();
                 known.push_str(name);
-                self.told.iter_mut().for_each(|told| told.push(name.to_string()));
             }
             return;
         }
-        self.told.iter_mut().for_each(|told| told.push(name.to_string()));
         let mut text = String::new();
         if self.order.len() >= LIMIT
             && let Some(oldest) = self.order.pop_front()
