@@ -38,7 +38,7 @@ pub(super) struct Plan {
     /// How it is decoded.
     pub(super) setup: Setup,
     /// Which records count.
-    pub(super) filter: Option<Filter>,
+    pub(super) filter: Option<Arc<Filter>>,
     /// What `--columns` and `--csv` print of each record.
     columns: Option<Paths>,
     /// After how many of these records the run ends.
@@ -78,10 +78,12 @@ impl Plan {
             filter = filter.map(|filter| filter.with_sessions(Arc::clone(&map)));
             columns = columns.map(|columns| columns.with_sessions(Arc::clone(&map)));
         }
+        setup.names = filter.as_ref().is_some_and(Filter::wants_names)
+            || columns.as_ref().is_some_and(Paths::wants_names);
         Ok(Plan {
             setup,
             reading,
-            filter,
+            filter: filter.map(Arc::new),
             columns,
             limit: args.count.unwrap_or(u64::MAX),
             redact: args.redact,
@@ -156,14 +158,10 @@ fn reading(args: &ReadArgs, unpack_room: UnpackRoom) -> Result<Reading, CliError
     })
 }
 
-/// The number of threads that was asked for, or one for each core. To stop after some records, the
-/// order of the work has to be that of the records, so one thread does it.
+/// The number of threads that was asked for, or one for each core.
 fn threads(args: &ReadArgs) -> usize {
-    match (args.count, args.threads) {
-        (Some(_), _) => 1,
-        (None, Some(threads)) => usize::from(threads).max(1),
-        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
-    }
+    let cores = || available_parallelism().map_or(1, NonZeroUsize::get);
+    args.threads.map_or_else(cores, |threads| usize::from(threads).max(1))
 }
 
 fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
@@ -187,6 +185,7 @@ fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
             ..FlowLimits::default()
         },
         max_held: args.max_total,
+        names: false,
         pseudonyms: None,
     })
 }

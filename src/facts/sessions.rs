@@ -88,9 +88,9 @@ impl Sessions {
         Sessions { ties_only: true, ..Sessions::default() }
     }
 
-    /// Takes the next record. `called` says what earlier records call the number in a node of its
-    /// tree.
-    pub fn record<'a>(&mut self, record: &Record<'_>, called: &dyn Fn(u32) -> Option<&'a str>) {
+    /// Takes the next record.
+    pub fn record(&mut self, record: &Record<'_>) {
+        let called = &|node| record.names.name_of(node).map(|(name, _)| name);
         let id = (record.transport, record.stream);
         let message = match &record.body {
             Body::Message { message, .. } => Some(message.name.raw()),
@@ -115,7 +115,7 @@ impl Sessions {
                 let chat = if self.ties_only {
                     Vec::new()
                 } else {
-                    self.chat.record(record, called, true)
+                    self.chat.record(record, true)
                 };
                 for line in
                     chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none())

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::literal::{Literal, NumberLiteral, numbers};
 use super::symbols::set_flags;
 use super::value::{Leaf, RecordScope};
-use super::{Check, CompareOp, SetItem};
+use super::{CompareOp, SetItem};
 
 impl CompareOp {
     /// Whether the comparison holds for an order; `None` is that of values of different kinds.

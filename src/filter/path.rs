@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::keys::{KeyParts, RecordKey, part_names};
+use super::keys::{KeyParts, RecordKey};
 use super::symbols::SymbolPart;
 use crate::table::Tables;
 use crate::tree::Sym;
@@ -58,15 +58,6 @@ impl PathKey {
         self.syms.get(protocol).map_or_else(find, |known| *known.get_or_init(find))
     }
 
-}
-
-impl PathStep {
-    pub(super) fn key(&self) -> Option<&PathKey> {
-        match self {
-            PathStep::Key(key) | PathStep::Anywhere(key) => Some(key),
-            PathStep::Index(_) | PathStep::All => None,
-        }
-    }
 }
 
 impl Path {

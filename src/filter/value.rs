@@ -3,12 +3,10 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 
-use super::literal::Literal;
 use super::symbols::set_flags;
 use crate::capture::Time;
 use crate::digits::{hex, uuid_text};
 use crate::facts::{InfoSource, Refused, SessionMap, definition, refused, write_info};
-use crate::record::Names;
 use crate::out::{Body, Record, format_time, problem_path, problem_text};
 use crate::session::Counts;
 use crate::table::{EnumDef, MessageDef, Tables};

@@ -1,7 +1,6 @@
 //! Facts about fields beside their values: their places, their problems, and names from earlier
 //! records.
 
-use crate::record::Names;
 use crate::out::{Body, Record, problem_path, problem_text};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};

@@ -48,13 +48,6 @@ pub(super) struct TextWriter<'a> {
     out: &'a mut Vec<u8>,
 }
 
-/// A place in what a writer writes.
-#[derive(Clone, Copy, Default)]
-pub(super) struct TextMark {
-    flushed: usize,
-    at: usize,
-}
-
 impl<'a> TextWriter<'a> {
     /// A writer that goes on at position `at` of a scratch buffer, before which lies what belongs
     /// behind `out`.
@@ -79,17 +72,6 @@ impl TextWriter<'_> {
     #[inline]
     pub(super) fn finish(mut self) {
         self.vec();
-    }
-
-    /// Where the next byte goes.
-    #[inline(always)]
-    pub(super) fn mark(&self) -> TextMark {
-        TextMark { flushed: self.out.len(), at: self.at }
-    }
-
-    /// What was written since a mark, if it is still in the scratch buffer.
-    pub(super) fn since(&self, mark: TextMark) -> Option<&[u8]> {
-        self.scratch.get(mark.at..self.at).filter(|_| self.out.len() == mark.flushed)
     }
 
     /// The vector, which then has everything that was written so far. For text that is long or

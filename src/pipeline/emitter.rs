@@ -3,8 +3,6 @@
 //!
 //! It decides nothing about the traffic; it knows no protocol and no output by name.
 
-use std::net::SocketAddr;
-
 use super::{Output, Pseudonyms, StreamKey, Summary};
 use crate::capture::Moment;
 use crate::digits::{counted, plural};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Output, StreamKey, StreamOver};
 use crate::filter::Filter;
-use crate::record::{Body, Names, Record};
+use crate::record::{Body, Record};
 use crate::session::Side;
 use crate::tree::Tree;
 
@@ -46,7 +46,8 @@ impl<O: Output> Output for Filtered<O> {
         // Only trees of messages show it.
         let tells = self.forgotten && matches!(record.body, Body::Message { .. });
         self.forgotten &= !tells;
-        let names = Names { forgotten: tells, ..record.names };
+        let mut names = record.names;
+        names.forgotten = tells;
         self.out.record(&Record { names, ..*record });
     }
 

@@ -7,7 +7,7 @@ use super::pool::{FormatBatch, FormatPool, TextSink};
 use super::text::{Meter, most_text};
 use super::writer::RecordWriter;
 use crate::out::{PrintedTime, PrintedTimes};
-use crate::pipeline::{Output, Setup};
+use crate::pipeline::Output;
 use crate::proto::LazyTables;
 use crate::record::{Body, Record, StoredRecord};
 use crate::tree::Tree;
@@ -48,18 +48,17 @@ struct RecordFormat {
 }
 
 impl<W: Write + Send + 'static> Printer<W> {
-    /// Prints the records of a run with `setup` onto `to`, on `threads` threads with the one that
+    /// Prints records, which refer to `tables`, onto `to`, on `threads` threads with the one that
     /// decodes. `max_output` is how many bytes of text are allowed in addition to those that each
     /// byte of a message allows; messages that would exceed it are printed without their fields.
     pub fn new(
         writer: RecordWriter,
-        setup: &Setup,
+        tables: Arc<[LazyTables]>,
         max_output: Option<u64>,
         threads: usize,
         to: W,
     ) -> Self {
         let times = PrintedTimes::in_zone(writer.zone());
-        let tables = Arc::clone(&setup.tables);
         let format = RecordFormat { writer, tables, most: most_text(max_output) };
         let pool = FormatPool::new(format, Meter::new(max_output), to, threads);
         let enough = if pool.has_threads() { BATCH } else { 0 };

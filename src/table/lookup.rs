@@ -224,12 +224,6 @@ impl Tables {
         })
     }
 
-    /// Whether the evaluator itself gives this name to nodes.
-    pub(in crate::table) fn is_builtin(&self, name: Sym) -> bool {
-        let Builtins { count, present, value, text, padding, end, .. } = self.program.builtins;
-        [Sym::ELEMENT, Sym::UNDECODED, count, present, value, text, padding, end].contains(&name)
-    }
-
     /// Messages whose number a later file gave to another message.
     pub fn replaced(&self) -> &[ReplacedMessage] {
         &self.program.replaced

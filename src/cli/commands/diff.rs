@@ -194,11 +194,11 @@ fn digest(
     streams: &StreamRoom,
 ) -> Result<DiffSide, CliError> {
     let Plan { reading, setup, filter, .. } = plan;
-    let mut digester = Digester::new(ignore, filter.as_ref(), strict, bounds, streams);
+    let mut digester = Digester::new(ignore, filter.as_deref(), strict, bounds, streams);
     let outcome = CaptureRun::new(&reading, setup)?.into_output(&mut digester);
     let gave_up = digester.gave_up();
     if !gave_up {
-        refuse_mistake(filter.as_ref())?;
+        refuse_mistake(filter.as_deref())?;
     }
     Ok(DiffSide { digest: digester.finish(), outcome, gave_up })
 }

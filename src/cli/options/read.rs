@@ -9,7 +9,7 @@ use super::completion_words::CompletionWords;
 use super::protocol_args::ProtocolArgs;
 use super::size::{self, Bound};
 use crate::filter::NamedExpressions;
-use crate::out::tree::TimeForm;
+use crate::out::TimeForm;
 use crate::output_file::Inputs;
 
 /// The help of `-t`.

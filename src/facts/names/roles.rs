@@ -1,7 +1,7 @@
 //! Finds the fields of a message that name things or are their numbers, by their types. It knows
 //! tables and trees, and remembers nothing.
 
-use super::stream_places::{is_entered, role_of_place};
+use super::stream_places::is_entered;
 use crate::table::{Tables, TypeDef};
 use crate::tree::{Node, mark};
 

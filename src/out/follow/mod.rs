@@ -14,7 +14,7 @@ pub use pieces::{FollowPieces, PieceWriter};
 use super::paint::Marks;
 use crate::capture::Moment;
 use crate::proto::{Event, EventKind, Message, Side};
-use crate::record::{Body, Outlined, Record, event_word};
+use crate::record::{Body, Record, event_word};
 use crate::tree::{Buffer, Tree};
 use pieces::{PieceHead, PieceKind};
 
@@ -125,28 +125,18 @@ impl Follow {
     /// A record of the stream; a message's comes after its plaintext.
     pub fn record(&mut self, record: &Record<'_>, out: &mut FollowPieces) {
         match &record.body {
-            Body::Message { message, tree, .. } => self.message(record, message, Some(tree), out),
+            Body::Message { message, tree, .. } => self.message(record, message, tree, out),
             Body::Event(event) => self.event(record, event, out),
             Body::StreamEnd { .. } if self.wants(record.from) => self.at = record.at,
             Body::StreamEnd { .. } => {}
         }
     }
 
-    /// Whether outlines of messages are enough. Which bytes are secret only a tree tells.
-    pub fn wants_outlines(&self) -> bool {
-        !self.redact
-    }
-
-    /// The same as [`record`](Follow::record) for a message of which only the outline was read.
-    pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>, out: &mut FollowPieces) {
-        self.message(record, record.body.message, None, out);
-    }
-
-    fn message<B>(
+    fn message(
         &mut self,
-        record: &Record<'_, B>,
+        record: &Record<'_>,
         message: &Message<'_>,
-        tree: Option<&Tree>,
+        tree: &Tree,
         out: &mut FollowPieces,
     ) {
         let Message { from, offset, bytes, .. } = *message;
@@ -235,11 +225,12 @@ impl Follow {
     }
 
     /// A message's bytes as they may be shown.
-    fn shown<'a>(&self, bytes: &'a [u8], tree: Option<&Tree>) -> Cow<'a, [u8]> {
+    fn shown<'a>(&self, bytes: &'a [u8], tree: &Tree) -> Cow<'a, [u8]> {
         let mut shown = Cow::Borrowed(bytes);
-        for (from, to) in
-            tree.filter(|_| self.redact).into_iter().flat_map(|tree| tree.secrets(Buffer::CAPTURED))
-        {
+        if !self.redact {
+            return shown;
+        }
+        for (from, to) in tree.secrets(Buffer::CAPTURED) {
             let to = to.min(bytes.len());
             shown.to_mut().get_mut(from..to).into_iter().flatten().for_each(|byte| *byte = b'*');
         }

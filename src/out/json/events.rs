@@ -5,6 +5,7 @@ use super::{number, string, write_counts};
 use crate::out::scratch::TextWriter;
 use crate::proto::{Event, EventKind};
 use crate::record::{Body, EndedBy, event_word};
+use crate::session::Counts;
 
 pub(super) fn event_body(event: &Event, redact: bool, w: &mut TextWriter<'_>) {
     let out = w.vec();

@@ -23,6 +23,7 @@ use crate::record::Names;
 use crate::facts::Refused;
 use crate::proto::Message;
 use crate::record::{Body, Record};
+use crate::session::Counts;
 use crate::table::Tables;
 use crate::tree::{LinkKind, Node, Problem, RecordLink, TextKind, Tree};
 pub use answers::called;

@@ -10,7 +10,6 @@
 
 use crate::hashing::SeededMap;
 use crate::leb128::put;
-use crate::table::Bits;
 use crate::tree::{Buffer, Kind, Node, Sym, Tree, TypeRef, mark};
 
 /// Bytes of one buffer that a report holds; of longer ones the rest is counted.
@@ -379,5 +378,29 @@ pub(super) fn kind_number(kind: Kind) -> u8 {
         Kind::Text(_) => 13,
         Kind::Bytes => 14,
         Kind::Undecoded => 16,
+    }
+}
+
+/// Which of eight bytes' bits a number has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bits {
+    mask: u64,
+    /// The sign bit, if the number is signed.
+    sign: u64,
+}
+
+impl Bits {
+    /// No number: 0 whatever the bytes are.
+    const NONE: Bits = Bits { mask: 0, sign: 0 };
+
+    /// A number of `size` bytes, 1 to 8.
+    fn of(size: u8, signed: bool) -> Bits {
+        let mask = u64::MAX >> (64 - u32::from(size.clamp(1, 8)) * 8);
+        Bits { mask, sign: if signed { mask & !(mask >> 1) } else { 0 } }
+    }
+
+    /// The number in the lowest of eight bytes.
+    fn value(self, raw: u64) -> u64 {
+        ((raw & self.mask) ^ self.sign).wrapping_sub(self.sign)
     }
 }

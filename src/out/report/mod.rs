@@ -25,7 +25,6 @@ use flate2::write::DeflateEncoder;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::record::Names;
 use crate::captured::is_control;
 use crate::digits::{counted, milliseconds, plural};
 use crate::facts::{Graph, RequestCounts};
@@ -201,12 +200,7 @@ impl<W: Write> ReportWriter<W> {
     ///
     /// # Errors
     /// What writing gives.
-    pub fn record(
-        &mut self,
-        record: &Record<'_>,
-        facts: RowFacts<'_>,
-        names: Names<'_>,
-    ) -> io::Result<()> {
+    pub fn record(&mut self, record: &Record<'_>, facts: RowFacts<'_>) -> io::Result<()> {
         let mut flags = 0;
         match &record.body {
             Body::Message { tree, .. } => {
@@ -230,7 +224,7 @@ impl<W: Write> ReportWriter<W> {
         self.line(facts.info)?;
         match &record.body {
             Body::Message { message, tables, tree } => {
-                self.chunk.message(message, tables, tree, names)
+                self.chunk.message(message, tables, tree, record.names)
             }
             _ => self.chunk.event(),
         }

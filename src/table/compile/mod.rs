@@ -209,7 +209,7 @@ impl Compiler<'_> {
                     self.out.dialects.push(sym);
                 }
                 ItemKind::Range { base, max } => {
-                    drop(self.ranges.insert(item.name.clone(), (base, max)))
+                    self.ranges.insert(item.name.clone(), (base, max));
                 }
                 ItemKind::Code => self.is_code(&item)?,
                 ItemKind::Message(_) | ItemKind::Service(_) => {}

@@ -211,14 +211,6 @@ impl Slots {
         }
         values.get(self.base + usize::from(slot)).copied()
     }
-
-    /// Those of a structure whose first slot is `offset`.
-    fn from(self, offset: u16) -> Slots {
-        Slots {
-            base: self.base + usize::from(offset),
-            present: self.present.wrapping_shr(u32::from(offset)),
-        }
-    }
 }
 
 /// A field that is about to be read: the name and type of its node, and marks beside those of the
