@@ -112,11 +112,7 @@ impl Sessions {
             Body::Message { message, tables, tree } => {
                 let identities =
                     stream.message(&SeenMessage { record, message, tables, tree, called }, room);
-                let chat = if self.ties_only {
-                    Vec::new()
-                } else {
-                    self.chat.record(record, true)
-                };
+                let chat = if self.ties_only { Vec::new() } else { self.chat.record(record, true) };
                 for line in
                     chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none())
                 {

@@ -90,12 +90,7 @@ pub(super) struct StreamFacts {
 
 impl StreamFacts {
     /// The stream of a record, which is the first one; `message` is the name of the message in it.
-    pub(super) fn new(
-        group: u64,
-        record: &Record<'_>,
-        message: &str,
-        ties_only: bool,
-    ) -> Self {
+    pub(super) fn new(group: u64, record: &Record<'_>, message: &str, ties_only: bool) -> Self {
         let ends = record.ends();
         let id = (record.transport, record.stream);
         let mut story = Story::new(ties_only);

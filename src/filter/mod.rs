@@ -34,8 +34,8 @@ pub use value::{Leaf, RecordScope, RecordValue};
 
 use crate::captured::{Escaped, write_mistake};
 use crate::facts::SessionMap;
-use crate::record::Record;
 use crate::proto::LazyTables;
+use crate::record::Record;
 use literal::Literal;
 use names::FilterNames;
 
@@ -142,16 +142,8 @@ impl Filter {
         let kept = AtomicBool::new(false);
         let sessions = None;
         let wants_names = false;
-        let filter = Filter {
-            condition,
-            protocols,
-            redact,
-            doubts,
-            used,
-            kept,
-            sessions,
-            wants_names,
-        };
+        let filter =
+            Filter { condition, protocols, redact, doubts, used, kept, sessions, wants_names };
         Ok(filter.completed())
     }
 

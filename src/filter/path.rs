@@ -57,7 +57,6 @@ impl PathKey {
         let find = || tables.sym(&self.text).filter(|s| *s != Sym::ELEMENT);
         self.syms.get(protocol).map_or_else(find, |known| *known.get_or_init(find))
     }
-
 }
 
 impl Path {

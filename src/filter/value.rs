@@ -186,7 +186,11 @@ impl<'a> RecordScope<'a> {
         let layout = self.definition().and_then(|def| def.layout);
         let source = InfoSource { tables, tree, bytes, layout, redact: self.redact };
         let mut text = String::new();
-        write_info(source, &|node| self.record.names.name_of(node).map(|(name, _)| name), &mut text);
+        write_info(
+            source,
+            &|node| self.record.names.name_of(node).map(|(name, _)| name),
+            &mut text,
+        );
         Some(text)
     }
 

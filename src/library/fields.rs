@@ -125,10 +125,7 @@ pub(super) fn problems_of(record: &Record<'_>, redact: bool) -> Vec<FieldProblem
     all.collect()
 }
 
-pub(super) fn names_of(
-    record: &Record<'_>,
-    redact: bool,
-) -> Vec<FieldName> {
+pub(super) fn names_of(record: &Record<'_>, redact: bool) -> Vec<FieldName> {
     let Body::Message { tables, tree, .. } = &record.body else { return Vec::new() };
     let shown = |node: u32| !(redact && tree.get(node).is_some_and(|node| node.has(mark::SECRET)));
     let named = record.names.iter().filter(|(node, ..)| shown(*node));

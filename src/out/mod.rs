@@ -34,9 +34,7 @@ mod zone;
 #[cfg(not(feature = "cli"))]
 mod zone_utc;
 
-pub use crate::record::{
-    Body, EVENTS, EndedBy, Record, RoundTrip, RoundTrips, event_word,
-};
+pub use crate::record::{Body, EVENTS, EndedBy, Record, RoundTrip, RoundTrips, event_word};
 pub use clock::format_time;
 #[cfg(feature = "cli")]
 pub use csv::csv_cell;

@@ -125,12 +125,7 @@ impl OneLineWriter {
         out.push(b'\n');
     }
 
-    fn write_head(
-        &mut self,
-        record: &Record<'_>,
-        time: PrintedTime,
-        layout: &LineLayout,
-    ) {
+    fn write_head(&mut self, record: &Record<'_>, time: PrintedTime, layout: &LineLayout) {
         use std::fmt::Write;
         let head = &mut self.head;
         head.clear();

@@ -6,8 +6,8 @@
 use super::{Output, Pseudonyms, StreamKey, Summary};
 use crate::capture::Moment;
 use crate::digits::{counted, plural};
-use crate::flow::{End, Note, Summed, WrongSum};
 use crate::facts::NameInference;
+use crate::flow::{End, Note, Summed, WrongSum};
 use crate::record::{Body, EndedBy, Names, Record, RoundTrips};
 use crate::session::{Counts, Emit, Ends, Event, EventKind, Message, Share, Side};
 use crate::table::Tables;

@@ -11,8 +11,8 @@ use super::emitter::RecordEmitter;
 use super::shared::Shared;
 use super::{Output, Pseudonyms, StreamKey, StreamOver};
 use crate::capture::{Frame, Moment};
-use crate::facts::NameInference;
 use crate::captured::Captured;
+use crate::facts::NameInference;
 use crate::out::RoundTrips;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
 use crate::proto::{
@@ -230,8 +230,7 @@ impl ExportedMessages {
             shared.names.as_mut(),
             out,
         );
-        let number =
-            emitter.message(exported.at, &message, tables, &mut shared.tree);
+        let number = emitter.message(exported.at, &message, tables, &mut shared.tree);
         self.remember(head.record, number);
         true
     }
@@ -276,17 +275,7 @@ fn emitter<'a>(
     let key = exported.key;
     let ends = exported.ends;
     let round_trips = RoundTrips::default();
-    RecordEmitter {
-        out,
-        summary,
-        key,
-        ends,
-        protocol,
-        round_trips,
-        counts,
-        pseudonyms,
-        names,
-    }
+    RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, names }
 }
 
 /// Decodes a packet's bytes as what the packet calls them, else as a message of its service and

@@ -30,9 +30,9 @@ use crate::session::Counts;
 use crate::suggest::suggestion;
 use crate::tree::ProblemCounts;
 use exported::ExportedMessages;
+pub use filtered::Filtered;
 #[cfg(not(feature = "cli"))]
 use no_pseudonyms::NoPseudonyms as Pseudonyms;
-pub use filtered::Filtered;
 pub use output::{Output, StreamKey, StreamOver};
 pub use passed_over::{PassedOver, PassedOverPort};
 use shared::Shared;

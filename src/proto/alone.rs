@@ -2,8 +2,8 @@
 //! tables, and the bytes that `decode` gets.
 
 use super::{
-    Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session,
-    Share, Side, Start, Transport,
+    Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session, Share,
+    Side, Start, Transport,
 };
 use crate::session::Settings;
 use crate::table::{Evaluator, Tables};
@@ -67,13 +67,7 @@ struct EmitTo<'a> {
 }
 
 impl Emit for EmitTo<'_> {
-    fn message(
-        &mut self,
-        _: Moment,
-        message: &Message<'_>,
-        _: &Tables,
-        tree: &mut Tree,
-    ) -> u64 {
+    fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, tree: &mut Tree) -> u64 {
         (self.take)(MessageOrEvent::Message(message, tree));
         self.messages += 1;
         self.messages

@@ -6,8 +6,8 @@
 use std::net::SocketAddr;
 
 use super::{
-    AllSettings, Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment,
-    Options, SettingsError, Share, Side, Start, feed_alone,
+    AllSettings, Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options,
+    SettingsError, Share, Side, Start, feed_alone,
 };
 use crate::captured::Captured;
 use crate::digits::{counted, plural};

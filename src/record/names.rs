@@ -38,9 +38,9 @@ impl<'a> Names<'a> {
     /// that gave it.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &'a str, u64)> + use<'a> {
         let text = self.text;
-        self.named
-            .iter()
-            .filter_map(move |named| Some((named.node, text.get(named.start..named.end)?, named.record)))
+        self.named.iter().filter_map(move |named| {
+            Some((named.node, text.get(named.start..named.end)?, named.record))
+        })
     }
 
     /// The name of a node's number and the record that gave it. Nodes have to be asked for in

@@ -62,18 +62,7 @@ impl StoredHead {
             round_trips,
             ..
         } = *record;
-        StoredHead {
-            number,
-            at,
-            start,
-            transport,
-            stream,
-            src,
-            dst,
-            from,
-            protocol,
-            round_trips,
-        }
+        StoredHead { number, at, start, transport, stream, src, dst, from, protocol, round_trips }
     }
 }
 

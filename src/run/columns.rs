@@ -6,8 +6,8 @@ use super::least_text::least_text;
 use crate::captured::Escaped;
 use crate::filter::{Leaf, Paths, RecordScope, RecordValue};
 use crate::out::csv_cell;
-use crate::out::json::{self, JsonOptions, JsonWriter};
 use crate::out::format_time;
+use crate::out::json::{self, JsonOptions, JsonWriter};
 use crate::record::{Body, Record};
 
 /// Bytes that a cell's buffer keeps allocated for the next cell. Each thread has one.
@@ -45,12 +45,7 @@ impl Columns {
 
     /// Appends a record. Returns false if its line would exceed `most` bytes, and then leaves an
     /// incomplete line.
-    pub(super) fn record(
-        &mut self,
-        record: &Record<'_>,
-        most: usize,
-        out: &mut Vec<u8>,
-    ) -> bool {
+    pub(super) fn record(&mut self, record: &Record<'_>, most: usize, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         for i in 0..self.paths.paths().len() {
             self.cell.clear();

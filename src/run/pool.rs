@@ -250,7 +250,8 @@ impl<B, W: Write> Shared<B, W> {
         };
         loop {
             let Ok(Part { mut text, is_last }) = parts.recv() else {
-                return self.fail(&mut lock(&self.to), io::Error::other("a thread ended too early"));
+                return self
+                    .fail(&mut lock(&self.to), io::Error::other("a thread ended too early"));
             };
             self.write(&mut lock(&self.to), &text);
             text.clear(KEEP_TEXT);

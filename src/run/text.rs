@@ -160,7 +160,11 @@ mod tests {
         let length = large as u64;
         let bytes = [before.as_bytes(), &vec![b'x'; large], b"after\n"].concat();
         let short = b"short\n".to_vec();
-        Text { bytes, shortenable: vec![ShortenableRecord { start, end, length, short, wire }], wire }
+        Text {
+            bytes,
+            shortenable: vec![ShortenableRecord { start, end, length, short, wire }],
+            wire,
+        }
     }
 
     fn written(meter: &mut Meter, text: &Text) -> usize {

@@ -23,9 +23,7 @@ mod tabled;
 pub use chosen::ChosenSession;
 pub use context::Context;
 pub use count::Counts;
-pub use emit::{
-    Emit, Event, EventKind, Message, MessageBytes, Reply, Share,
-};
+pub use emit::{Emit, Event, EventKind, Message, MessageBytes, Reply, Share};
 pub use framing::{CountsFrom, Extent, Framing, LengthField, LengthOrder, Unit};
 pub use options::Options;
 pub use request::{Answer, Request, RequestKey, is_partial, request_key, transaction_key};

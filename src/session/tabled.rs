@@ -4,8 +4,8 @@
 //! parts. This file knows no protocol.
 
 use super::{
-    Answer, Context, Event, EventKind, Extent, Framing, Message, MessageBytes, ReplyShare,
-    Request, Requests, Session, Share, Side, StreamBuffer, is_partial, request_key,
+    Answer, Context, Event, EventKind, Extent, Framing, Message, MessageBytes, ReplyShare, Request,
+    Requests, Session, Share, Side, StreamBuffer, is_partial, request_key,
 };
 use crate::capture::Moment;
 use crate::captured::Captured;
@@ -102,8 +102,7 @@ impl TableSession {
                 break;
             }
             let bytes = direction.stream.waiting();
-            let piece =
-                MessageBytes { from, offset: direction.stream.offset(), bytes, at };
+            let piece = MessageBytes { from, offset: direction.stream.offset(), bytes, at };
             match self.step(piece, direction.searched, last, context) {
                 Step::Used(length) => {
                     direction.stream.advance(length.max(1));
@@ -240,8 +239,7 @@ impl TableSession {
             return;
         };
         self.lend_states(context);
-        let whole =
-            WholeMessage { bytes: piece.bytes, behind: self.declared.framing.behind() };
+        let whole = WholeMessage { bytes: piece.bytes, behind: self.declared.framing.behind() };
         let Context { tables, evaluator, tree, .. } = context;
         let outcome = evaluator.framed(tables, service, piece.from.index(), whole, tree);
         let Outcome::Message(id, length) = outcome else {
@@ -280,12 +278,7 @@ impl TableSession {
     }
 
     /// Emits a message, and links it to the request that it answers.
-    fn message(
-        &mut self,
-        id: MessageId,
-        piece: MessageBytes<'_>,
-        context: &mut Context<'_>,
-    ) {
+    fn message(&mut self, id: MessageId, piece: MessageBytes<'_>, context: &mut Context<'_>) {
         let MessageBytes { from, offset, bytes, at, .. } = piece;
         let Some(def) = context.tables.message(id) else { return };
         let ties = self.requests.is_request(id) || !def.answers.is_empty();
@@ -310,8 +303,7 @@ impl TableSession {
                 Answer { message: id, from, answers: &def.answers, key, at, partial, share };
             self.requests.answer_in(&answer, context.tree)
         });
-        let record =
-            context.emit.message(at, &message, context.tables, context.tree);
+        let record = context.emit.message(at, &message, context.tables, context.tree);
         if let Some(key) = key.filter(|_| self.requests.is_request(id)) {
             self.requests.remember(Request {
                 message: id,

@@ -62,4 +62,3 @@ impl Node {
         ((start as u64) << 32) | (len as u64 & 0xffff_ffff)
     }
 }
-

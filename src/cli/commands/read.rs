@@ -7,8 +7,8 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::options::ReadArgs;
 use crate::cli::plan::Plan;
 use crate::digits::counted;
-use crate::remark;
 use crate::pipeline::Filtered;
+use crate::remark;
 use crate::run::{CaptureRun, Printer};
 
 /// Reads captures and prints their records.

@@ -41,7 +41,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if let Some(number) = args.read.session {
         limits.push(format!("Only session {number}."));
     }
-    if let (Some(filter), Some(used)) = (&args.read.filter, filter.as_ref().map(|filter| filter.used())) {
+    if let (Some(filter), Some(used)) =
+        (&args.read.filter, filter.as_ref().map(|filter| filter.used()))
+    {
         limits.push(format!(
             "Only the records that this filter keeps: {}",
             written_out(filter, used)

@@ -6,10 +6,10 @@ use super::super::hints;
 use super::super::keys::{KeyKind, KeyParts, RecordKey};
 use super::super::literal::{Literal, NumberLiteral};
 use super::super::names::{Unknown, Vocabulary, vocabulary_of};
-#[cfg(feature = "regex")]
-use regex_lite::RegexBuilder;
 use super::super::{Check, CompareOp, SetItem};
 use super::{FilterParser, ParseResult, PathTarget, WORDS};
+#[cfg(feature = "regex")]
+use regex_lite::RegexBuilder;
 
 /// The most bytes a compiled regular expression may take.
 #[cfg(feature = "regex")]

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::OwnedRecord;
-use crate::record::StoredBody;
-use crate::session::Reply;
 use crate::facts::{definition, refused};
 use crate::out::{Body, event_word, format_time};
 use crate::proto::{Side, Transport};
+use crate::record::StoredBody;
+use crate::session::Reply;
 
 impl OwnedRecord {
     /// Its number, from 1, counted before any filter.

@@ -8,8 +8,8 @@ use super::strings::{escaped, quoted};
 use super::value::JsonView;
 use crate::facts::{InfoSource, Refused, definition, refused, write_info};
 use crate::out::scratch::TextWriter;
-use crate::record::Names;
 use crate::proto::Message;
+use crate::record::Names;
 use crate::tree::{Kind, Node, TextKind, mark};
 
 impl JsonFormatter {

@@ -33,7 +33,6 @@ use super::super::json;
 use super::super::problem::problem_text;
 use super::super::scratch::Scratch;
 use super::super::tree::meaning;
-use crate::record::Names;
 use super::forms::{
     FormCode, LONG, MAX_BUFFER, MessageNodes, NodeForm, NodeForms, ValueCode, captured_bits, has,
     kind_number,
@@ -43,6 +42,7 @@ use crate::facts::definition;
 use crate::hashing::SeededMap;
 use crate::leb128::{put, zigzag};
 use crate::proto::Message;
+use crate::record::Names;
 use crate::table::Tables;
 use crate::tree::{Buffer, BufferOrigin, Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 

@@ -7,7 +7,7 @@ use crate::capture::Time;
 use crate::captured::escape;
 use crate::digits::{counted, milliseconds, plural};
 use crate::facts::{ClientSession, SessionStream, StoryLine, StoryOutcome, TiedBy};
-use crate::record::{EndedBy};
+use crate::record::EndedBy;
 use crate::session::Counts;
 use crate::session::{Learned, LearnedValue, Side, Transport};
 use crate::tree::ProblemCounts;

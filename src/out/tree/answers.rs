@@ -3,12 +3,12 @@
 
 use super::super::paint::Paint;
 use super::super::scratch::TextWriter;
-use crate::record::Names;
 use super::painted;
 use super::value::TreeView;
 use crate::captured::Captured;
 use crate::facts::{InfoSource, definition, refused, write_info};
 use crate::proto::Message;
+use crate::record::Names;
 
 /// Appends ` [expects a reply]` and ` [REFUSED: kNetErrAgeNotFound]`, the end of the message's
 /// first line, and below it what the message is about, where its table says so. `text` is used for

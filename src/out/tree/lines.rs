@@ -8,10 +8,10 @@ use super::super::scratch::{SCRATCH_BYTES, TextWriter, short_digits};
 use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::{ValueKey, ValueTexts};
 use super::TreeOptions;
-use crate::record::Names;
 use super::meaning::meaning;
 use super::value::{self, TreeView};
 use crate::captured::is_control;
+use crate::record::Names;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TypeRef, Walk, mark};
 
@@ -317,13 +317,7 @@ impl Lines<'_> {
 
     /// The name that earlier records give a node's number.
     #[inline(never)]
-    fn inferred(
-        &self,
-        index: u32,
-        node: &Node,
-        names: &mut Names<'_>,
-        w: &mut TextWriter<'_>,
-    ) {
+    fn inferred(&self, index: u32, node: &Node, names: &mut Names<'_>, w: &mut TextWriter<'_>) {
         if let Some((name, record)) = names.take(index).filter(|_| !self.is_hidden(node)) {
             w.fixed(b"  \"");
             json::write_escaped(w, name.as_bytes());

@@ -112,12 +112,7 @@ impl TreeWriter {
 }
 
 impl TreeFormatter {
-    fn record(
-        &mut self,
-        record: &Record<'_>,
-        time: PrintedTime,
-        w: &mut TextWriter<'_>,
-    ) {
+    fn record(&mut self, record: &Record<'_>, time: PrintedTime, w: &mut TextWriter<'_>) {
         let names = record.names;
         if time.new_day {
             self.day_line(record.at.time, w);

@@ -30,12 +30,7 @@ impl MoulSession {
                 self.latin.note_once(side, context.tree);
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context.tables);
-                self.emit(
-                    side,
-                    Whole { name, number, id: Some(id), length },
-                    at,
-                    context,
-                );
+                self.emit(side, Whole { name, number, id: Some(id), length }, at, context);
                 true
             }
             Outcome::Need(n) if n <= context.options.max_message => {
@@ -54,12 +49,7 @@ impl MoulSession {
                 }
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context.tables);
-                self.emit(
-                    side,
-                    Whole { name, number, id: Some(id), length },
-                    at,
-                    context,
-                );
+                self.emit(side, Whole { name, number, id: Some(id), length }, at, context);
                 true
             }
             Outcome::NoLayout(id, _) => {

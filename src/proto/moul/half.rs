@@ -160,8 +160,7 @@ impl Half {
             return true;
         }
         self.skipped = self.skipped.saturating_add(bytes);
-        let wanted =
-            self.cipher.is_some() || matches!(self.stage, Stage::Waiting | Stage::Joined);
+        let wanted = self.cipher.is_some() || matches!(self.stage, Stage::Waiting | Stage::Joined);
         if wanted
             && self.skipped > FREE_SKIP.saturating_add(self.captured.saturating_mul(SKIP_PER_BYTE))
         {

@@ -24,11 +24,7 @@ pub const NATIVES: [Native; 3] = {
 ///
 /// The argument says whether two more bytes follow a count without those bits (the form used before
 /// 2003).
-fn safe_string(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let old = count & 0xf000 == 0;
@@ -57,11 +53,7 @@ fn safe_string(
 
 /// A text with a u16 count of bytes before it: UTF-8 as the client writes it, or Latin-1 as it
 /// reads it and others write it.
-fn p_string(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count);
@@ -101,11 +93,7 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
 /// inverted, then a zero unit.
 ///
 /// The argument says whether an empty text has the zero unit too.
-fn safe_wstring(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count & 0x0fff) * 2;

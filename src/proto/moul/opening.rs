@@ -28,12 +28,7 @@ impl MoulSession {
             Ok(length) => {
                 let kind = bytes.first().copied().map(u64::from);
                 self.enter(kind, context);
-                let whole = Whole {
-                    name: "ConnectPacket",
-                    number: kind,
-                    id: None,
-                    length,
-                };
+                let whole = Whole { name: "ConnectPacket", number: kind, id: None, length };
                 self.emit(Side::Client, whole, at, context);
                 true
             }
@@ -126,12 +121,7 @@ impl MoulSession {
                     }
                 }
                 let name = message_name(id, context.tables);
-                self.emit(
-                    side,
-                    Whole { name, number, id: Some(id), length },
-                    at,
-                    context,
-                );
+                self.emit(side, Whole { name, number, id: Some(id), length }, at, context);
                 if y_empty && self.agreed {
                     self.open(Encryption::Clear);
                 }

@@ -2,9 +2,7 @@
 //!
 //! It knows the order in which these come. The tables know what a message contains.
 
-use super::super::{
-    Context, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start,
-};
+use super::super::{Context, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
 use super::half::{Half, Stage};
 use super::joined_key::JoinedKey;
 use super::keys::Deriver;
@@ -223,8 +221,7 @@ impl MoulSession {
             }
             _ => Vec::new(),
         };
-        let record =
-            context.emit.message(at, &message, context.tables, context.tree);
+        let record = context.emit.message(at, &message, context.tables, context.tree);
         if let Some((message, key)) = asked {
             self.requests.remember(Request {
                 message,

@@ -9,11 +9,11 @@ use super::Moul;
 use super::keys::{KeyFile, KeyRing, KeyService, Rc4, session_key};
 use super::testing::{self, KEYS, SEED, Y};
 use crate::proto::{
-    Emit, Ends, Event, EventKind, Message, Moment, Protocol, Session, Share, Side, Start,
-    Transport,
+    Emit, Ends, Event, EventKind, Message, Moment, Protocol, Session, Share, Side, Start, Transport,
 };
 use crate::session::Counts;
 use crate::table::{Tables, parse_hex};
+use crate::tree::Tree;
 
 use Side::{Client, Server};
 
@@ -37,14 +37,7 @@ struct Emitted {
 }
 
 impl Emit for Emitted {
-    fn message(
-        &mut self,
-        at: Moment,
-        message: &Message<'_>,
-        _: &Tables,
-        decoded: Decoded<'_>,
-    ) -> u64 {
-        let tree = decoded else { return 0 };
+    fn message(&mut self, at: Moment, message: &Message<'_>, _: &Tables, tree: &mut Tree) -> u64 {
         self.records.push((at.frame, message.name.raw().to_string()));
         self.bytes.add(Counts::of_message(tree, message.bytes.len()));
         self.records.len() as u64

@@ -269,6 +269,7 @@ mod tests {
     use super::*;
     use crate::proto::{Emit, Event, Message, Moment, Share, Side};
     use crate::table::Tables;
+    use crate::tree::Tree;
     use std::net::{Ipv4Addr, SocketAddr};
 
     /// A ping: its number is the only evidence in it.
@@ -277,7 +278,7 @@ mod tests {
     struct IgnoreMessages;
 
     impl Emit for IgnoreMessages {
-        fn message(&mut self, _: Moment, _: &Message<'_>, _: &Tables, _: Decoded<'_>) -> u64 {
+        fn message(&mut self, _: Moment, _: &Message<'_>, _: &Tables, _: &mut Tree) -> u64 {
             0
         }
         fn event(&mut self, _: Moment, _: Event) {}

@@ -17,8 +17,8 @@ use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
 use crate::proto::{
-    Context, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session,
-    Side, Start, Transport,
+    Context, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session, Side, Start,
+    Transport,
 };
 use crate::table::Tables;
 
@@ -441,12 +441,7 @@ impl LinkSession {
             reply,
             no_reply: false,
         };
-        let record = context.emit.message(
-            received.at,
-            &message,
-            context.tables,
-            context.tree,
-        );
+        let record = context.emit.message(received.at, &message, context.tables, context.tree);
         if first {
             self.replies.remember(command, record);
         }

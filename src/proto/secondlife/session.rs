@@ -167,8 +167,7 @@ impl CircuitSession {
         let asked = (!again && self.requests.is_request(read.message)).then(|| {
             transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE)
         });
-        let record =
-            context.emit.message(at, &message, context.tables, context.tree);
+        let record = context.emit.message(at, &message, context.tables, context.tree);
         if let Some(key) = asked {
             self.requests.remember(Request {
                 message: read.message,

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use super::SecondLife;
 use crate::out::json::{JsonOptions, JsonWriter};
 use crate::proto::{
-    Context, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol,
-    Share, Side, Start, Transport, Verdict,
+    Context, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share,
+    Side, Start, Transport, Verdict,
 };
 use crate::session::Settings;
 use crate::table::{Evaluator, Tables, parse_hex};
@@ -37,9 +37,8 @@ impl Emit for Emitted {
         _: Moment,
         message: &Message<'_>,
         tables: &Tables,
-        decoded: Decoded<'_>,
+        tree: &mut Tree,
     ) -> u64 {
-        let tree = decoded else { return 0 };
         tiles(tree, message.bytes.len());
         let mut out = Vec::new();
         let mut json = JsonWriter::new(JsonOptions::default());

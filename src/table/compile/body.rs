@@ -295,8 +295,7 @@ impl Compiler<'_> {
         let sym = self.name(name);
         let marks = if field.span { mark::SPAN } else { 0 };
         let kept = if text { NO_SLOT } else { slot };
-        let step =
-            LayoutStep::Field { name: sym, ty, slot: kept, marks, op: TypeOp::NONE };
+        let step = LayoutStep::Field { name: sym, ty, slot: kept, marks, op: TypeOp::NONE };
         if (mods.optional || scope.optional) && !self.positional {
             self.optional(name, sym, ty, step, ops);
         } else {

@@ -46,12 +46,7 @@ fn leaf(
 }
 
 /// An integer of variable length that does not end within `most` bytes, or has too many bits.
-fn endless(
-    run: &mut Run<'_>,
-    cursor: &Cursor<'_>,
-    call: &Call,
-    start: usize,
-) -> Result<u64, Stop> {
+fn endless(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize) -> Result<u64, Stop> {
     leaf(run, cursor, call, start, 0, Kind::Unsigned)?;
     let node = run.tree.len().saturating_sub(1);
     run.problem(
@@ -100,11 +95,7 @@ fn sevens(cursor: &mut Cursor<'_>, most: usize) -> Result<(u64, u32, bool), Stop
     Ok((value, bits, false))
 }
 
-fn leb128(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn leb128(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     match sevens(cursor, most)? {
@@ -113,11 +104,7 @@ fn leb128(
     }
 }
 
-fn sleb128(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn sleb128(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     let (value, bits, _) = sevens(cursor, most)?;
@@ -127,11 +114,7 @@ fn sleb128(
 }
 
 /// The lowest bit is the sign.
-fn zigzag(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn zigzag(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     match sevens(cursor, most)? {
@@ -148,11 +131,7 @@ fn zigzag(
 }
 
 /// Seven bits a byte, the most significant first.
-fn vlq(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn vlq(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     let mut value = 0u64;
@@ -169,11 +148,7 @@ fn vlq(
 
 /// The two highest bits of the first byte say how many bytes there are: 1, 2, 4 or 8, the most
 /// significant first.
-fn prefixint(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn prefixint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let [first] = cursor.array()?;
     let mut value = u64::from(first & 0x3f);
@@ -185,11 +160,7 @@ fn prefixint(
 }
 
 /// Bits of which the most significant come first, in a byte and in the number.
-fn bitsbe(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn bitsbe(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let width = run.arg(call, 0, cursor).clamp(1, 64) as usize;
     let mut value = 0u64;
@@ -216,11 +187,7 @@ fn bitsbe(
 }
 
 /// The value of an expression, without bytes of its own.
-fn computed(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn computed(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let value = match run.tables.type_def(call.ty).map(|def| &def.read) {
         Some(ReadAs::Native { args, .. }) => {
@@ -256,11 +223,7 @@ const LONGEST_NAME: usize = 255;
 /// Labels, each behind a byte with its length, up to an empty one. A byte from 192 on begins an
 /// offset of 14 bits, from the message's first byte (or from the argument), where the name
 /// continues. An offset may only lead backwards, so every name ends.
-fn labels(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn labels(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let base = run.arg(call, 0, cursor) as usize;
     let mut text = String::new();
@@ -362,21 +325,13 @@ fn bad_name(
     Ok(0)
 }
 
-fn ipv6(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn ipv6(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let address = Ipv6Addr::from(cursor.array::<16>()?);
     name(run, cursor, call, start, &address.to_string())
 }
 
-fn mac(
-    run: &mut Run<'_>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn mac(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let bytes = cursor.array::<6>()?.map(|byte| format!("{byte:02x}"));
     name(run, cursor, call, start, &bytes.join(":"))

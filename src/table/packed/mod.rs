@@ -31,9 +31,8 @@ pub(in crate::table) fn pack(compiled: &Compiled) -> Vec<u8> {
     let mut out = ProgramPacker::default();
     compiled.natives.pack(&mut out);
     compiled.program.pack(&mut out);
-    let Program {
-        types, type_ops, layouts, steps, enums, infos, examples, declarations, ..
-    } = &compiled.program;
+    let Program { types, type_ops, layouts, steps, enums, infos, examples, declarations, .. } =
+        &compiled.program;
     type_ops.len().pack(&mut out);
     out.bytes.extend(type_ops.iter().flat_map(parts::pack_op));
     steps::pack_layouts(layouts, &mut out);

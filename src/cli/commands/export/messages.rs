@@ -98,7 +98,11 @@ impl Output for Packets {
         let layout = def.and_then(|def| def.layout);
         let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
         self.info.clear();
-        write_info(source, &|node| record.names.name_of(node).map(|(name, _)| name), &mut self.info);
+        write_info(
+            source,
+            &|node| record.names.name_of(node).map(|(name, _)| name),
+            &mut self.info,
+        );
         let Some(data) = self.writer.packet(record, &self.info) else { return };
         self.left -= 1;
         self.large += u64::from(data.len() > MOST_BYTES);
