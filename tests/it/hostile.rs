@@ -15,7 +15,6 @@ use crate::material;
 use moulsniff::capture::{Capture, CaptureItem, Source};
 use moulsniff::out::Record;
 use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::out::tree::Annotations;
 use moulsniff::pipeline::{DecodeAs, Output, Pipeline, Setup};
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
 use moulsniff::proto::{LazyTables, PROTOCOLS, Transport};
@@ -150,7 +149,7 @@ struct Counter {
 impl Output for Counter {
     fn record(&mut self, record: &Record<'_>) {
         self.line.clear();
-        self.writer.record(record, Annotations::default(), &mut self.line);
+        self.writer.record(record, &mut self.line);
         self.bytes += self.line.len();
     }
 }

@@ -278,6 +278,7 @@ fn keystreams_are_searched_a_bounded_number_of_times_whatever_the_streams() {
             }],
             limits: FlowLimits::default(),
             max_held: 32 << 20,
+            names: false,
             pseudonyms: None,
         };
         let mut pipeline = Pipeline::new(setup);
