@@ -121,13 +121,7 @@ impl<'f> DetailCollector<'f> {
         let def =
             view.tables.message_named(message.name.raw()).and_then(|id| view.tables.message(id));
         let mut info = String::new();
-        let source = InfoSource {
-            tables: view.tables,
-            tree: view.tree,
-            bytes: view.bytes,
-            layout: def.and_then(|def| def.layout),
-            redact: self.redact,
-        };
+        let source = InfoSource::new(message, def, view.tables, view.tree, self.redact);
         write_info(source, &|_| None, &mut info);
         let refused = def.and_then(|def| refused(def, view.tables, view.tree)).map(|refused| {
             let path = field_path(&problem_path(view.tree, view.tables, refused.node));

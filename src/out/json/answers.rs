@@ -6,10 +6,11 @@
 use super::JsonFormatter;
 use super::strings::{escaped, quoted};
 use super::value::JsonView;
-use crate::facts::{InfoSource, Refused, definition, refused, write_info};
+use crate::facts::{InfoSource, Refused, refused, write_info};
 use crate::out::scratch::TextWriter;
 use crate::proto::Message;
 use crate::record::Names;
+use crate::table::MessageDef;
 use crate::tree::{Kind, Node, TextKind, mark};
 
 impl JsonFormatter {
@@ -17,26 +18,24 @@ impl JsonFormatter {
     pub(super) fn before_fields(
         &mut self,
         message: &Message<'_>,
+        def: Option<&MessageDef>,
+        source: &InfoSource<'_>,
         view: &JsonView<'_>,
         names: Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
-        let JsonView { tables, tree, bytes, redact } = *view;
-        let def = definition(message.name, tables, tree);
         if let Some(def) = def {
             if message.expects_reply(def) {
                 w.fixed(b",\"expects_reply\":true");
             }
-            if let Some(refused) = refused(def, tables, tree) {
+            if let Some(refused) = refused(def, view.tables, view.tree) {
                 w.fixed(b",\"refused\":");
                 self.refused(&refused, view, w);
             }
         }
         let text = &mut self.text;
         text.clear();
-        let layout = def.and_then(|def| def.layout);
-        let source = InfoSource { tables, tree, bytes, layout, redact };
-        write_info(source, &|node| names.name_of(node).map(|(name, _)| name), text);
+        write_info(*source, &|node| names.name_of(node).map(|(name, _)| name), text);
         if !text.is_empty() {
             w.fixed(b",\"info\":");
             quoted(w, TextKind::Utf8, text.as_bytes());

@@ -15,7 +15,7 @@ packed_structs! {
     FieldFacts {
         identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, person, chat, file, graph, share, refuses_unless,
     }
-    InfoLine { parts }
+    InfoLine { lines }
 }
 
 packed_enums! {
@@ -74,7 +74,7 @@ packed_enums! {
         Here,
         Next,
     }
-    InfoPart { Text(text), Field(path), Choice { path, yes, no }, Optional(parts) }
+    InfoPart { Text(text), Field(path), Each { list, of }, Extends(layout), Choice { path, yes, no }, Optional(parts) }
     InfoStep { Name(name), Element(number) }
     PlaceRole { Enters, Beside, Named }
     Person { Name, Number, Text, Mail, Host, Address }
