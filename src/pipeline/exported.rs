@@ -13,11 +13,10 @@ use super::{Output, Pseudonyms, StreamKey, StreamOver};
 use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
 use crate::facts::NameInference;
-use crate::out::RoundTrips;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
-use crate::proto::{
-    Context, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, feed_alone,
-};
+use crate::proto::{LazyTables, feed_alone};
+use crate::record::RoundTrips;
+use crate::session::{Context, Emit, Ends, Event, EventKind, Message, Side, Start};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
 use crate::tree::{Sym, TreeParts};

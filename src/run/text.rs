@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 
 use super::writer::RecordWriter;
-use crate::out::PrintedTime;
+use crate::print::PrintedTime;
 use crate::record::{Body, Record};
 
 /// Only a record with more bytes of text than this may be shortened.

@@ -15,12 +15,12 @@ use crate::cli::summary::before_commit;
 use crate::facts::{
     ClientSession, Graph, InfoSource, LastReplies, Sessions, definition, refused, write_info,
 };
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::report::{
-    About, MAX_SESSIONS, ReportOptions, ReportSession, ReportWriter, RowFacts, SessionRow,
-};
 use crate::output_file::{Access, OutputFile};
 use crate::pipeline::{Filtered, Output, StreamOver};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::report::{
+    About, MAX_SESSIONS, ReportOptions, ReportSession, ReportWriter, RowFacts, SessionRow,
+};
 use crate::record::{Body, Record};
 use crate::run::CaptureRun;
 use crate::session::EventKind;

@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::OwnedRecord;
 use crate::facts::{definition, refused};
-use crate::out::{Body, event_word, format_time};
-use crate::proto::{Side, Transport};
+use crate::print::format_time;
 use crate::record::StoredBody;
+use crate::record::{Body, event_word};
 use crate::session::Reply;
+use crate::session::{Side, Transport};
 
 impl OwnedRecord {
     /// Its number, from 1, counted before any filter.

@@ -32,10 +32,11 @@ mod vault;
 pub use settings::MoulSettings;
 
 use super::{
-    Ends, Expected, LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Secrets,
-    Session, Settings, SettingsError, Start, Verdict,
+    Expected, LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Secrets,
+    SettingsError, Verdict,
 };
 use crate::session::Transport;
+use crate::session::{Ends, Session, Settings, Start};
 use crate::table::{Evaluator, Meaning, Native, TableSource, Tables};
 
 /// The protocol.

@@ -1,6 +1,5 @@
 //! How a connection begins: connect packet, key agreement, and the proof of a key.
 
-use super::super::{Context, EventKind, Moment, Side};
 use super::closed::why_closed;
 use super::half::Stage;
 use super::keys::{KeyService, SessionKey, SessionLine, session_text};
@@ -8,7 +7,9 @@ use super::recognise::is_http;
 use super::session::{MoulSession, Whole, message_name};
 use super::settings::MoulSettings;
 use super::unlock::{Encryption, KeyVerdict, Lock, unlock};
+use crate::capture::Moment;
 use crate::session::{Answer, RequestKey, Secret};
+use crate::session::{Context, EventKind, Side};
 use crate::table::{Outcome, ServiceId, Stop, Tables};
 use crate::tree::Sym;
 

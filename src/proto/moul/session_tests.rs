@@ -8,10 +8,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use super::Moul;
 use super::keys::{KeyFile, KeyRing, KeyService, Rc4, session_key};
 use super::testing::{self, KEYS, SEED, Y};
-use crate::proto::{
-    Emit, Ends, Event, EventKind, Message, Moment, Protocol, Session, Share, Side, Start, Transport,
-};
+use crate::proto::{Moment, Protocol};
 use crate::session::Counts;
+use crate::session::{
+    Emit, Ends, Event, EventKind, Message, Session, Share, Side, Start, Transport,
+};
 use crate::table::{Tables, parse_hex};
 use crate::tree::Tree;
 

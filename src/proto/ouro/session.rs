@@ -16,8 +16,9 @@ use super::siblings::{Joined, LostReason, PieceOutcome, PiecePayload, Set, Sibli
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
-use crate::proto::{
-    Context, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session, Side, Start,
+use crate::proto::Moment;
+use crate::session::{
+    Context, Ends, Event, EventKind, Learned, LearnedValue, Message, Session, Side, Start,
     Transport,
 };
 use crate::table::Tables;

@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 use super::super::decode_states::STATES;
 use super::super::store::Store;
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::problem_text;
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::problem_text;
 use crate::proto::{load_tables, protocol_named};
 use crate::table::{Evaluator, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree};
