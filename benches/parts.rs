@@ -22,7 +22,7 @@ use moulsniff::flow::{
 use moulsniff::out::json::{JsonOptions, JsonWriter};
 use moulsniff::out::tree::{Annotations, TreeWriter};
 use moulsniff::out::{Body, Record, RoundTrips};
-use moulsniff::proto::moul::keys::{Rc4, session_key};
+use moulsniff::proto::moul::keys::{Rc4, derive_session_key};
 use moulsniff::proto::{LazyTables, Message, Side, Transport, protocol_named};
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
 use moulsniff::tree::Tree;
@@ -110,7 +110,7 @@ fn keys(c: &mut Criterion) {
     c.bench_function("session key", |b| {
         b.iter(|| {
             y[0] = y[0].wrapping_add(1);
-            session_key(key, black_box(&y), &[1, 2, 3, 4, 5, 6, 7])
+            derive_session_key(key, black_box(&y), &[1, 2, 3, 4, 5, 6, 7])
         });
     });
 }

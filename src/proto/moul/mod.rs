@@ -149,7 +149,7 @@ impl Protocol for Moul {
     }
 
     fn open_file(&self, bytes: &[u8], keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> {
-        sdl::decrypt::open(bytes, keys)
+        sdl::decrypt::open_file(bytes, keys)
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {

@@ -130,7 +130,7 @@ fn read_descriptors(given: &Given) -> Result<Vec<DescriptorFile>, SettingsError>
         }
         files.push(DescriptorFile { name: name.clone(), bytes: bytes.clone() });
     }
-    match store.closed().next() {
+    match store.encrypted().next() {
         Some(name) if given.no_capture => {
             let text = format!(
                 "{name}: encrypted with the key of a server, which only a capture of a login has"

@@ -5,15 +5,11 @@
 //! (`engine.sdl`). This module knows no connection. Its input is files and regions of bytes.
 
 mod decode;
-#[cfg(test)]
-mod decode_states;
 pub mod decrypt;
 pub mod descriptor;
 pub mod downloads;
 mod names;
 pub mod parse;
-mod reading;
-mod scratch;
 pub mod store;
 
 pub use decode::NATIVES;

@@ -3,7 +3,7 @@
 //! They come from files that the user gives and from files that the capture contains. Nothing is
 //! read from disk here: the caller passes a file's bytes to [`Store::add_file`].
 
-use super::decrypt::{CLIENT_KEY, cipher, decrypt_file};
+use super::decrypt::{CLIENT_KEY, decrypt_file, find_cipher};
 use super::descriptor::{Descriptor, NestedType};
 use super::parse::{Parsed, SdlError, parse};
 use crate::table::Evaluator;
@@ -23,7 +23,7 @@ pub const MAX_FILE: usize = 4 << 20;
 /// then on, so that no more copies are needed.
 const MAX_COPIED: usize = 1 << 17;
 /// The most files that wait for a key.
-const MAX_CLOSED: usize = 1024;
+const MAX_ENCRYPTED: usize = 1024;
 
 /// The result of [`Store::add_file`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,7 +44,7 @@ pub struct Store {
     count: usize,
     variables: usize,
     /// Encrypted files whose key has not come yet, with their names.
-    closed: Vec<(String, Vec<u8>)>,
+    encrypted: Vec<(String, Vec<u8>)>,
     /// How many descriptors were copied, since messages that are read later had to keep an older
     /// store.
     copied: usize,
@@ -83,7 +83,7 @@ impl Store {
     /// Adds a descriptor file. An encrypted one is opened with `key`, the 4 words of an
     /// AcctLoginReply, or else with the key that every client has. Only errors use `name`.
     pub fn add_file(&mut self, name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Added {
-        let parsed = match text(name, bytes, key) {
+        let parsed = match decrypt_text(name, bytes, key) {
             Ok(text) => parse(name, &text),
             Err(error) => Parsed { descriptors: Vec::new(), error: Some(error) },
         };
@@ -95,7 +95,7 @@ impl Store {
                     added.replaced.extend(replaced);
                 }
                 Err(full) => {
-                    added.error.get_or_insert(whole_file(name, full));
+                    added.error.get_or_insert(file_error(name, full));
                     break;
                 }
             }
@@ -106,14 +106,14 @@ impl Store {
     /// Adds a descriptor file before any traffic. If it is encrypted and the key that every client
     /// has does not open it, the file waits for the key of a login.
     pub fn keep_file(&mut self, name: &str, bytes: &[u8]) -> Added {
-        if cipher(bytes).is_none()
-            || opened(name, bytes, CLIENT_KEY)
+        if find_cipher(bytes).is_none()
+            || is_opened_by(name, bytes, CLIENT_KEY)
             || decrypt_file(CLIENT_KEY, bytes).is_err()
         {
             return self.add_file(name, bytes, None);
         }
-        if self.closed.len() < MAX_CLOSED {
-            self.closed.push((name.to_owned(), bytes.to_owned()));
+        if self.encrypted.len() < MAX_ENCRYPTED {
+            self.encrypted.push((name.to_owned(), bytes.to_owned()));
         }
         Added::default()
     }
@@ -121,9 +121,10 @@ impl Store {
     /// Opens the files that wait for a key with the 4 words of an AcctLoginReply. Returns the name
     /// of each file that this key opens, with the result of reading it.
     pub fn open_with(&mut self, key: [u32; 4]) -> Vec<(String, Added)> {
-        let waiting = std::mem::take(&mut self.closed);
-        let (fit, closed) = waiting.into_iter().partition(|(name, bytes)| opened(name, bytes, key));
-        self.closed = closed;
+        let waiting = std::mem::take(&mut self.encrypted);
+        let (fit, others) =
+            waiting.into_iter().partition(|(name, bytes)| is_opened_by(name, bytes, key));
+        self.encrypted = others;
         let add = |(name, bytes): (String, Vec<u8>)| {
             let added = self.add_file(&name, &bytes, Some(key));
             (name, added)
@@ -132,8 +133,8 @@ impl Store {
     }
 
     /// The names of the files that wait for a key.
-    pub fn closed(&self) -> impl Iterator<Item = &str> {
-        self.closed.iter().map(|(name, _)| name.as_str())
+    pub fn encrypted(&self) -> impl Iterator<Item = &str> {
+        self.encrypted.iter().map(|(name, _)| name.as_str())
     }
 
     fn add(&mut self, descriptor: Descriptor) -> Result<Option<(Arc<str>, u32)>, String> {
@@ -204,13 +205,13 @@ impl Store {
     fn versions(&self, name: &str) -> Option<&BTreeMap<u32, Arc<Descriptor>>> {
         match self.by_name.get(name) {
             Some(versions) => Some(versions),
-            None => lower_case(name, |lower| self.by_name.get(lower)),
+            None => with_lower_case(name, |lower| self.by_name.get(lower)),
         }
     }
 }
 
 /// Calls `to` with a name in lower case. Names of usual length need no allocation.
-fn lower_case<T>(name: &str, to: impl FnOnce(&str) -> T) -> T {
+fn with_lower_case<T>(name: &str, to: impl FnOnce(&str) -> T) -> T {
     let mut room = [0; 64];
     match room.get_mut(..name.len()) {
         Some(lower) => {
@@ -223,41 +224,41 @@ fn lower_case<T>(name: &str, to: impl FnOnce(&str) -> T) -> T {
 }
 
 /// Whether an encrypted file becomes descriptors with a key.
-fn opened(name: &str, bytes: &[u8], key: [u32; 4]) -> bool {
+fn is_opened_by(name: &str, bytes: &[u8], key: [u32; 4]) -> bool {
     let Ok(Some(decrypted)) = decrypt_file(key, bytes) else { return false };
-    let parsed = plain(&decrypted).map(|text| parse(name, &text));
+    let parsed = decode_text(&decrypted).map(|text| parse(name, &text));
     parsed.is_some_and(|parsed| parsed.error.is_none() || !parsed.descriptors.is_empty())
 }
 
 /// The text of a descriptor file, decrypted if necessary. Bytes that no descriptor file can contain
 /// are an error.
-fn text(name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Result<String, SdlError> {
+fn decrypt_text(name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Result<String, SdlError> {
     if bytes.len() > MAX_FILE {
-        return Err(whole_file(
+        return Err(file_error(
             name,
             format!("{} bytes, more than any descriptor file has", bytes.len()),
         ));
     }
-    if cipher(bytes).is_none() {
-        return plain(bytes).ok_or_else(|| whole_file(name, "not a text".to_owned()));
+    if find_cipher(bytes).is_none() {
+        return decode_text(bytes).ok_or_else(|| file_error(name, "not a text".to_owned()));
     }
     for key in key.into_iter().chain([CLIENT_KEY]) {
         match decrypt_file(key, bytes) {
             Ok(Some(decrypted)) => {
-                if let Some(text) = plain(&decrypted) {
+                if let Some(text) = decode_text(&decrypted) {
                     return Ok(text);
                 }
             }
             Ok(None) => {}
-            Err(error) => return Err(whole_file(name, error.to_string())),
+            Err(error) => return Err(file_error(name, error.to_string())),
         }
     }
-    Err(whole_file(name, "encrypted with a key that is not known".to_owned()))
+    Err(file_error(name, "encrypted with a key that is not known".to_owned()))
 }
 
 /// Bytes as text in UTF-8, or else Latin-1: comments in real files use both. `None` if there are
 /// control characters, so that it cannot be text.
-fn plain(bytes: &[u8]) -> Option<String> {
+fn decode_text(bytes: &[u8]) -> Option<String> {
     let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
     if bytes.iter().any(|byte| {
         *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x08 | 0x1a)
@@ -270,7 +271,7 @@ fn plain(bytes: &[u8]) -> Option<String> {
     }
 }
 
-fn whole_file(name: &str, text: String) -> SdlError {
+fn file_error(name: &str, text: String) -> SdlError {
     SdlError { file: name.to_owned(), line: 0, column: 0, text }
 }
 
