@@ -229,7 +229,9 @@ fn read_without_descriptor(
     leave_undecoded(run, cursor);
     match name {
         Some(name) => {
-            let text = format_args!("no state descriptor `{name}` of version {version} is known");
+            let known = find_store(run).versions_text(&name);
+            let text =
+                format_args!("no state descriptor `{name}` of version {version} is known{known}");
             add_problem(run, Severity::Note, node, text);
             SdlScratch::put_buffer(run.state, name);
         }

@@ -280,7 +280,9 @@ impl<'a> Parser<'a> {
                     variables.push(self.parse_variable(before)?);
                 }
                 _ => {
-                    return Err(self.error_expected(token, "`VAR`, an option of a variable, or `}`"));
+                    return Err(
+                        self.error_expected(token, "`VAR`, an option of a variable, or `}`")
+                    );
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::decrypt::{CLIENT_KEY, decrypt_file, find_cipher};
 use super::descriptor::{Descriptor, NestedType};
 use super::parse::{Parsed, SdlError, parse};
 use crate::table::Evaluator;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 /// The states of the game's engine: animations, avatars, physics. Every client of every shard has
@@ -22,6 +22,8 @@ pub const MAX_FILE: usize = 4 << 20;
 /// The most descriptors that are copied, a file more for each copy. Messages are read at once from
 /// then on, so that no more copies are needed.
 const MAX_COPIED: usize = 1 << 17;
+/// A text lists at most this many versions of a descriptor.
+const MAX_LISTED: usize = 8;
 /// The most files that wait for a key.
 const MAX_ENCRYPTED: usize = 1024;
 
@@ -171,6 +173,25 @@ impl Store {
         };
         let store = if of(self) { self } else { Self::engine() };
         store.versions(name)?.get(&version)
+    }
+
+    /// Says which versions of a descriptor are known, as the end of a sentence: `, but 9 and 10
+    /// are`. Empty if there is none.
+    pub(super) fn versions_text(&self, name: &str) -> String {
+        let stores = [self, Self::engine()];
+        let versions = stores.into_iter().filter_map(|store| store.versions(name));
+        let versions: BTreeSet<u32> = versions.flat_map(BTreeMap::keys).copied().collect();
+        let older = versions.len().saturating_sub(MAX_LISTED);
+        let mut listed: Vec<String> =
+            versions.iter().skip(older).map(ToString::to_string).collect();
+        if older > 0 {
+            listed.insert(0, format!("{older} older ones"));
+        }
+        match listed.split_last() {
+            None => String::new(),
+            Some((last, [])) => format!(", but {last} is"),
+            Some((last, before)) => format!(", but {} and {last} are", before.join(", ")),
+        }
     }
 
     /// The newest known version of the descriptor of that name.
@@ -331,6 +352,22 @@ mod tests {
         assert_eq!(store.nested(known, true).unwrap().version, 2);
         let (_, other) = out.nested(1).unwrap();
         assert_eq!(store.nested(other, false), None);
+    }
+
+    #[test]
+    fn the_known_versions_are_listed() {
+        let mut store = store("STATEDESC a { VERSION 3 } STATEDESC a { VERSION 10 }");
+        assert_eq!(store.versions_text("A"), ", but 3 and 10 are");
+        assert_eq!(store.versions_text("b"), "");
+        store.add_file("b.sdl", b"STATEDESC Physical { VERSION 7 }", None);
+        assert_eq!(store.versions_text("physical"), ", but 2 and 7 are");
+        assert_eq!(store.versions_text("Layer"), ", but 6 is");
+        let many: String = (1..=12).map(|n| format!("STATEDESC c {{ VERSION {n} }} ")).collect();
+        store.add_file("c.sdl", many.as_bytes(), None);
+        assert_eq!(
+            store.versions_text("c"),
+            ", but 4 older ones, 5, 6, 7, 8, 9, 10, 11 and 12 are"
+        );
     }
 
     #[test]
