@@ -13,7 +13,8 @@ use super::error::{CliError, Status};
 use super::files;
 use super::plan::Plan;
 use crate::facts::{
-    ClientSession, Graph, InfoSource, LastReplies, Sessions, definition, refused, write_info,
+    ClientSession, Graph, InfoSource, LastReplies, MessageValues, Sessions, definition, refused,
+    write_info,
 };
 use crate::filter::Filter;
 use crate::out::json::{JsonOptions, JsonWriter};
@@ -223,8 +224,9 @@ impl Output for ReportOutput {
                     InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
                 write_info(source, &called, info);
                 facts.expects_reply = def.is_some_and(|def| message.expects_reply(def));
-                let refused = def.and_then(|def| refused(def, tables, tree));
-                refusal = refused.map(|refused| refused.reason(message.name.raw()));
+                let values = MessageValues { tables, tree, bytes: message.bytes };
+                let refused = def.and_then(|def| refused(def, &values));
+                refusal = refused.map(|refused| refused.reason(message.name.raw(), &values));
             }
             Body::Event(event) => {
                 info.push_str(&event.text);

@@ -7,7 +7,9 @@ use super::literal::Literal;
 use super::symbols::set_flags;
 use crate::capture::Time;
 use crate::digits::{hex, uuid_text};
-use crate::facts::{InfoSource, Refused, SessionMap, definition, refused, write_info};
+use crate::facts::{
+    InfoSource, MessageValues, Refused, SessionMap, definition, refused, write_info,
+};
 use crate::out::tree::Annotations;
 use crate::out::{Body, Counts, Record, format_time, problem_path, problem_text};
 use crate::table::{EnumDef, MessageDef, Tables};
@@ -181,7 +183,8 @@ impl<'a> RecordScope<'a> {
     /// The value with which the message refuses a request.
     pub(super) fn refused(&self) -> Option<Refused<'a>> {
         let view = self.message?;
-        refused(self.definition()?, view.tables, view.tree)
+        let MessageView { tables, tree, bytes } = view;
+        refused(self.definition()?, &MessageValues { tables, tree, bytes })
     }
 
     /// What earlier records call the message's numbers.

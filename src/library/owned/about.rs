@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{OwnedBody, OwnedRecord};
-use crate::facts::{definition, refused};
+use crate::facts::{MessageValues, definition, refused};
 use crate::out::{Body, event_word, format_time};
 use crate::proto::{Side, Transport};
 
@@ -248,8 +248,9 @@ impl OwnedRecord {
     pub fn refused(&self) -> Option<String> {
         self.view(|record, _| {
             let Body::Message { message, tables, tree } = &record.body else { return None };
-            let refused = refused(definition(message.name, tables, tree)?, tables, tree)?;
-            Some(refused.reason(message.name.raw()))
+            let values = MessageValues { tables, tree, bytes: message.bytes };
+            let refused = refused(definition(message.name, tables, tree)?, &values)?;
+            Some(refused.reason(message.name.raw(), &values))
         })?
     }
 }
