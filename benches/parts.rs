@@ -22,7 +22,7 @@ use moulsniff::flow::{
 use moulsniff::print::PrintedTime;
 use moulsniff::print::json::{JsonOptions, JsonWriter};
 use moulsniff::print::tree::TreeWriter;
-use moulsniff::proto::moul::keys::{Rc4, session_key};
+use moulsniff::proto::moul::keys::{Rc4, derive_session_key};
 use moulsniff::proto::{LazyTables, protocol_named};
 use moulsniff::record::{Body, Names, Record, RoundTrips};
 use moulsniff::session::{Message, Side, Transport};
@@ -112,7 +112,7 @@ fn keys(c: &mut Criterion) {
     c.bench_function("session key", |b| {
         b.iter(|| {
             y[0] = y[0].wrapping_add(1);
-            session_key(key, black_box(&y), &[1, 2, 3, 4, 5, 6, 7])
+            derive_session_key(key, black_box(&y), &[1, 2, 3, 4, 5, 6, 7])
         });
     });
 }

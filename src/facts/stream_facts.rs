@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use super::message_values::MessageValues;
 use super::refusal::known_message;
 use super::requests::is_last_reply;
 use super::seen_message::SeenMessage;
@@ -178,8 +179,10 @@ impl StreamFacts {
         self.remember_last(record, message);
         let Some((id, def)) = known_message(message.name, tables, tree) else { return identities };
         let asks = message.expects_reply(def);
-        let refusal = refused(def, tables, tree).map(|refused| match refused.value {
-            Some(_) => refused.reason(message.name.raw()),
+        let values = MessageValues { tables, tree, bytes: message.bytes };
+        let refusal = refused(def, &values).map(|refused| match refused.value {
+            Some(_) => refused.reason(message.name.raw(), &values),
+            // The line of a message whose text refuses says more than that text.
             None => self.text_of(seen, def),
         });
         let known = MessageFacts { def, refusal: refusal.as_deref() };

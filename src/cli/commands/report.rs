@@ -13,7 +13,8 @@ use crate::cli::options::ReportArgs;
 use crate::cli::plan::Plan;
 use crate::cli::summary::before_commit;
 use crate::facts::{
-    ClientSession, Graph, InfoSource, LastReplies, Sessions, definition, refused, write_info,
+    ClientSession, Graph, InfoSource, LastReplies, MessageValues, Sessions, definition, refused,
+    write_info,
 };
 use crate::output_file::{Access, OutputFile};
 use crate::pipeline::{Filtered, Output, StreamOver};
@@ -204,8 +205,9 @@ impl Output for ReportOutput {
                     InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
                 write_info(source, &called, info);
                 facts.expects_reply = def.is_some_and(|def| message.expects_reply(def));
-                let refused = def.and_then(|def| refused(def, tables, tree));
-                refusal = refused.map(|refused| refused.reason(message.name.raw()));
+                let values = MessageValues { tables, tree, bytes: message.bytes };
+                let refused = def.and_then(|def| refused(def, &values));
+                refusal = refused.map(|refused| refused.reason(message.name.raw(), &values));
             }
             Body::Event(event) => {
                 info.push_str(&event.text);

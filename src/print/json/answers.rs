@@ -5,8 +5,8 @@
 
 use super::JsonFormatter;
 use super::strings::{escaped, quoted};
-use super::value::JsonView;
-use crate::facts::{InfoSource, Refused, definition, refused, write_info};
+use super::value::{JsonView, value};
+use crate::facts::{InfoSource, MessageValues, Refused, definition, refused, write_info};
 use crate::print::scratch::TextWriter;
 use crate::record::Names;
 use crate::session::Message;
@@ -27,7 +27,7 @@ impl JsonFormatter {
             if message.expects_reply(def) {
                 w.fixed(b",\"expects_reply\":true");
             }
-            if let Some(refused) = refused(def, tables, tree) {
+            if let Some(refused) = refused(def, &MessageValues { tables, tree, bytes }) {
                 w.fixed(b",\"refused\":");
                 self.refused(&refused, view, w);
             }
@@ -51,11 +51,14 @@ impl JsonFormatter {
         w: &mut TextWriter<'_>,
     ) {
         w.byte(b'{');
-        if let (Some(value), Some(node)) = (refused.value, view.tree.get(refused.node)) {
+        if let Some(node) = view.tree.get(refused.node).filter(|_| refused.is_by_field()) {
             w.fixed(b"\"field\":\"fields.");
             self.path(view, refused.node, w);
             w.fixed(b"\",\"value\":");
-            number(node, value, w);
+            match refused.value {
+                Some(found) => number(node, found, w),
+                None => value(view, &mut self.state, refused.node, w),
+            }
         }
         if let Some(name) = refused.name {
             w.fixed(b",\"name\":\"");

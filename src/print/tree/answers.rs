@@ -6,7 +6,7 @@ use super::super::scratch::TextWriter;
 use super::painted;
 use super::value::TreeView;
 use crate::captured::Captured;
-use crate::facts::{InfoSource, definition, refused, write_info};
+use crate::facts::{InfoSource, MessageValues, definition, refused, write_info};
 use crate::record::Names;
 use crate::session::Message;
 
@@ -26,12 +26,13 @@ pub(super) fn answers(
     if message.expects_reply(def) {
         w.fixed(b"   [expects a reply]");
     }
-    if let Some(refused) = refused(def, tables, tree) {
+    let values = MessageValues { tables, tree, bytes };
+    if let Some(refused) = refused(def, &values) {
         w.fixed(b"   ");
         painted(w, &paint.bad, "[REFUSED");
-        if refused.value.is_some() {
+        if refused.is_by_field() {
             w.fixed(b": ");
-            w.captured(Captured::new(&refused.reason(message.name.raw())));
+            w.captured(Captured::new(&refused.reason(message.name.raw(), &values)));
         }
         painted(w, &paint.bad, "]");
     }

@@ -4,7 +4,7 @@
 use super::super::Opening;
 use super::half::Stage;
 use super::joined_key::JoinedKey;
-use super::keys::{KeyRing, KeystreamStart, SessionHint, session_text};
+use super::keys::{KeyRing, KeystreamStart, SessionHint, write_session_line};
 use super::keystream::{Keystream, LOOK, Position, WINDOW};
 use super::search::MessageReader;
 use super::service_search::{LOOK_CLEAR, service_of};
@@ -204,7 +204,7 @@ impl MoulSession {
             }
         }
         let at = self.first_waiting().unwrap_or(at);
-        let secret = Secret::new(session_text(&line));
+        let secret = Secret::new(write_session_line(&line));
         self.say(
             Side::Server,
             EventKind::Key { key_file: key.file.clone(), secret },
