@@ -7,12 +7,12 @@
 
 use std::collections::HashMap;
 
+use super::Sessions;
 use super::clients::Clients;
-use super::session_stream::TiedBy;
-use super::sessions::Sessions;
+use super::group::StreamGroup;
 use super::silence::{ClientKey, TrafficSpan};
+use super::stream::TiedBy;
 use super::stream_facts::StreamFacts;
-use super::stream_group::StreamGroup;
 use super::{Identity, TransportStream};
 
 /// The most identities of all sessions. A further one joins no streams.

@@ -8,18 +8,37 @@
 //! `session_groups` decides, and its streams have ended. So memory depends on the number of open
 //! sessions, not on the length of the capture.
 
+mod client_session;
+mod clients;
+mod ending;
+mod group;
+mod groups;
+mod map;
+mod places;
+mod seen_message;
+mod silence;
+mod story;
+mod stream;
+mod stream_facts;
+mod values;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::client_session::{ClientSession, put_together};
+use client_session::put_together;
+use ending::DirectionEnd;
+use group::{FactsByStream, IdentityKey, StreamGroup};
+use seen_message::SeenMessage;
+use silence::{TrafficSpan, nanos};
+use stream_facts::StreamFacts;
+
+pub use client_session::ClientSession;
+pub use map::SessionMap;
+pub use story::{LastMessage, StoryLine, StoryOutcome};
+pub use stream::{SessionStream, TiedBy, TransportStream};
+pub use values::{Identity, IdentityValue, Place};
+
+use super::Chat;
 use super::message_values::any_type_has;
-use super::seen_message::SeenMessage;
-use super::session_stream::TransportStream;
-use super::silence::{TrafficSpan, nanos};
-use super::story::StoryOutcome;
-use super::stream_ending::DirectionEnd;
-use super::stream_facts::StreamFacts;
-use super::stream_group::{FactsByStream, IdentityKey, StreamGroup};
-use super::{Chat, Identity};
 use crate::hashing::SeededMap;
 use crate::record::{Body, EndedBy, Record};
 use crate::session::{Counts, Event, EventKind, Learned, Side};

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::session_stream::{TiedBy, TransportStream};
 use super::silence::{ClientKey, TrafficSpan, nanos};
+use super::stream::{TiedBy, TransportStream};
 use super::stream_facts::StreamFacts;
 use crate::hashing::SeededMap;
 
