@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::silence::{ClientKey, TrafficSpan, nanos};
 use super::stream::{TiedBy, TransportStream};
 use super::stream_facts::StreamFacts;
-use crate::hashing::SeededMap;
+use crate::maps::SeededMap;
 
 /// Identifies a session: the client's address, the kind of an identity such as `player_id`, and its
 /// value.

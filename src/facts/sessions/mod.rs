@@ -39,7 +39,7 @@ pub use values::{Identity, IdentityValue, Place};
 
 use super::Chat;
 use super::message_values::any_type_has;
-use crate::hashing::SeededMap;
+use crate::maps::SeededMap;
 use crate::record::{Body, EndedBy, Record};
 use crate::session::{Counts, Event, EventKind, Learned, Side};
 use crate::table::Tables;
@@ -78,9 +78,9 @@ fn is_traffic(body: &Body<'_>) -> bool {
 #[derive(Default)]
 pub struct Sessions {
     ties_only: bool,
-    pub(super) streams: FactsByStream,
+    streams: FactsByStream,
     /// The streams of each group, by the group's number, which grows.
-    pub(super) groups: BTreeMap<u64, StreamGroup>,
+    groups: BTreeMap<u64, StreamGroup>,
     next_group: u64,
     /// Groups that are over, and wait for the ends of their streams.
     silent: BTreeMap<u64, StreamGroup>,

@@ -39,8 +39,8 @@ use super::forms::{
 };
 use super::made_texts::{MadeTexts, NumberKey, TextKey};
 use crate::facts::definition;
-use crate::hashing::SeededMap;
 use crate::leb128::{put, zigzag};
+use crate::maps::SeededMap;
 use crate::record::Names;
 use crate::session::Message;
 use crate::table::Tables;

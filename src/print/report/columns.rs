@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{RowFacts, SessionRow};
 use crate::capture::Time;
 use crate::digits;
-use crate::hashing::SeededMap;
+use crate::maps::SeededMap;
 use crate::record::{Body, Record, event_word};
 use crate::session::{Ends, Side};
 

@@ -5,7 +5,7 @@ use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
 use super::scope::FieldScope;
-use crate::hashing::SeededSet;
+use crate::maps::SeededSet;
 use crate::tree::{Sym, TypeRef};
 
 /// The deepest nesting of groups in an info line.
