@@ -83,9 +83,10 @@ impl PduWriter {
 /// whose own code finds its messages, whatever service they belong to, is named alone.
 pub fn dissector_name(tables: &Tables, service: &str, from: Side) -> String {
     let protocol = tables.protocol();
-    match tables.services().iter().all(|service| service.positional || service.header.is_empty()) {
-        true => protocol.to_string(),
-        false => format!("{protocol}.{service}.{}", from.word()),
+    if tables.services().iter().all(|service| service.positional || service.header.is_empty()) {
+        protocol.to_string()
+    } else {
+        format!("{protocol}.{service}.{}", from.word())
     }
 }
 

@@ -245,18 +245,20 @@ impl Connection {
     }
 
     fn ends(&self) -> Ends {
-        match self.client_is_forward {
-            true => Ends { client: self.stream.forward, server: self.stream.backward },
-            false => Ends { client: self.stream.backward, server: self.stream.forward },
+        if self.client_is_forward {
+            Ends { client: self.stream.forward, server: self.stream.backward }
+        } else {
+            Ends { client: self.stream.backward, server: self.stream.forward }
         }
     }
 
     /// The receiver of the client's direction is the server, and the other way round.
     fn round_trips(&self) -> RoundTrips {
         let [forward, backward] = self.round_trips;
-        match self.client_is_forward {
-            true => RoundTrips { server: forward, client: backward },
-            false => RoundTrips { server: backward, client: forward },
+        if self.client_is_forward {
+            RoundTrips { server: forward, client: backward }
+        } else {
+            RoundTrips { server: backward, client: forward }
         }
     }
 

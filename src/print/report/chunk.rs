@@ -292,9 +292,10 @@ impl ChunkBuilder {
         node: &Node,
         is_named: bool,
     ) -> FormCode {
-        let name = match node.name.0 < Sym::DYNAMIC {
-            true => None,
-            false => source.tree.dynamic(node.name).map(|name| self.number_of(name.raw())),
+        let name = if node.name.0 < Sym::DYNAMIC {
+            None
+        } else {
+            source.tree.dynamic(node.name).map(|name| self.number_of(name.raw()))
         };
         let captured = if self.redact { None } else { captured_bits(nodes, node) };
         let kind = kind_number(node.kind);

@@ -160,9 +160,10 @@ impl ReportColumns {
         self.reply.push(reply.map_or(0, |reply| narrow(reply.record)));
         self.elapsed.push(reply.map_or(-1.0, |reply| digits::milliseconds(reply.nanos)));
         let network = reply.and_then(|reply| record.network(reply.nanos));
-        self.network.push(match facts.last_reply {
-            true => network.map_or(NETWORK_UNKNOWN, |nanos| digits::milliseconds(nanos) as f32),
-            false => NOT_LAST,
+        self.network.push(if facts.last_reply {
+            network.map_or(NETWORK_UNKNOWN, |nanos| digits::milliseconds(nanos) as f32)
+        } else {
+            NOT_LAST
         });
         let why = self.reasons.number(facts.refused.unwrap_or_default(), MAX_REASONS);
         self.why.push(why);

@@ -281,9 +281,10 @@ impl<W: Write> ReportWriter<W> {
 
     /// Adds a row's line. Control characters become spaces.
     fn line(&mut self, text: &str) -> io::Result<()> {
-        match text.contains(is_control) {
-            true => self.lines.extend(text.chars().map(|c| if is_control(c) { ' ' } else { c })),
-            false => self.lines.push_str(text),
+        if text.contains(is_control) {
+            self.lines.extend(text.chars().map(|c| if is_control(c) { ' ' } else { c }))
+        } else {
+            self.lines.push_str(text)
         }
         self.lines.push('\n');
         if self.lines.len() >= LINES {
