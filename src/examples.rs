@@ -61,7 +61,9 @@ fn run(
         .declared()
         .map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
     for (place, value) in &example.states {
-        evaluator.states.get_mut(*place as usize).into_iter().for_each(|state| *state = *value);
+        if let Some(state) = evaluator.states.get_mut(*place as usize) {
+            *state = *value;
+        }
     }
     match example.of {
         ExampleOf::Message(id)

@@ -195,7 +195,9 @@ fn window(a: &[u64], b: &[u64], hole: Hole, out: &mut Vec<Match>) {
             } else {
                 at(&table, i + 1, j).max(at(&table, i, j + 1))
             };
-            table.get_mut(i * width + j).into_iter().for_each(|cell| *cell = longest);
+            if let Some(cell) = table.get_mut(i * width + j) {
+                *cell = longest;
+            }
         }
     }
     let mut i = 0;

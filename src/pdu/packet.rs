@@ -177,7 +177,9 @@ impl<'a> PduPacket<'a> {
                 .first_chunk::<4>()
                 .map(|octets| IpAddr::from(*octets))
                 .filter(|_| tags::IPV4.contains(&tag));
-            v4.or(v6).into_iter().for_each(|address| end.set_ip(address));
+            if let Some(address) = v4.or(v6) {
+                end.set_ip(address);
+            }
             return;
         }
         if let Some(end) = place(tags::PORTS).and_then(|at| self.ends.get_mut(at)) {

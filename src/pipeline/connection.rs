@@ -336,7 +336,9 @@ impl Connection {
         // Pseudonyms are put into messages. Their bytes are handed on then.
         let clear = session.is_clear() && run.shared.setup.pseudonyms.is_none();
         let length = bytes.len() as u64;
-        self.counts.get_mut(side.index()).into_iter().for_each(|counts| counts.payload += length);
+        if let Some(counts) = self.counts.get_mut(side.index()) {
+            counts.payload += length;
+        }
         run.shared.summary.bytes.payload += length;
         if clear {
             run.out.plaintext(&self.key, side, offset, bytes);

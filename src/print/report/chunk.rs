@@ -524,7 +524,9 @@ fn looks_random(bytes: &[u8]) -> bool {
     }
     let mut seen = [false; 256];
     for byte in bytes.iter().step_by(bytes.len() / SAMPLE).take(SAMPLE) {
-        seen.get_mut(usize::from(*byte)).into_iter().for_each(|seen| *seen = true);
+        if let Some(seen) = seen.get_mut(usize::from(*byte)) {
+            *seen = true;
+        }
     }
     seen.iter().filter(|seen| **seen).count() >= RANDOM
 }

@@ -84,6 +84,8 @@ fn unix_time(seconds: i64, out: &mut Vec<u8>) {
     }
     // Where the date ends.
     let time = out.len().saturating_sub("T00:00:00".len());
-    out.iter_mut().skip(time).take(1).for_each(|t| *t = b' ');
+    if let Some(t) = out.get_mut(time) {
+        *t = b' ';
+    }
     out.extend_from_slice(b" UTC");
 }
