@@ -153,7 +153,7 @@ impl<'t> SelfContained<'t> {
                 | Ex::More
                 | Ex::Dialect(_)
                 | Ex::Here
-                | Ex::Next,
+                | Ex::Next(_),
             ) => true,
         }
     }

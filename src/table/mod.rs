@@ -24,6 +24,7 @@ mod reach;
 mod recurring;
 mod remarks;
 mod route;
+mod scale;
 mod search_place;
 mod skip;
 mod text;
@@ -44,6 +45,7 @@ pub use info_texts::InfoText;
 pub use program::*;
 pub use reach::{LayoutAnswers, OutlineOf, TablesAnswers};
 pub use route::{FieldRoute, RouteStep};
+pub use scale::Scale;
 pub use search_place::SearchedMessage;
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
@@ -54,11 +56,20 @@ use crate::tree::TypeRef;
 use late::LateLists;
 use skip::SkipProgram;
 
-/// The words `shown` knows: how trees may explain a number.
-pub const SHOWN: [&str; 6] =
-    ["unix_time", "hex", "milliseconds", "seconds", "microseconds", "bits"];
+/// The words `shown` knows: how trees may explain a value. [`Scale`] has further ones.
+pub const SHOWN: [&str; 8] = [
+    "unix_time",
+    "unix_microseconds",
+    "hex",
+    "milliseconds",
+    "seconds",
+    "microseconds",
+    "bits",
+    "square",
+];
 
-/// A word for `shown` that one protocol adds, and the text that trees append to such a number.
+/// A word for `shown` that one protocol adds, and the text that trees append to such a number. Of
+/// up to eight bytes, the number is the one that they are with the most significant first.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
     /// The word.
