@@ -24,7 +24,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("session", &["tree", "table", "capture"]),
     ("record", &["tree", "table", "capture", "session"]),
     ("facts", &["maps", "tree", "table", "capture", "session", "record"]),
-    ("proto", &["suggest", "tree", "table", "capture", "session"]),
+    ("proto", &["suggest", "maps", "tree", "table", "capture", "session"]),
     ("pseudonyms", &["tree", "table", "capture", "session"]),
     ("pdu", &["leb128", "tree", "table", "capture", "session", "record"]),
     ("print", &["leb128", "maps", "pdu", "facts", "record", "tree", "table", "capture", "session", "proto"]),

@@ -243,7 +243,7 @@ impl TreeFormatter {
         painted_captured(w, &self.options.paint.name, message.name);
         if let Some(n) = message.number {
             w.fixed(b" (");
-            w.number(n);
+            message_number(n, view.tables, w);
             w.byte(b')');
         }
         w.fixed(b"  ");
@@ -262,6 +262,26 @@ impl TreeFormatter {
         }
         answers::answers(message, view, names, &self.options.paint, &mut self.text, w);
     }
+}
+
+/// Appends a message's number: `29`, or `Low 254, 4294902014` where the protocol's literature
+/// counts in ranges.
+fn message_number(number: u64, tables: &Tables, w: &mut TextWriter<'_>) {
+    let Some((range, within)) = tables.number_in_range(number) else { return w.number(number) };
+    let mut name = range.chars();
+    if let Some(first) = name.next() {
+        let _ = write!(w.vec(), "{}{} ", first.to_ascii_uppercase(), name.as_str());
+    }
+    if within > u64::from(u16::MAX) {
+        let _ = write!(w.vec(), "0x{within:X}, ");
+    } else {
+        w.number(within);
+        if within == number {
+            return;
+        }
+        w.fixed(b", ");
+    }
+    w.number(number);
 }
 
 /// Appends nanoseconds as seconds with six decimals and an `s`.

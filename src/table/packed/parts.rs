@@ -73,7 +73,7 @@ packed_enums! {
         Recall(kind, key),
         State(id),
         Here,
-        Next,
+        Next(n),
     }
     InfoPart { Text(text), Field(path), Choice { path, yes, no }, Optional(parts) }
     InfoStep { Name(name), Element(number) }

@@ -412,6 +412,8 @@ pub(in crate::table) enum ExprKind {
     More,
     Dialect(String),
     Recall(String, Box<ExprAst>),
+    /// `next(3)`: the byte behind the next 3.
+    Next(u32),
     /// `state.version`
     State(String),
 }
