@@ -70,14 +70,14 @@ mod hashing;
 mod leb128;
 mod library;
 #[doc(hidden)]
-pub mod out;
-#[doc(hidden)]
 #[cfg(feature = "cli")]
 pub mod output_file;
 #[doc(hidden)]
 pub mod pdu;
 #[doc(hidden)]
 pub mod pipeline;
+#[doc(hidden)]
+pub mod print;
 #[doc(hidden)]
 pub mod proto;
 #[doc(hidden)]

@@ -4,9 +4,9 @@ use crate::captured::file_name;
 use crate::remark;
 use std::path::{Path, PathBuf};
 
-use super::args::ReadArgs;
 use super::error::CliError;
 use super::files;
+use super::options::ReadArgs;
 use crate::proto::{AllSettings, LazyTables, all_tables};
 use crate::table::{MAX_TABLE_BYTES, TableError, TableSource};
 
@@ -59,7 +59,7 @@ const MOST_FILES: usize = 1024;
 /// What was given to each protocol. With `no_capture`, what only a capture could open is a mistake.
 pub(super) fn settings(args: &ReadArgs, no_capture: bool) -> Result<AllSettings, CliError> {
     let given = args.protocols.read(no_capture)?;
-    Ok(AllSettings::new(&given, &mut remark::say_before)?)
+    Ok(AllSettings::new(&given, &mut remark::warn)?)
 }
 
 /// A table file's text.

@@ -1,48 +1,25 @@
 //! The command line: parsing, commands and exit status.
 
-mod args;
-mod captures;
-mod checks;
-mod completions;
+mod commands;
 mod config;
-mod decode;
-mod diff;
-mod earlier;
-mod ending;
 mod error;
-mod export;
 mod files;
-mod follow;
-mod given;
-mod keys;
-mod late_args;
 mod load;
-mod named_sessions;
-mod nothing;
-mod offered;
+mod options;
 mod plan;
 mod pseudonyms;
-mod read;
-mod read_args;
-mod report;
-mod schema;
 mod session_pass;
-mod sessions;
-mod size;
-mod split;
-mod stats;
-mod tables;
+mod stale_files;
+mod summary;
+mod unrecognised;
 
 use crate::remark;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::mem::ManuallyDrop;
-use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
-
-use crate::run::list_interfaces;
 
 /// The end of --help in a build without live capture.
 const NOT_LIVE: &str =
@@ -51,18 +28,17 @@ const NOT_LIVE: &str =
 /// The end of errors about options and commands.
 const MORE_HELP: &str = " (--help tells what can be typed)";
 
-use args::{KeysCommand, TablesCommand};
-use late_args::LateArgs;
+use options::{checks, late_args, protocol_args};
 
-pub use args::Cli;
 pub use error::{CliError, Status};
+pub use options::Cli;
 
 /// Runs the program with what was typed; returns the exit status.
 pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
     let done = match parse(typed) {
-        Ok(mut cli) => {
-            checks::check(&cli).and_then(|()| config::fill(&mut cli)).and_then(|()| run(&cli))
-        }
+        Ok(mut cli) => checks::check(&cli)
+            .and_then(|()| config::fill(&mut cli))
+            .and_then(|()| commands::run(&cli)),
         Err(error) => help_or_mistake(&error),
     };
     match done {
@@ -169,7 +145,7 @@ pub fn command() -> clap::Command {
         "Examples:
 {}
 {status}{not_live}",
-        given::examples()
+        protocol_args::examples()
     ))
 }
 
@@ -246,70 +222,4 @@ fn without_option_of_help(typed: &[OsString]) -> Vec<OsString> {
         words.extend(words.last().filter(|word| *word == "help").cloned());
     }
     words
-}
-
-fn run(cli: &Cli) -> Result<Status, CliError> {
-    use args::Command;
-    // Commands that read captures look at these where they find out what is read.
-    let own: &[PathBuf] = match &cli.command {
-        Some(
-            Command::Tables(TablesCommand::Check { files })
-            | Command::Keys(KeysCommand::Check { files }),
-        ) => files,
-        Some(Command::Diff(LateArgs(args))) => &args.ignore_files,
-        _ => &[],
-    };
-    files::refuse_standard_output(&cli.read.inputs_and(own))?;
-    match &cli.command {
-        None if cli.read.list_interfaces => {
-            let list = list_interfaces()?;
-            print(list.as_bytes())
-        }
-        None => read::run(&cli.read),
-        Some(Command::Schema(args)) => schema::run(args, &cli.read),
-        Some(Command::Tables(tables)) => tables::run(tables, &cli.read),
-        Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
-        Some(Command::Stats(LateArgs(args))) => stats::run(args),
-        Some(Command::Sessions(LateArgs(args))) => sessions::run(args),
-        Some(Command::Split(args)) => split::run(args, &cli.read),
-        Some(Command::Diff(LateArgs(args))) => diff::run(args),
-        Some(Command::Report(LateArgs(args))) => report::run(args),
-        Some(Command::Follow(LateArgs(args))) => follow::run(args),
-        Some(Command::Export(export)) => export::run(export),
-        Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
-        Some(Command::Config(args)) => config::run(args, &cli.read),
-        Some(Command::Man { command }) => man(command),
-        Some(Command::Completions { shell }) => {
-            print(completions::script(*shell, command()).as_bytes())
-        }
-    }
-}
-
-/// The manual page of the program, or of the command that `words` name.
-fn man(words: &[String]) -> Result<Status, CliError> {
-    let mut page = command();
-    page.build();
-    for word in words {
-        let Some(found) = page.find_subcommand(word).cloned() else {
-            let near = crate::suggest::suggestion(
-                word,
-                page.get_subcommands().map(clap::Command::get_name),
-            );
-            return Err(CliError::Typed(format!("there is no command `{word}`{near}")));
-        };
-        page = found;
-    }
-    let mut text = Vec::new();
-    clap_mangen::Man::new(page)
-        .source(concat!("moulsniff ", env!("CARGO_PKG_VERSION")))
-        .render(&mut text)
-        .map_err(CliError::writing)?;
-    print(&text)
-}
-
-/// Prints a text onto standard output.
-fn print(text: &[u8]) -> Result<Status, CliError> {
-    let mut to = io::stdout();
-    to.write_all(text).and_then(|()| to.flush()).map_err(CliError::writing)?;
-    Ok(Status::Good)
 }

@@ -10,22 +10,23 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use super::args::{ReadArgs, TimeWord, When};
-use super::ending::Ending;
 use super::error::CliError;
-use super::given::example_protocol;
+use super::options::protocol_args::example_protocol;
+use super::options::{ReadArgs, TimeWord, When};
 use super::session_pass::session_map;
+use super::summary::Summary;
 use super::{files, load, pseudonyms};
 use crate::capture::{LiveError, UnpackRoom};
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::oneline::{OneLineOptions, OneLineWriter};
-use crate::out::tree::{TreeOptions, TreeWriter};
-use crate::out::{Marks, Paint, Zone};
 use crate::pipeline::{DecodeAs, Setup};
-use crate::proto::{LazyTables, Options, Protocol};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::oneline::{OneLineOptions, OneLineWriter};
+use crate::print::tree::{TreeOptions, TreeWriter};
+use crate::print::{Marks, Paint, Zone};
+use crate::proto::{LazyTables, Protocol};
 use crate::run::{Columns, FrameInput, Reading, RecordWriter};
+use crate::session::Options;
 
 /// The columns of `--csv` alone.
 const DEFAULT_COLUMNS: &str =
@@ -38,7 +39,7 @@ pub(super) struct Plan {
     /// How it is decoded.
     pub(super) setup: Setup,
     /// Which records count.
-    pub(super) filter: Option<Filter>,
+    pub(super) filter: Option<Arc<Filter>>,
     /// What `--columns` and `--csv` print of each record.
     columns: Option<Paths>,
     /// After how many of these records the run ends.
@@ -46,7 +47,7 @@ pub(super) struct Plan {
     /// Secrets are hidden.
     pub(super) redact: bool,
     /// How the command closes.
-    pub(super) ending: Ending,
+    pub(super) ending: Summary,
 }
 
 impl Plan {
@@ -78,14 +79,16 @@ impl Plan {
             filter = filter.map(|filter| filter.with_sessions(Arc::clone(&map)));
             columns = columns.map(|columns| columns.with_sessions(Arc::clone(&map)));
         }
+        setup.names = filter.as_ref().is_some_and(Filter::wants_names)
+            || columns.as_ref().is_some_and(Paths::wants_names);
         Ok(Plan {
             setup,
             reading,
-            filter,
+            filter: filter.map(Arc::new),
             columns,
             limit: args.count.unwrap_or(u64::MAX),
             redact: args.redact,
-            ending: Ending {
+            ending: Summary {
                 quiet: args.quiet,
                 strict: args.strict,
                 nothing_asked: args.count == Some(0),
@@ -156,14 +159,10 @@ fn reading(args: &ReadArgs, unpack_room: UnpackRoom) -> Result<Reading, CliError
     })
 }
 
-/// The number of threads that was asked for, or one for each core. To stop after some records, the
-/// order of the work has to be that of the records, so one thread does it.
+/// The number of threads that was asked for, or one for each core.
 fn threads(args: &ReadArgs) -> usize {
-    match (args.count, args.threads) {
-        (Some(_), _) => 1,
-        (None, Some(threads)) => usize::from(threads).max(1),
-        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
-    }
+    let cores = || available_parallelism().map_or(1, NonZeroUsize::get);
+    args.threads.map_or_else(cores, |threads| usize::from(threads).max(1))
 }
 
 fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
@@ -187,6 +186,7 @@ fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
             ..FlowLimits::default()
         },
         max_held: args.max_total,
+        names: false,
         pseudonyms: None,
     })
 }
@@ -202,7 +202,7 @@ fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     let filter = compile(text)?;
     if !args.quiet {
         for doubt in filter.doubts() {
-            remark::say_before(format!("filter: {doubt}"));
+            remark::warn(format!("filter: {doubt}"));
         }
     }
     Ok(Some(match session {
@@ -220,7 +220,7 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
         .map_err(|error| CliError::Typed(format!("columns: {error}")))?;
     if !args.quiet {
         for doubt in paths.doubts() {
-            remark::say_before(format!("columns: {doubt}"));
+            remark::warn(format!("columns: {doubt}"));
         }
     }
     Ok(Some(paths))

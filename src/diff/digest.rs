@@ -12,7 +12,6 @@ use super::ignore::IgnoreList;
 use super::lane_digest::{LaneDigest, Loss, LossCause};
 use crate::facts::{ClientSession, MessageValues, Sessions, TransportStream, refused};
 use crate::filter::Filter;
-use crate::out::tree::{Annotations, RecordAnnotator};
 use crate::pipeline::{Output, StreamOver};
 use crate::record::{Body, Record};
 use crate::session::{Event, EventKind, Message, Side, Transport};
@@ -167,8 +166,6 @@ pub struct Digester<'f> {
     names: HashMap<String, NameFacts>,
     ignore: &'f IgnoreList,
     filter: Option<&'f Filter>,
-    /// The names that earlier records give to numbers, for a filter that asks for them.
-    names_seen: RecordAnnotator,
     ignored: Vec<u32>,
     protocols: Vec<&'static str>,
     bounds: DiffBounds,
@@ -196,7 +193,6 @@ impl<'f> Digester<'f> {
             names: HashMap::new(),
             ignore,
             filter,
-            names_seen: RecordAnnotator::default(),
             ignored: Vec::new(),
             protocols: Vec::new(),
             bounds,
@@ -278,16 +274,9 @@ impl<'f> Digester<'f> {
         self.names.get(name).unwrap_or(&UNKNOWN)
     }
 
-    /// Whether the filter keeps a record. Call it once for each record, in their order.
-    fn keeps(&mut self, record: &Record<'_>) -> bool {
-        self.filter.is_none_or(|filter| {
-            let names = if filter.wants_names() {
-                self.names_seen.next(record)
-            } else {
-                Annotations::default()
-            };
-            filter.keeps(record, names)
-        })
+    /// Whether the filter keeps a record.
+    fn keeps(&self, record: &Record<'_>) -> bool {
+        self.filter.is_none_or(|filter| filter.keeps(record))
     }
 
     fn message(
@@ -385,7 +374,7 @@ impl Output for Digester<'_> {
         if self.gave_up() {
             return;
         }
-        self.sessions.record(record, &|_| None);
+        self.sessions.record(record);
         self.over.extend(self.sessions.take_finished().iter().map(SessionOver::of));
         let stream = self.stream(record);
         if let Some(known) = self.digest.streams.get_mut(stream as usize)

@@ -56,8 +56,8 @@ pub(super) struct KnownMessage<'a> {
 }
 
 impl<'a> KnownMessage<'a> {
-    pub(super) fn new<B>(
-        record: &Record<'a, B>,
+    pub(super) fn new(
+        record: &Record<'a>,
         message: &'a Message<'a>,
         tables: &'a Tables,
         id: MessageId,

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use crate::capture::Moment;
-use crate::record::{Counts, EndedBy, RoundTrips};
+use crate::record::{EndedBy, RoundTrips};
+use crate::session::Counts;
 use crate::session::{Learned, LearnedValue, Side, Transport};
 
 /// A stream of either transport.

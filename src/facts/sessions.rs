@@ -21,10 +21,9 @@ use super::stream_facts::StreamFacts;
 use super::stream_group::{FactsByStream, IdentityKey, StreamGroup};
 use super::{Chat, Identity};
 use crate::hashing::SeededMap;
-use crate::record::{Body, Counts, EndedBy, Outlined, Record};
-use crate::session::{Event, EventKind, Learned, Side};
-use crate::table::{OutlineOf, Tables, TablesAnswers};
-use crate::tree::TypeRef;
+use crate::record::{Body, EndedBy, Record};
+use crate::session::{Counts, Event, EventKind, Learned, Side};
+use crate::table::Tables;
 
 /// The most streams of open sessions. Beyond that, the sessions idle for longest are taken as over.
 /// A stream takes about 8 KiB.
@@ -56,15 +55,6 @@ fn is_traffic(body: &Body<'_>) -> bool {
     }
 }
 
-/// Whether a client may identify itself by values of a type. What code makes has the types of its
-/// parts, or types that tables have for it and that identify nobody.
-fn may_identify(tables: &Tables, ty: TypeRef) -> bool {
-    let own = |ty: TypeRef| {
-        tables.type_def(ty).and_then(|def| def.facts.as_deref()).is_some_and(|facts| facts.own)
-    };
-    own(ty) || tables.code_parts(ty).any(own)
-}
-
 /// Collects sessions: takes records in capture order, and returns finished sessions.
 #[derive(Default)]
 pub struct Sessions {
@@ -85,10 +75,6 @@ pub struct Sessions {
     pub(super) known: HashMap<IdentityKey, u64>,
     /// Protocols whose clients identify themselves, so that their streams can be joined.
     pub(super) telling: SeededMap<&'static str, bool>,
-    /// The protocol of the last outline, of which that is known.
-    told: Option<&'static str>,
-    /// Which layouts may have a field by which a client identifies itself.
-    identifying: TablesAnswers,
     chat: Chat,
     /// Memory that requests of all streams take that wait for replies, in bytes.
     held: usize,
@@ -102,9 +88,9 @@ impl Sessions {
         Sessions { ties_only: true, ..Sessions::default() }
     }
 
-    /// Takes the next record. `called` says what earlier records call the number in a node of its
-    /// tree.
-    pub fn record<'a>(&mut self, record: &Record<'_>, called: &dyn Fn(u32) -> Option<&'a str>) {
+    /// Takes the next record.
+    pub fn record(&mut self, record: &Record<'_>) {
+        let called = &|node| record.names.name_of(node).map(|(name, _)| name);
         let id = (record.transport, record.stream);
         let message = match &record.body {
             Body::Message { message, .. } => Some(message.name.raw()),
@@ -126,11 +112,7 @@ impl Sessions {
             Body::Message { message, tables, tree } => {
                 let identities =
                     stream.message(&SeenMessage { record, message, tables, tree, called }, room);
-                let chat = if self.ties_only {
-                    Vec::new()
-                } else {
-                    self.chat.record(record, called, true)
-                };
+                let chat = if self.ties_only { Vec::new() } else { self.chat.record(record, true) };
                 for line in
                     chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none())
                 {
@@ -161,34 +143,6 @@ impl Sessions {
             }
         }
         let holds = self.streams.get(&id).map_or(held, |stream| stream.held);
-        self.seen([held, holds]);
-    }
-
-    /// Whether the tree of a message that answers nothing can tell more than its outline about what
-    /// joins streams to sessions.
-    pub fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        let Outlined { id, tables, outline, .. } = record.body;
-        let layout = tables.message(id).and_then(|def| def.layout);
-        self.identifying
-            .reaches(tables, OutlineOf { layout, outline }, &|_, ty| may_identify(tables, ty))
-    }
-
-    /// Takes the next record, a message whose tree is [not wanted](Sessions::wants_tree), if only
-    /// ties are collected.
-    pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        let id = (record.transport, record.stream);
-        let room = self.held < MAX_HELD;
-        self.look(nanos(record.at.time));
-        self.find(id, record, Some(record.body.message.name.raw()));
-        let Some(stream) = self.streams.get_mut(&id) else { return };
-        let held = stream.held;
-        stream.touch(record, true);
-        stream.outline(record, room);
-        let holds = stream.held;
-        if self.told != Some(record.protocol) {
-            self.told = Some(record.protocol);
-            self.tells_of(record.protocol, record.body.tables);
-        }
         self.seen([held, holds]);
     }
 
@@ -250,7 +204,7 @@ impl Sessions {
 
     /// Makes sure that a record's stream is there. What comes after silence, if it is a message, is
     /// of a further session, and so is a message after the session was over.
-    fn find<B>(&mut self, id: TransportStream, record: &Record<'_, B>, message: Option<&str>) {
+    fn find(&mut self, id: TransportStream, record: &Record<'_>, message: Option<&str>) {
         let now = TrafficSpan::at(nanos(record.at.time));
         let identities = match self.streams.get(&id) {
             None if message.is_none() && self.past.contains(&id) => return,

@@ -203,11 +203,7 @@ pub(super) fn line_of(stream: TransportStream, record: &Record<'_>) -> StoryLine
 }
 
 /// The same for a record with a message of a name.
-pub(super) fn bare_line<B>(
-    stream: TransportStream,
-    record: &Record<'_, B>,
-    message: &str,
-) -> StoryLine {
+pub(super) fn bare_line(stream: TransportStream, record: &Record<'_>, message: &str) -> StoryLine {
     let message = message.to_string();
     let text = String::new();
     let outcome = StoryOutcome::None;

@@ -1,7 +1,8 @@
 //! How a stream ended: who ended it and how, its bytes, and the facts of the protocol's session at
 //! its end.
 
-use crate::record::{Counts, EndedBy};
+use crate::record::EndedBy;
+use crate::session::Counts;
 use crate::session::{Learned, Side};
 
 /// The end of a direction, as its record has it.

@@ -16,7 +16,7 @@ use super::{
     definition, refused, write_info,
 };
 use crate::capture::Moment;
-use crate::record::{EndedBy, Outlined, Record, RoundTrips};
+use crate::record::{EndedBy, Record, RoundTrips};
 use crate::session::{Ends, Message, Side, Transport};
 use crate::table::{MessageDef, MessageId, Sender};
 use crate::tree::{LinkKind, ProblemCounts};
@@ -91,12 +91,7 @@ pub(super) struct StreamFacts {
 
 impl StreamFacts {
     /// The stream of a record, which is the first one; `message` is the name of the message in it.
-    pub(super) fn new<B>(
-        group: u64,
-        record: &Record<'_, B>,
-        message: &str,
-        ties_only: bool,
-    ) -> Self {
+    pub(super) fn new(group: u64, record: &Record<'_>, message: &str, ties_only: bool) -> Self {
         let ends = record.ends();
         let id = (record.transport, record.stream);
         let mut story = Story::new(ties_only);
@@ -150,7 +145,7 @@ impl StreamFacts {
     }
 
     /// Counts a record of the stream.
-    pub(super) fn touch<B>(&mut self, record: &Record<'_, B>, traffic: bool) {
+    pub(super) fn touch(&mut self, record: &Record<'_>, traffic: bool) {
         if traffic {
             self.last_traffic = self.last_traffic.max(nanos(record.at.time));
         }
@@ -220,16 +215,6 @@ impl StreamFacts {
             self.ask(record.number, AskedRequest { id, at: record.at, text }, room);
         }
         identities
-    }
-
-    /// Handles a message that answers nothing and states no identity, if only what joins streams is
-    /// collected.
-    pub(super) fn outline(&mut self, record: &Record<'_, Outlined<'_>>, room: bool) {
-        let Outlined { message, id, tables, .. } = record.body;
-        self.unread = false;
-        if tables.message(id).is_some_and(|def| message.expects_reply(def)) {
-            self.ask(record.number, AskedRequest { id, at: record.at, text: String::new() }, room);
-        }
     }
 
     /// Remembers a request until its reply comes, where there is room for it.

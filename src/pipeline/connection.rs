@@ -10,10 +10,10 @@ use super::waiting::{Kept, KeptWhat, WaitingPieces};
 use super::{Output, StreamKey, StreamOver};
 use crate::capture::Moment;
 use crate::flow::{Dir, End, Note, Stream};
-use crate::out::{RoundTrip, RoundTrips};
-use crate::proto::{Context, Ends, LazyTables, Opening, Session, Side, Start, Transport, Verdict};
+use crate::proto::{LazyTables, Opening, Verdict};
+use crate::record::{RoundTrip, RoundTrips};
 use crate::session::Counts;
-use crate::tree::Deferring;
+use crate::session::{Context, Ends, Session, Side, Start, Transport};
 
 /// What a connection works with during one call: what all connections share, and where records go.
 pub(super) struct RunContext<'a> {
@@ -374,14 +374,6 @@ impl Connection {
         let evaluator = shared.evaluators.get_mut(*protocol);
         let (Some(tables), Some(evaluator)) = (tables, evaluator) else { return };
         let pseudonyms = shared.setup.pseudonyms.as_mut();
-        let outlines = pseudonyms.is_none() && run.out.wants_outlines();
-        let chooses = outlines && run.out.chooses_outlines();
-        let defers = run.out.defers();
-        shared.outline.set_deferring(match (defers, outlines) {
-            (false, _) => Deferring::Never,
-            (true, true) => Deferring::Possible,
-            (true, false) => Deferring::Only,
-        });
         let mut emitter = RecordEmitter {
             out: &mut *run.out,
             summary: &mut shared.summary,
@@ -391,18 +383,15 @@ impl Connection {
             round_trips,
             counts: &mut self.counts,
             pseudonyms,
-            chooses,
-            defers,
+            names: shared.names.as_mut(),
         };
         let mut context = Context {
             tables: tables.get(),
             evaluator,
             tree: &mut shared.tree,
-            outline: (outlines || defers).then_some(&mut shared.outline),
             settings: shared.setup.settings.of(tables),
             sequences,
             options: &shared.setup.options,
-            preparations: shared.preparations.as_deref(),
             emit: &mut emitter,
         };
         call(session.as_mut(), &mut context);
@@ -422,8 +411,7 @@ impl Connection {
         let key = self.key;
         let counts = &mut self.counts;
         let pseudonyms = run.shared.setup.pseudonyms.as_mut();
-        let chooses = false;
-        let defers = out.defers();
+        let names = run.shared.names.as_mut();
         let mut emitter = RecordEmitter {
             out,
             summary,
@@ -433,8 +421,7 @@ impl Connection {
             round_trips,
             counts,
             pseudonyms,
-            chooses,
-            defers,
+            names,
         };
         emit(&mut emitter, session.service());
     }

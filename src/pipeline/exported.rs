@@ -12,11 +12,11 @@ use super::shared::Shared;
 use super::{Output, Pseudonyms, StreamKey, StreamOver};
 use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
-use crate::out::RoundTrips;
+use crate::facts::NameInference;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
-use crate::proto::{
-    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, feed_alone,
-};
+use crate::proto::{LazyTables, feed_alone};
+use crate::record::RoundTrips;
+use crate::session::{Context, Emit, Ends, Event, EventKind, Message, Side, Start};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
 use crate::tree::{Sym, TreeParts};
@@ -219,7 +219,6 @@ impl ExportedMessages {
             bytes: exported.packet.bytes,
             reply: self.reply(&head),
             no_reply: head.no_reply,
-            once: None,
         };
         let mut emitter = emitter(
             exported,
@@ -227,10 +226,10 @@ impl ExportedMessages {
             counts,
             &mut shared.summary,
             shared.setup.pseudonyms.as_mut(),
+            shared.names.as_mut(),
             out,
         );
-        let number =
-            emitter.message(exported.at, &message, tables, Decoded::Tree(&mut shared.tree));
+        let number = emitter.message(exported.at, &message, tables, &mut shared.tree);
         self.remember(head.record, number);
         true
     }
@@ -269,25 +268,13 @@ fn emitter<'a>(
     counts: &'a mut [Counts; 2],
     summary: &'a mut super::Summary,
     pseudonyms: Option<&'a mut Pseudonyms>,
+    names: Option<&'a mut NameInference>,
     out: &'a mut dyn Output,
 ) -> RecordEmitter<'a> {
     let key = exported.key;
     let ends = exported.ends;
     let round_trips = RoundTrips::default();
-    let chooses = false;
-    let defers = out.defers();
-    RecordEmitter {
-        out,
-        summary,
-        key,
-        ends,
-        protocol,
-        round_trips,
-        counts,
-        pseudonyms,
-        chooses,
-        defers,
-    }
+    RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, names }
 }
 
 /// Decodes a packet's bytes as what the packet calls them, else as a message of its service and
@@ -309,6 +296,7 @@ fn decode_anew(
         counts,
         &mut shared.summary,
         shared.setup.pseudonyms.as_mut(),
+        shared.names.as_mut(),
         out,
     );
     let Some(service) = table_service(exported, lazy) else {
@@ -320,11 +308,9 @@ fn decode_anew(
             tables,
             evaluator,
             tree: &mut shared.tree,
-            outline: None,
             settings: shared.setup.settings.of(lazy),
             sequences: [None; 2],
             options: &shared.setup.options,
-            preparations: None,
             emit: &mut emitter,
         };
         let from = exported.from;
@@ -364,9 +350,8 @@ fn decode_anew(
         bytes,
         reply: None,
         no_reply: false,
-        once: None,
     };
-    emitter.message(at, &message, tables, Decoded::Tree(&mut shared.tree));
+    emitter.message(at, &message, tables, &mut shared.tree);
 }
 
 /// The service whose table reads the bytes of a packet. `None` if the protocol's own code has to.

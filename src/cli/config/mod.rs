@@ -6,19 +6,17 @@
 //! checked, so the file cannot turn a correct command line into a mistake.
 
 mod place;
-mod read;
-mod show;
+pub(super) mod read;
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::args::{Cli, Command, KeysCommand, ReadArgs, TablesCommand, TimeWord};
 use super::error::CliError;
 use super::files;
+use super::options::{Cli, Command, KeysCommand, ReadArgs, TablesCommand, TimeWord};
 use crate::filter::NamedExpressions;
 pub(super) use place::config_path;
-pub(super) use show::run;
 
 /// The largest configuration file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -27,32 +25,32 @@ const MOST_BYTES: u64 = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Config {
     /// The file, where there is one that is read or that no output may replace.
-    path: Option<PathBuf>,
+    pub(super) path: Option<PathBuf>,
     /// The options that name files.
-    files: Vec<FilesOfConfig>,
+    pub(super) files: Vec<FilesOfConfig>,
     /// The form of times.
-    time: Option<TimeOfConfig>,
+    pub(super) time: Option<TimeOfConfig>,
     /// Filters and columns that have names.
-    named: NamedExpressions,
+    pub(super) named: NamedExpressions,
 }
 
 /// The form of times that the file asks for.
 #[derive(Clone, Copy, Debug)]
-struct TimeOfConfig {
-    form: TimeWord,
+pub(super) struct TimeOfConfig {
+    pub(super) form: TimeWord,
     /// The line of the file, from 1.
-    line: usize,
+    pub(super) line: usize,
 }
 
 /// An option that names files, as the file has it.
 #[derive(Clone, Debug)]
-struct FilesOfConfig {
+pub(super) struct FilesOfConfig {
     /// The option, without its hyphens.
-    option: String,
+    pub(super) option: String,
     /// The files, from the folder of the configuration file if the path is a relative one.
-    paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
     /// The line of the file, from 1.
-    line: usize,
+    pub(super) line: usize,
 }
 
 /// Brings the file's values into what was typed, where the command uses them.
@@ -94,7 +92,7 @@ fn uses_config(cli: &Cli) -> bool {
 
 /// Whether there is a file to be read. A file in a folder that this user may not enter counts as
 /// absent: `HOME` may be another user's.
-fn is_there(path: &Path) -> bool {
+pub(super) fn is_there(path: &Path) -> bool {
     match fs::symlink_metadata(path) {
         Ok(_) => true,
         Err(error) => !matches!(
@@ -106,7 +104,7 @@ fn is_there(path: &Path) -> bool {
 
 impl Config {
     /// Reads the file.
-    fn load(path: &Path) -> Result<Config, CliError> {
+    pub(super) fn load(path: &Path) -> Result<Config, CliError> {
         const WHAT: &str = "a configuration file";
         let name = files::name(path);
         if fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
@@ -122,7 +120,7 @@ impl Config {
     }
 
     /// Sets what was not typed, and what no environment variable says.
-    fn fill(self, args: &mut ReadArgs) {
+    pub(super) fn fill(self, args: &mut ReadArgs) {
         for files in &self.files {
             let place = self.place(files.line);
             if files.option == read::TABLES {

@@ -12,14 +12,14 @@ use toml::de::{DeTable, DeValue};
 use super::place::home;
 use super::{Config, FilesOfConfig, TimeOfConfig};
 use crate::captured::{escape, line_and_column};
-use crate::cli::args::TimeWord;
 use crate::cli::error::CliError;
-use crate::cli::given::file_options;
+use crate::cli::options::TimeWord;
+use crate::cli::options::protocol_args::file_options;
 use crate::filter::{NamedExpression, can_be_named};
 use crate::suggest::suggestion;
 
 /// The option `--tables`, which belongs to no protocol.
-pub(super) const TABLES: &str = "tables";
+pub(in crate::cli) const TABLES: &str = "tables";
 /// The longest key of the file that an error repeats, in bytes.
 const MOST_QUOTED: usize = 40;
 const TIME: &str = "time";

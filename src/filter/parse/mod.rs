@@ -11,7 +11,6 @@ use super::hints;
 use super::keys::RecordKey;
 use super::names::FilterNames;
 use super::path::Path;
-use super::shortcuts::Shortcuts;
 use super::{BooleanExpr, Check, CompareOp, FilterError};
 use crate::suggest::suggestion;
 use value::Asked;
@@ -216,8 +215,7 @@ impl<'a> FilterParser<'a> {
         } else {
             Check::Present
         };
-        let shortcuts = Shortcuts::new(&path, &check, self.names.protocols());
-        Ok(BooleanExpr::Test(path, check, Box::new(shortcuts)))
+        Ok(BooleanExpr::Test(path, check))
     }
 
     fn comparison(&mut self) -> ParseResult<Option<CompareOp>> {

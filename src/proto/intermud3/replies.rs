@@ -5,8 +5,9 @@
 //! (`transaction`). The session kit remembers the requests; this file knows what a request and its
 //! reply have in common.
 
-use crate::proto::{Moment, Reply, Side};
+use crate::proto::Moment;
 use crate::session::{Answer, Context, ReplyShare, Request, RequestKey, Requests};
+use crate::session::{Reply, Side};
 use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, mark};
 

@@ -9,7 +9,8 @@ use super::replies::{PacketReplies, ReadPacket};
 use super::value::{FoundPacket, LengthPrefix, ValueBuffers};
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
-use crate::proto::{Context, Decoded, Event, EventKind, Learned, Message, Moment, Session, Side};
+use crate::proto::Moment;
+use crate::session::{Context, Event, EventKind, Learned, Message, Session, Side};
 use crate::session::{Request, StreamBuffer};
 use crate::table::{LayoutId, MessageDef, Tables};
 use crate::tree::{Kind, Problem, Severity, TextKind, decode_text, mark};
@@ -191,9 +192,8 @@ impl I3Session {
             bytes,
             reply: reply.map(|reply| reply.reply),
             no_reply: asked.is_some_and(|asked| asked.answered),
-            once: None,
         };
-        let record = context.emit.message(at, &message, tables, Decoded::Tree(context.tree));
+        let record = context.emit.message(at, &message, tables, context.tree);
         if let Some(request) = asked {
             self.replies.remember(Request { record, ..request });
         }

@@ -11,7 +11,6 @@ mod half;
 mod joined_key;
 pub mod keys;
 mod keystream;
-mod latin;
 mod meanings;
 mod natives;
 mod opening;
@@ -33,10 +32,11 @@ mod vault;
 pub use settings::MoulSettings;
 
 use super::{
-    Ends, Expected, Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Secrets,
-    Session, Settings, SettingsError, Start, Verdict,
+    Expected, LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Secrets,
+    SettingsError, Verdict,
 };
 use crate::session::Transport;
+use crate::session::{Ends, Session, Settings, Start};
 use crate::table::{Evaluator, Meaning, Native, TableSource, Tables};
 
 /// The protocol.
@@ -127,10 +127,10 @@ impl Protocol for Moul {
 
     fn settings(
         &self,
-        given: &Given,
+        values: &OptionValues,
         warn: &mut dyn FnMut(String),
     ) -> Result<Settings, SettingsError> {
-        MoulSettings::read(given, warn).map(Settings::new)
+        MoulSettings::read(values, warn).map(Settings::new)
     }
 
     fn secrets(&self) -> Option<&'static dyn Secrets> {

@@ -4,7 +4,7 @@
 //! A text becomes one text, with its count and its bytes as spans. This file does not know which
 //! field a text or time is or what it means.
 
-use crate::table::{Call, Cursor, Native, READ_AS_LATIN_1, Run, SkippedText, Stop, TreeSink};
+use crate::table::{Call, Cursor, Native, READ_AS_LATIN_1, Run, Stop};
 use crate::tree::{
     Kind, Node, Problem, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark,
 };
@@ -13,26 +13,9 @@ use crate::tree::{
 pub const NATIVES: [Native; 4] = {
     let parts: &[&str] = &["SafeCount"];
     [
-        Native {
-            outline: Some(safe_string),
-            skip: Some(skip_safe_string),
-            ascii: 0xf000,
-            parts,
-            texts: &[TextKind::Inverted8, TextKind::InvertedLatin1, TextKind::Utf8],
-            ..Native::new("safe_string", safe_string)
-        },
-        Native {
-            outline: Some(safe_wstring),
-            parts,
-            texts: &[TextKind::Inverted16],
-            ..Native::new("safe_wstring", safe_wstring)
-        },
-        Native {
-            outline: Some(p_string),
-            parts,
-            texts: &[TextKind::Utf8, TextKind::Latin1],
-            ..Native::new("p_string", p_string)
-        },
+        Native { parts, ..Native::new("safe_string", safe_string) },
+        Native { parts, ..Native::new("safe_wstring", safe_wstring) },
+        Native { parts, ..Native::new("p_string", p_string) },
         Native::new("wide_time", read_wide_time),
     ]
 };
@@ -49,11 +32,7 @@ const EXACT: u64 = 1 << 53;
 ///
 /// The argument says whether two more bytes follow a count without those bits (the form used before
 /// 2003).
-fn safe_string<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let old = count & 0xf000 == 0;
@@ -84,25 +63,9 @@ fn safe_string<T: TreeSink>(
     Ok(0)
 }
 
-/// The same of a text that has its count as it is written today.
-fn skip_safe_string(bytes: &[u8]) -> Option<SkippedText> {
-    let (count, rest) = bytes.split_first_chunk()?;
-    let count = u16::from_le_bytes(*count);
-    let len = usize::from(count & 0x0fff);
-    let text = rest.get(..len)?;
-    let (kind, note) =
-        if is_inverted_ascii(text) { (TextKind::Inverted8, None) } else { form_of(text) };
-    let nodes = if len > 0 { 3 } else { 2 };
-    (count & 0xf000 != 0).then_some(SkippedText { before: 2, text: len, kind, nodes, note })
-}
-
 /// A text with a u16 count of bytes before it: UTF-8 as the client writes it, or Latin-1 as it
 /// reads it and others write it.
-fn p_string<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count);
@@ -164,11 +127,7 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
 /// inverted, then a zero unit.
 ///
 /// The argument says whether an empty text has the zero unit too.
-fn safe_wstring<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count & 0x0fff) * 2;
@@ -213,31 +172,7 @@ impl Spans {
     /// Adds the text, and its parts as spans below it; returns the text's node. The cursor is
     /// behind it.
     #[inline(always)]
-    fn add<T: TreeSink>(&self, run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> u32 {
-        let node = run.tree.len();
-        let (whole, count, text) = self.nodes(run, cursor, call);
-        if self.pad == 0 && self.tail == 0 && self.len > 0 {
-            let end = node + 3;
-            let marks = count.marks;
-            run.tree.extend(
-                marks,
-                [Node { end, ..whole }, Node { end: node + 2, ..count }, Node { end, ..text }],
-            );
-        } else {
-            self.add_parts(run, [whole, count, text]);
-            run.tree.close(node, cursor.pos());
-        }
-        node
-    }
-
-    /// The nodes of the whole text, of its count and of its bytes, which begin behind the count.
-    #[inline(always)]
-    fn nodes<T: TreeSink>(
-        &self,
-        run: &Run<'_, T>,
-        cursor: &Cursor<'_>,
-        call: &Call,
-    ) -> (Node, Node, Node) {
+    fn add(&self, run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> u32 {
         let tables = run.tables;
         let marks = call.marks | mark::SPAN;
         let whole = call.node(cursor, self.start, Kind::Text(self.kind), self.place);
@@ -248,25 +183,21 @@ impl Spans {
         let name = tables.text_name();
         let start = whole.start + 16;
         let bits = (self.len * 8) as u32;
-        (whole, count, Node { name, start, bits, marks, ..whole })
-    }
-
-    /// Adds the nodes of an empty text or one with bytes without meaning.
-    #[inline(never)]
-    fn add_parts<T: TreeSink>(&self, run: &mut Run<'_, T>, [whole, count, text]: [Node; 3]) {
-        run.tree.leaf(whole);
+        let node = run.tree.leaf(whole);
         run.tree.leaf(count);
-        let text = padding(run, text, self.pad);
+        let text = padding(run, Node { name, start, bits, marks, ..whole }, self.pad);
         if self.len > 0 {
-            run.tree.leaf(Node { bits: (self.len * 8) as u32, ..text });
+            run.tree.leaf(text);
         }
-        padding(run, Node { start: text.start + (self.len * 8) as u32, ..text }, self.tail);
+        padding(run, Node { start: text.start + bits, ..text }, self.tail);
+        run.tree.close(node, cursor.pos());
+        node
     }
 }
 
 /// Adds bytes without meaning, if there are any, before a node. Returns the node, which now begins
 /// behind them.
-fn padding<T: TreeSink>(run: &mut Run<'_, T>, before: Node, bytes: usize) -> Node {
+fn padding(run: &mut Run<'_>, before: Node, bytes: usize) -> Node {
     if bytes == 0 {
         return before;
     }

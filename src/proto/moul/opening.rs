@@ -1,6 +1,5 @@
 //! How a connection begins: connect packet, key agreement, and the proof of a key.
 
-use super::super::{Context, EventKind, Moment, Side};
 use super::closed::why_closed;
 use super::half::Stage;
 use super::keys::{KeyService, SessionKey, SessionLine, write_session_line};
@@ -8,7 +7,9 @@ use super::recognise::is_http;
 use super::session::{MoulSession, Whole, message_name};
 use super::settings::MoulSettings;
 use super::unlock::{Encryption, KeyVerdict, Lock, unlock};
+use crate::capture::Moment;
 use crate::session::{Answer, RequestKey, Secret};
+use crate::session::{Context, EventKind, Side};
 use crate::table::{Outcome, ServiceId, Stop, Tables};
 use crate::tree::Sym;
 
@@ -28,13 +29,7 @@ impl MoulSession {
             Ok(length) => {
                 let kind = bytes.first().copied().map(u64::from);
                 self.enter(kind, context);
-                let whole = Whole {
-                    name: "ConnectPacket",
-                    number: kind,
-                    id: None,
-                    length,
-                    outlined: false,
-                };
+                let whole = Whole { name: "ConnectPacket", number: kind, id: None, length };
                 self.emit(Side::Client, whole, at, context);
                 true
             }
@@ -127,12 +122,7 @@ impl MoulSession {
                     }
                 }
                 let name = message_name(id, context.tables);
-                self.emit(
-                    side,
-                    Whole { name, number, id: Some(id), length, outlined: false },
-                    at,
-                    context,
-                );
+                self.emit(side, Whole { name, number, id: Some(id), length }, at, context);
                 if y_empty && self.agreed {
                     self.open(Encryption::Clear);
                 }

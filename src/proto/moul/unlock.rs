@@ -2,12 +2,12 @@
 //! directions, and the messages that come out must prove it. One candidate is no key: a server may
 //! send in clear in spite of the handshake.
 
-use super::super::{Context, Ends};
 use super::evidence::{Against, evidence};
 use super::keys::{
     Deriver, KeyCandidate, KeyRing, KeyService, SessionCandidate, SessionHint, SessionKey,
 };
 use super::settings::MoulSettings;
+use crate::session::{Context, Ends};
 use crate::table::{Outcome, ServiceId};
 
 /// Evidence that proves a key, in bits: a wrong key gives as much once in 2^PROOF tries.
@@ -267,8 +267,10 @@ mod tests {
     use super::super::keys::{Budget, CarriedWork, KeyFile, derive_session_key};
     use super::super::testing::{self, KEYS, SEED, Y};
     use super::*;
-    use crate::proto::{Decoded, Emit, Event, Message, Moment, Share, Side};
+    use crate::proto::Moment;
+    use crate::session::{Emit, Event, Message, Share, Side};
     use crate::table::Tables;
+    use crate::tree::Tree;
     use std::net::{Ipv4Addr, SocketAddr};
 
     /// A ping: its number is the only evidence in it.
@@ -277,7 +279,7 @@ mod tests {
     struct IgnoreMessages;
 
     impl Emit for IgnoreMessages {
-        fn message(&mut self, _: Moment, _: &Message<'_>, _: &Tables, _: Decoded<'_>) -> u64 {
+        fn message(&mut self, _: Moment, _: &Message<'_>, _: &Tables, _: &mut Tree) -> u64 {
             0
         }
         fn event(&mut self, _: Moment, _: Event) {}

@@ -22,9 +22,9 @@ mod stream;
 pub use session::LinkSession;
 
 use super::{
-    Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Session, Settings,
-    SettingsError, Start, Transport, Verdict,
+    LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, SettingsError, Verdict,
 };
+use crate::session::{Session, Settings, Start, Transport};
 use crate::table::{Native, TableSource, Tables};
 
 /// The protocol.
@@ -76,10 +76,10 @@ impl Protocol for Ouro {
 
     fn settings(
         &self,
-        given: &Given,
+        values: &OptionValues,
         _warn: &mut dyn FnMut(String),
     ) -> Result<Settings, SettingsError> {
-        Ok(Settings::new(options::OuroSettings::new(given)))
+        Ok(Settings::new(options::OuroSettings::new(values)))
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {

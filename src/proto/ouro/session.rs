@@ -16,9 +16,10 @@ use super::siblings::{Joined, LostReason, PieceOutcome, PiecePayload, Set, Sibli
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
-use crate::proto::{
-    Context, Decoded, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session,
-    Side, Start, Transport,
+use crate::proto::Moment;
+use crate::session::{
+    Context, Ends, Event, EventKind, Learned, LearnedValue, Message, Session, Side, Start,
+    Transport,
 };
 use crate::table::Tables;
 
@@ -446,14 +447,8 @@ impl LinkSession {
             bytes: packet.bytes,
             reply,
             no_reply: false,
-            once: None,
         };
-        let record = context.emit.message(
-            received.at,
-            &message,
-            context.tables,
-            Decoded::Tree(context.tree),
-        );
+        let record = context.emit.message(received.at, &message, context.tables, context.tree);
         if first {
             self.replies.remember(command, record);
         }

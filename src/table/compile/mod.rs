@@ -14,7 +14,6 @@ mod optional;
 mod positions;
 mod protocol;
 mod ranges;
-mod runs;
 mod scope;
 mod services;
 mod strict;
@@ -210,7 +209,7 @@ impl Compiler<'_> {
                     self.out.dialects.push(sym);
                 }
                 ItemKind::Range { base, max } => {
-                    drop(self.ranges.insert(item.name.clone(), (base, max)))
+                    self.ranges.insert(item.name.clone(), (base, max));
                 }
                 ItemKind::Code => self.is_code(&item)?,
                 ItemKind::Message(_) | ItemKind::Service(_) => {}
@@ -480,7 +479,6 @@ impl Compiler<'_> {
         facts::find(&mut self.out);
         minimums::fill(&mut self.out);
         self.out.fill_type_ops();
-        runs::find(&mut self.out);
     }
 
     fn messages_by_sym(&mut self) {

@@ -10,7 +10,6 @@
 
 mod budget;
 mod check;
-mod decrypter;
 mod derive;
 mod error;
 mod file;
@@ -30,7 +29,6 @@ mod write;
 
 pub use budget::{Budget, CarriedWork, SEARCH_FAILED, SEARCH_FOUND};
 pub use check::{KeyReport, PublicReport, Report, SessionReport};
-pub use decrypter::Decrypter;
 pub use derive::{Deriver, SessionKey, derive_session_key};
 pub use error::{KeyError, KeyPlace};
 pub use file::{Format, KeyFile, MAX_KEY_FILE};

@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 3] = [
-    Native { self_contained: true, ..Native::new("sdl_variables", read_variables) },
-    Native { self_contained: true, ..Native::new("sdl_nested", read_nested) },
-    Native { self_contained: true, ..Native::new("sdl_creatable", read_creatable) },
+    Native::new("sdl_variables", read_variables),
+    Native::new("sdl_nested", read_nested),
+    Native::new("sdl_creatable", read_creatable),
 ];
 
 /// Records within records.

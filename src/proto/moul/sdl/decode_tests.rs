@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 use super::super::store::Store;
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::problem_text;
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::problem_text;
 use crate::proto::{load_tables, protocol_named};
 use crate::table::{Evaluator, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree};
@@ -81,7 +81,7 @@ impl Fixture {
         let mut store = Store::new();
         assert_eq!(store.add_file("test.sdl", descriptors.as_bytes(), None).error, None);
         let mut evaluator = Evaluator::default();
-        evaluator.context = Some(std::sync::Arc::new(store));
+        evaluator.context = Some(Box::new(store));
         Fixture { tables, evaluator, tree: Tree::new() }
     }
 

@@ -19,9 +19,6 @@ const MAX_DESCRIPTORS: usize = 16_384;
 const MAX_VARIABLES: usize = 1 << 18;
 /// The most bytes of one file. The largest real one has 60,000.
 pub const MAX_FILE: usize = 4 << 20;
-/// The most descriptors that are copied, a file more for each copy. Messages are read at once from
-/// then on, so that no more copies are needed.
-const MAX_COPIED: usize = 1 << 17;
 /// A text lists at most this many versions of a descriptor.
 const MAX_LISTED: usize = 8;
 /// The most files that wait for a key.
@@ -47,9 +44,6 @@ pub struct Store {
     variables: usize,
     /// Encrypted files whose key has not come yet, with their names.
     encrypted: Vec<(String, Vec<u8>)>,
-    /// How many descriptors were copied, since messages that are read later had to keep an older
-    /// store.
-    copied: usize,
 }
 
 impl Store {
@@ -58,18 +52,10 @@ impl Store {
         Self::default()
     }
 
-    /// The store that an evaluator's types with code use, to add descriptors. Creates it if there
-    /// is none yet. Where messages that were read before this call may still be read again, it is a
-    /// copy, and these are read with the old one.
+    /// The store that an evaluator's types with code use. Creates it if there is none yet.
     pub fn of(evaluator: &mut Evaluator) -> Option<&mut Store> {
-        let context = evaluator.context.get_or_insert_with(|| Arc::new(Store::new()));
-        if Arc::get_mut(context).is_none() {
-            let mut copy = context.downcast_ref::<Store>()?.clone();
-            copy.copied = copy.copied.saturating_add(copy.count.saturating_add(1));
-            evaluator.defers_nothing = copy.copied >= MAX_COPIED;
-            *context = Arc::new(copy);
-        }
-        Arc::get_mut(context)?.downcast_mut()
+        let context = evaluator.context.get_or_insert_with(|| Box::new(Store::new()));
+        context.downcast_mut()
     }
 
     /// How many descriptors came from files.

@@ -1,0 +1,92 @@
+//! The captures that were typed: as words of their own, and with `-r`.
+
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+
+/// The captures in the order in which they were typed.
+#[derive(Clone, Debug, Default)]
+pub struct CaptureArgs(Vec<TypedCapture>);
+
+/// One of them.
+#[derive(Clone, Debug)]
+struct TypedCapture {
+    path: PathBuf,
+    /// It was typed without `-r`.
+    is_word: bool,
+}
+
+/// What clap has of them: each kind apart.
+#[derive(Args)]
+struct CapturesByKind {
+    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is
+    /// standard input
+    #[arg(value_name = "CAPTURE", required_unless_present_any = ["interface", "list_interfaces", "tail", "read_file"])]
+    captures: Vec<PathBuf>,
+    /// Read a capture, as CAPTURE does; for users of tshark and tcpdump
+    #[arg(short = 'r', value_name = "FILE", id = "read_file")]
+    read_files: Vec<PathBuf>,
+}
+
+impl CaptureArgs {
+    /// All of them.
+    pub(in crate::cli) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.0.iter().map(|typed| &typed.path)
+    }
+
+    /// Those that were typed without `-r`.
+    pub(in crate::cli) fn words(&self) -> impl Iterator<Item = &PathBuf> {
+        self.0.iter().filter(|typed| typed.is_word).map(|typed| &typed.path)
+    }
+
+    /// Takes the first word away: it turned out to be no capture.
+    pub(in crate::cli) fn take_first_word(&mut self) -> Option<PathBuf> {
+        let place = self.0.iter().position(|typed| typed.is_word)?;
+        Some(self.0.remove(place).path)
+    }
+
+    /// How many there are.
+    pub(in crate::cli) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub(in crate::cli) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<PathBuf> for CaptureArgs {
+    fn from(path: PathBuf) -> CaptureArgs {
+        CaptureArgs(vec![TypedCapture { path, is_word: true }])
+    }
+}
+
+impl Args for CaptureArgs {
+    fn augment_args(command: Command) -> Command {
+        CapturesByKind::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        CapturesByKind::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for CaptureArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<CaptureArgs, Error> {
+        let CapturesByKind { captures, read_files } = CapturesByKind::from_arg_matches(matches)?;
+        let kinds = [("captures", captures, true), ("read_file", read_files, false)];
+        let placed = kinds.into_iter().flat_map(|(id, paths, is_word)| {
+            let places = matches.indices_of(id).into_iter().flatten();
+            places.zip(paths).map(move |(place, path)| (place, TypedCapture { path, is_word }))
+        });
+        let mut placed: Vec<(usize, TypedCapture)> = placed.collect();
+        placed.sort_by_key(|(place, _)| *place);
+        Ok(CaptureArgs(placed.into_iter().map(|(_, typed)| typed).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = CaptureArgs::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
