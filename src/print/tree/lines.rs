@@ -445,3 +445,31 @@ fn spaces(count: usize, w: &mut TextWriter<'_>) {
     }
     w.block(&SPACES, left);
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn drawn(bytes: &[u8]) -> String {
+        let mut out = Vec::new();
+        square(bytes, 1, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_square_of_bits_has_its_first_row_at_the_bottom() {
+        assert_eq!(
+            drawn(&[0x01, 0x81, 0, 0, 0, 0, 0x80, 0xff]),
+            "\n ▀▀▀▀▀▀▀█\n ········\n ········\n █······▀"
+        );
+    }
+
+    #[test]
+    fn other_numbers_of_bits_are_not_drawn() {
+        for length in [0, 1, 2, 7, 9, 511, 1 << 15] {
+            assert_eq!(drawn(&vec![0xff; length]), "", "{length}");
+        }
+        assert_eq!(drawn(&[0xff; 512]).lines().count(), 33);
+    }
+}

@@ -5,12 +5,14 @@ use std::io::Write;
 use crate::table::Meaning;
 
 /// The words that tables may write after `shown`.
-pub(super) const MEANINGS: [Meaning; 5] = [
+pub(super) const MEANINGS: [Meaning; 7] = [
     Meaning { name: "time_dilation", write: time_dilation },
     Meaning { name: "grid_place", write: grid_place },
     Meaning { name: "color", write: color },
     Meaning { name: "inverted_color", write: inverted_color },
     Meaning { name: "color_and_transparency", write: color_and_transparency },
+    Meaning { name: "parcel_sequence", write: parcel_sequence },
+    Meaning { name: "pay_price", write: pay_price },
 ];
 
 /// How fast a region's time runs: 65535 is full speed.
@@ -41,6 +43,27 @@ fn inverted_color(rgba: u64, out: &mut Vec<u8>) {
 /// Red, green, blue and transparency.
 fn color_and_transparency(rgbt: u64, out: &mut Vec<u8>) {
     color(rgbt ^ 0xff, out);
+}
+
+/// Why a parcel is sent that was not asked for. Other numbers are those of requests.
+fn parcel_sequence(value: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(match value as i64 {
+        -10_000 => b"SELECTED_PARCEL",
+        -20_000 => b"COLLISION_NOT_IN_GROUP_PARCEL",
+        -30_000 => b"COLLISION_BANNED_PARCEL",
+        -40_000 => b"COLLISION_NOT_ON_LIST_PARCEL",
+        -50_000 => b"HOVERED_PARCEL",
+        _ => b"",
+    });
+}
+
+/// What stands in the place of a sum.
+fn pay_price(value: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(match value as i64 {
+        -1 => b"PAY_PRICE_HIDE",
+        -2 => b"PAY_PRICE_DEFAULT",
+        _ => b"",
+    });
 }
 
 #[cfg(test)]
