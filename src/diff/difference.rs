@@ -191,7 +191,9 @@ impl DifferenceSum {
             }
             for lost in &section.lost {
                 let counts = if lost.unread { &mut sum.unread_messages } else { &mut sum.lost };
-                counts.get_mut(lost.side).into_iter().for_each(|count| *count += lost.messages);
+                if let Some(count) = counts.get_mut(lost.side) {
+                    *count += lost.messages;
+                }
             }
         }
         sum

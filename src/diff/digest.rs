@@ -12,7 +12,7 @@ use super::hash::{hash_text, mix};
 use super::ignore::IgnoreList;
 use super::lane_digest::{LaneDigest, Loss, LossCause};
 use crate::facts::{
-    ClientSession, InfoSource, Sessions, TransportStream, definition, refused,
+    ClientSession, InfoSource, MessageValues, Sessions, TransportStream, definition, refused,
 };
 use crate::filter::Filter;
 use crate::pipeline::{Output, StreamOver};
@@ -430,8 +430,9 @@ fn stream_key(transport: Transport, number: u32) -> u64 {
 
 fn refusal(view: &ContentView<'_>, message: &Message<'_>) -> u64 {
     let def = view.tables.message_named(message.name.raw()).and_then(|id| view.tables.message(id));
-    let refused = def.and_then(|def| refused(def, view.tables, view.tree));
-    refused.map_or(0, |refused| hash_text(&refused.reason(message.name.raw())) | 1)
+    let values = MessageValues { tables: view.tables, tree: view.tree, bytes: view.bytes };
+    let refused = def.and_then(|def| refused(def, &values));
+    refused.map_or(0, |refused| hash_text(&refused.reason(message.name.raw(), &values)) | 1)
 }
 
 /// The text that says of a problem in which form something was read; `None` where it says something

@@ -116,7 +116,9 @@ impl Stats {
             if self.ids.len() <= place {
                 self.ids.resize(place + 1, None);
             }
-            self.ids.iter_mut().skip(place).take(1).for_each(|known| *known = Some((at, id)));
+            if let Some(known) = self.ids.get_mut(place) {
+                *known = Some((at, id));
+            }
         }
         id
     }

@@ -23,10 +23,11 @@ use std::sync::Arc;
 use crate::capture::{Frame, Moment, Time};
 use crate::flow::{Flow, FlowLimits, FlowStats};
 use crate::pdu;
-use crate::proto::{AllSettings, LazyTables, Options, Protocol, Transport};
+use crate::proto::{AllSettings, LazyTables, Protocol};
 #[cfg(feature = "cli")]
 use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
+use crate::session::{Options, Transport};
 use crate::suggest::suggestion;
 use crate::tree::ProblemCounts;
 use exported::ExportedMessages;

@@ -21,8 +21,8 @@ use crate::diff::{
     DifferenceSum, Digester, IgnoreList, Section, StreamRoom, difference_json, difference_line,
     differences, section_text, sum_json, summary_text,
 };
-use crate::out::Paint;
 use crate::pipeline::Output;
+use crate::print::Paint;
 use crate::run::{CaptureRun, RunOutcome};
 
 /// Bytes of a file of entries for `--ignore`.
@@ -264,9 +264,10 @@ impl Gathered {
                 continue;
             }
             for difference in &section.differences {
-                match args.read.json {
-                    true => difference_json(section, difference, &mut self.out),
-                    false => difference_line(section, difference, &style, &mut self.out),
+                if args.read.json {
+                    difference_json(section, difference, &mut self.out)
+                } else {
+                    difference_line(section, difference, &style, &mut self.out)
                 }
                 self.flush_full()?;
             }

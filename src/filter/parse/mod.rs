@@ -242,12 +242,10 @@ impl<'a> FilterParser<'a> {
         }
         for (sign, comparison) in signs {
             if self.take(sign) {
-                return match self.rest().starts_with(['=', '<', '>']) {
-                    true => {
-                        Err(self
-                            .wrong(at..self.at + 1, "no such operator; there are == != < <= > >="))
-                    }
-                    false => Ok(Some(comparison)),
+                return if self.rest().starts_with(['=', '<', '>']) {
+                    Err(self.wrong(at..self.at + 1, "no such operator; there are == != < <= > >="))
+                } else {
+                    Ok(Some(comparison))
                 };
             }
         }
@@ -284,11 +282,10 @@ impl<'a> FilterParser<'a> {
             );
         }
         let near = suggestion(word, WORDS.into_iter());
-        let text = match near.is_empty() || word.is_empty() {
-            true => {
-                "expected an operator (== != < <= > >= contains matches in has), `and`, `or`, or the end".to_string()
-            }
-            false => format!("`{word}` is no operator{near}"),
+        let text = if near.is_empty() || word.is_empty() {
+            "expected an operator (== != < <= > >= contains matches in has), `and`, `or`, or the end".to_string()
+        } else {
+            format!("`{word}` is no operator{near}")
         };
         self.wrong(place, text)
     }

@@ -2,15 +2,16 @@
 //!
 //! It knows the order in which these come. The tables know what a message contains.
 
-use super::super::{Context, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
 use super::half::{Half, Stage};
 use super::joined_key::JoinedKey;
 use super::keys::Deriver;
 use super::recognise::begins;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::Added;
+use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::session::{Answer, ReplyShare, Request, RequestKey, Requests, is_partial, request_key};
+use crate::session::{Context, Ends, Event, EventKind, Message, Session, Share, Side, Start};
 use crate::table::{MessageId, READ_AS_LATIN_1, ServiceId, Tables};
 use crate::tree::Tree;
 
@@ -189,9 +190,12 @@ impl MoulSession {
         let bytes = half.stream.waiting().get(..length).unwrap_or(&[]);
         // If the bytes waited for the key, the frame of this call is later than theirs.
         let at = half.stream.completed(length).unwrap_or(at);
-        let key = def.and_then(|def| match def.tied || def.echoes {
-            true => request_key(def, context.tables, context.tree, bytes),
-            false => Some(RequestKey::NONE),
+        let key = def.and_then(|def| {
+            if def.tied || def.echoes {
+                request_key(def, context.tables, context.tree, bytes)
+            } else {
+                Some(RequestKey::NONE)
+            }
         });
         let reply = match (id, key, def) {
             (Some(message), Some(key), Some(def)) if !def.answers.is_empty() => {

@@ -14,6 +14,7 @@ packed_structs! {
     Len { from, bytes }
     FieldFacts {
         identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, person, chat, file, graph, share, refuses_unless,
+        refuses_unless_texts,
     }
     InfoLine { lines }
 }
@@ -72,7 +73,7 @@ packed_enums! {
         Recall(kind, key),
         State(id),
         Here,
-        Next,
+        Next(n),
     }
     InfoPart { Text(text), Field(path), Each { list, of }, Extends(layout), Choice { path, yes, no }, Optional(parts) }
     InfoStep { Name(name), Element(number) }

@@ -221,8 +221,8 @@ pub enum Ex {
     State(u32),
     /// Bytes of the message, or of the buffer that is read, before the next one.
     Here,
-    /// The next byte, which stays where it is.
-    Next,
+    /// The byte behind this many others, which all stay where they are.
+    Next(u32),
 }
 
 /// The result of a binary operation on numbers. `None` if it exceeds 64 bits.
