@@ -18,6 +18,7 @@ mod keys;
 mod late_args;
 mod load;
 mod named_sessions;
+mod not_read;
 mod nothing;
 mod offered;
 mod plan;

@@ -20,7 +20,7 @@ mod waiting;
 use std::sync::Arc;
 
 use crate::capture::{Frame, Moment};
-use crate::flow::{Flow, FlowLimits, FlowStats};
+use crate::flow::{Flow, FlowLimits, FlowStats, NotReadCounts};
 #[cfg(feature = "cli")]
 use crate::out::MessageTotals;
 use crate::pdu;
@@ -171,8 +171,8 @@ impl Pipeline {
     /// Takes the next frame. The records it completes are handed to `out` before this returns.
     pub fn frame(&mut self, frame: &Frame<'_>, out: &mut dyn Output) {
         if frame.link == pdu::LINK_TYPE {
-            let readable = self.exported.frame(frame, &mut self.table.shared, out);
-            return self.flow.count_other(frame, readable);
+            self.exported.frame(frame, &mut self.table.shared, out);
+            return self.flow.count_other(frame);
         }
         self.flow.frame(frame, &mut self.table.sink(out));
     }
@@ -202,6 +202,11 @@ impl Pipeline {
             flow.times = flow.times.map(|(first, last)| (moved(first), moved(last)));
         }
         Summary { flow, ..self.table.shared.summary }
+    }
+
+    /// How many frames were not read so far, and why.
+    pub fn not_read(&self) -> &NotReadCounts {
+        self.flow.not_read()
     }
 
     /// What it works with.

@@ -82,4 +82,5 @@ mod threads;
 mod told;
 mod transcripts;
 mod truth;
+mod tunnels;
 mod usage;
