@@ -318,15 +318,7 @@ impl<'c> SectionMaker<'c, '_> {
         let field = FieldDifference { kind, path: None, values: [None, None], identity: None };
         let (a, b) = if side == 0 { (record, None) } else { (None, record) };
         let MessageName { message, carries } = digest.name(message);
-        Some(Difference {
-            a,
-            b,
-            message,
-            carries,
-            info,
-            fields: vec![field],
-            lines: Vec::new(),
-        })
+        Some(Difference { a, b, message, carries, info, fields: vec![field], lines: Vec::new() })
     }
 
     /// Bytes of a direction that could not be read.

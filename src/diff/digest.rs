@@ -270,7 +270,8 @@ impl<'f> Digester<'f> {
 
     /// What is known of a message's name with what the message carries.
     fn name(&mut self, name: &str, carried: Option<&str>, tables: &Tables) -> &NameFacts {
-        let whole = carried.map_or(Cow::Borrowed(name), |carried| format!("{name} {carried}").into());
+        let whole =
+            carried.map_or(Cow::Borrowed(name), |carried| format!("{name} {carried}").into());
         if !self.names.contains_key(&*whole) {
             let def = tables.message_named(name).and_then(|id| tables.message(id));
             let facts = NameFacts {

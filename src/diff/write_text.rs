@@ -194,11 +194,8 @@ fn heading(section: &Section, session: &mut String, style: &DiffStyle, out: &mut
 
 /// What differences that are folded have in common.
 fn sort_of(difference: &Difference) -> String {
-    let mut key = if difference.message.is_empty() {
-        difference.info.clone()
-    } else {
-        difference.name()
-    };
+    let mut key =
+        if difference.message.is_empty() { difference.info.clone() } else { difference.name() };
     for field in &difference.fields {
         let _ = write!(key, " {}", field.kind.word());
         let mut digits = false;

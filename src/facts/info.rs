@@ -7,9 +7,7 @@ use std::fmt::Write;
 use crate::captured::{CONTROL_LEADS, Captured, is_control};
 use crate::digits::{hex, uuid_text};
 use crate::session::Message;
-use crate::table::{
-    InfoLine, InfoPart, InfoStep, Layout, LayoutId, MessageDef, ReadAs, Tables,
-};
+use crate::table::{InfoLine, InfoPart, InfoStep, Layout, LayoutId, MessageDef, ReadAs, Tables};
 use crate::tree::{Kind, Node, TextKind, Tree, decode_text, mark};
 
 /// Characters of one value in a line; longer ones are cut.
@@ -67,7 +65,8 @@ impl<'a> InfoSource<'a> {
         }
         match node.kind {
             Kind::Struct => {
-                let named = self.tree.members(index).next().and_then(|(_, class)| self.named(class));
+                let named =
+                    self.tree.members(index).next().and_then(|(_, class)| self.named(class));
                 let layout = self
                     .layout_of(node)
                     .filter(|layout| layout.carries.is_some())
@@ -230,13 +229,7 @@ impl InfoWriter<'_, '_, '_> {
 
     /// Whether a field has a value; where the path ends in the name of a flag or of a value of an
     /// enum, whether the flag is set, or the value is that one. `None` if the field is absent.
-    fn holds(
-        &self,
-        path: &[InfoStep],
-        node: u32,
-        depth: usize,
-        out: &mut String,
-    ) -> Option<bool> {
+    fn holds(&self, path: &[InfoStep], node: u32, depth: usize, out: &mut String) -> Option<bool> {
         let InfoSource { tables, tree, .. } = self.source;
         let from = out.len();
         if let Some(at) = self.find(path, node) {
@@ -280,7 +273,11 @@ impl InfoWriter<'_, '_, '_> {
             out.push_str(if name.is_some() { " " } else { "" });
             let told = match self.find(of, index) {
                 Some(at) if tree.get(at).is_some_and(|node| node.kind == Kind::List) => {
-                    if depth < MAX_DEPTH { self.each(at, &[], depth + 1, out) } else { Told::Nothing }
+                    if depth < MAX_DEPTH {
+                        self.each(at, &[], depth + 1, out)
+                    } else {
+                        Told::Nothing
+                    }
                 }
                 Some(at) => self.value(at, depth, out),
                 None => Told::Nothing,

@@ -181,8 +181,7 @@ impl<'a> FilterNames<'a> {
             return Ok(());
         }
         // Every name of one or two letters is near to some other.
-        let near =
-            if name.chars().count() > 2 { offer(name, self.all()) } else { String::new() };
+        let near = if name.chars().count() > 2 { offer(name, self.all()) } else { String::new() };
         Err(format!("no table has a field `{name}`{near}"))
     }
 

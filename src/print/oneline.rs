@@ -233,7 +233,10 @@ mod tests {
     fn what_a_message_carries_stays_before_its_name() {
         let both = |width| cut_both("PropagateBuffer", "plNotifyMsg", width);
         assert_eq!(both(usize::MAX), "PropagateBuffer plNotifyMsg");
-        assert_eq!((both(22).as_str(), both(14).as_str()), ("Propagate~ plNotifyMsg", "Propa~ plNotif~"));
+        assert_eq!(
+            (both(22).as_str(), both(14).as_str()),
+            ("Propagate~ plNotifyMsg", "Propa~ plNotif~")
+        );
     }
 
     #[test]

@@ -224,7 +224,8 @@ impl Output for ReportOutput {
             }
             Body::StreamEnd { text, .. } => info.push_str(text),
         }
-        let facts = RowFacts { info, carried: carried.as_deref(), refused: refusal.as_deref(), ..facts };
+        let facts =
+            RowFacts { info, carried: carried.as_deref(), refused: refusal.as_deref(), ..facts };
         if let Err(error) = self.page.record(record, facts) {
             self.error = Some(error);
         }

@@ -22,7 +22,7 @@ pub(super) fn answers(
     text: &mut String,
     w: &mut TextWriter<'_>,
 ) {
-    let InfoSource { tables, tree, .. } = source;
+    let InfoSource { tables, tree, bytes, .. } = source;
     let Some(def) = def else { return w.byte(b'\n') };
     if message.expects_reply(def) {
         w.fixed(b"   [expects a reply]");

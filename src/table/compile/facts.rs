@@ -214,9 +214,12 @@ impl Compiler<'_> {
                     return self
                         .error(at, format!("`info` has groups more than {MAX_GROUPS} deep"));
                 }
-                InfoPiece::Open => {
-                    parts.push(InfoPart::Optional(self.info_parts(reader, at, parent, depth + 1)?))
-                }
+                InfoPiece::Open => parts.push(InfoPart::Optional(self.info_parts(
+                    reader,
+                    at,
+                    parent,
+                    depth + 1,
+                )?)),
                 InfoPiece::Close if depth > 0 => return Ok(parts),
                 InfoPiece::Close => {
                     return self.error(at, "`info` has a `]` without a `[` before it");
