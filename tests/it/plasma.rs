@@ -445,7 +445,7 @@ fn what_no_program_knows_is_noted() {
 fn propagated(reader: &Reader, instance: &Value) -> Vec<u8> {
     let mut buffer = parse_hex(instance["hex"].as_str().unwrap()).unwrap();
     if instance["kind"] == "plMessage" {
-        let symbols = reader.tables.enums().iter().find(|e| e.name == "CreatableClass").unwrap();
+        let symbols = reader.tables.enums().find(|e| e.name == "CreatableClass").unwrap();
         let class = symbols.values.iter().find(|v| v.name == "plNetMsgGameMessage").unwrap();
         let mut whole = u16::try_from(class.value).unwrap().to_le_bytes().to_vec();
         whole.extend_from_slice(&[0; 9]);
