@@ -30,7 +30,10 @@ impl<'d> LlsdReader<'_, '_, 'd> {
                 }
                 let part = if is_map { Part::Map } else { Part::Array };
                 let kind = if is_map { Kind::Struct } else { Kind::List };
-                return self.leaf(name, part, kind, 0, 0).map(drop);
+                let node = self.begin(name, part, kind)?;
+                let open = self.syntax(self.run.tables.value_types().open_name, from);
+                self.end(node);
+                return open.map(drop);
             }
             b"undef" => Part::Undefined,
             b"boolean" => Part::Boolean,
