@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder, ScopedJoinHandle};
 
+use clap::Args;
+
 use crate::capture::UnpackRoom;
 use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
-use crate::cli::options::captures::CaptureArgs;
-use crate::cli::options::{DiffArgs, ReadArgs};
-use crate::cli::plan::{Plan, coloured, marks};
+use crate::cli::options::{CaptureArgs, FilterArgs, ReadArgs, size};
+use crate::cli::plan::{Plan, PlanArgs, coloured, marks};
 use crate::cli::summary::{Summary, refuse_mistake};
 use crate::diff::{
     CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffBounds, DiffStyle,
@@ -29,6 +30,52 @@ use crate::run::{CaptureRun, RunOutcome};
 const MAX_IGNORE_FILE: u64 = 1 << 20;
 /// Bytes of output that are written at once.
 const GATHER: usize = 64 << 10;
+
+/// Two captures side by side.
+#[derive(Args, Debug)]
+#[command(override_usage = "moulsniff diff [OPTIONS] A B")]
+#[command(mut_arg("captures", |arg| arg.help(
+    "Compare these two captures (pcap, pcapng; plain, gzip or zstd), which have to be files"
+)))]
+#[command(mut_arg("filter", |arg| arg.help(
+    "Print only differences in messages that match an expression, such as 'service == auth'"
+)))]
+pub struct DiffArgs {
+    /// Do not compare PATH, such as 'fields.buffer.time_sent' or '*.time_sent', or MESSAGE, a name
+    /// in which * stands for any characters; may be given several times
+    #[arg(long, value_name = "PATH|MESSAGE")]
+    pub ignore: Vec<String>,
+    /// Read --ignore entries from a file, one a line; # begins a comment
+    #[arg(long = "ignore-file", value_name = "FILE")]
+    pub ignore_files: Vec<PathBuf>,
+    /// Report replies that take this many times as long in B, and at least 5 ms longer
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    pub latency: Option<f64>,
+    /// Use at most this much memory for both captures, roughly. Messages beyond it are counted and
+    /// not compared; differences beyond it are counted and not printed
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
+    pub max_memory: usize,
+    /// Print JSON, one object for each difference
+    #[arg(long, conflicts_with = "oneline")]
+    pub json: bool,
+    /// Print one line for each difference
+    #[arg(long)]
+    pub oneline: bool,
+    /// The two captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Which messages are compared.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
+/// How many times as long.
+fn factor(text: &str) -> Result<f64, String> {
+    let factor: Option<f64> = text.trim_end_matches('x').parse().ok();
+    factor
+        .filter(|factor| factor.is_finite() && *factor >= 1.0)
+        .ok_or_else(|| "expected a number from 1 on, such as 3".into())
+}
 
 pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
     let files = captures(args)?;
@@ -89,11 +136,6 @@ fn status(ending: Summary, differ: bool, sides: [&DiffSide; 2]) -> Result<Status
 /// The two captures. Both are read twice, so they have to be files.
 fn captures(args: &DiffArgs) -> Result<[PathBuf; 2], CliError> {
     let read = &args.read;
-    if read.interface.is_some() || read.tail.is_some() {
-        return Err(CliError::Typed(
-            "diff compares two capture files: -i and --tail do nothing with it".into(),
-        ));
-    }
     let all: Vec<&PathBuf> = read.captures.paths().collect();
     let [a, b] = all.as_slice() else {
         return Err(CliError::Typed(format!(
@@ -123,12 +165,13 @@ fn plan(
 ) -> Result<Plan, CliError> {
     let captures = files.get(side).cloned().map(CaptureArgs::from).unwrap_or_default();
     // Remarks on the filter are made once.
-    let quiet = args.read.quiet || side > 0;
-    let read = ReadArgs { captures, quiet, strict: args.read.strict, ..args.read.clone() };
-    let mut plan = Plan::within(&read, room.clone())?;
+    let mut read = ReadArgs { captures, ..args.read.clone() };
+    read.general.quiet |= side > 0;
+    let filter = Some(&args.filter);
+    let mut plan = Plan::within(PlanArgs { filter, ..PlanArgs::new(&read) }, room.clone())?;
     // Two lines of progress would write over each other.
     plan.reading.quiet = true;
-    plan.ending.quiet = args.read.quiet;
+    plan.ending.quiet = args.read.general.quiet;
     Ok(plan)
 }
 
@@ -217,8 +260,13 @@ fn compare(
     let [in_a, in_b] = comparison.wanted();
     let room = UnpackRoom::default();
     let collect = |side: usize, wanted: Vec<u64>| -> Result<DetailStore, CliError> {
-        let mut collector =
-            DetailCollector::new(wanted, ignore, args.read.strict, args.read.redact, bounds);
+        let mut collector = DetailCollector::new(
+            wanted,
+            ignore,
+            args.read.strict,
+            args.read.privacy.redact,
+            bounds,
+        );
         if collector.wants_more(false) {
             let Plan { reading, setup, .. } = plan(args, files, side, &room)?;
             CaptureRun::new(&reading, setup)?.into_output(&mut collector);
@@ -249,10 +297,10 @@ impl Gathered {
     ) -> Result<(), CliError> {
         let terminal = io::stdout().is_terminal();
         let style = DiffStyle {
-            paint: Paint::new(coloured(args.read.color, terminal), marks(terminal)),
+            paint: Paint::new(coloured(args.read.general.color, terminal), marks(terminal)),
             names: files.each_ref().map(|path| file_name(path)),
         };
-        let text = !args.read.json && !args.read.oneline;
+        let text = !args.json && !args.oneline;
         if text {
             summary_text(sum, &style, &mut self.out);
         }
@@ -264,14 +312,14 @@ impl Gathered {
                 continue;
             }
             for difference in &section.differences {
-                match args.read.json {
+                match args.json {
                     true => difference_json(section, difference, &mut self.out),
                     false => difference_line(section, difference, &style, &mut self.out),
                 }
                 self.flush_full()?;
             }
         }
-        if args.read.json {
+        if args.json {
             self.out.push_str(&sum_json(sum));
         }
         Ok(())

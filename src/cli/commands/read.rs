@@ -2,24 +2,64 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use clap::Args;
+
+use super::print;
+
 use crate::cli::error::{CliError, Status};
-use crate::cli::options::ReadArgs;
-use crate::cli::plan::Plan;
+use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, PrintArgs, ReadArgs};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::digits::counted;
 use crate::remark;
-use crate::run::{CaptureRun, Formatter, PrintOptions, Printer};
+use crate::run::{CaptureRun, Formatter, PrintOptions, Printer, list_interfaces};
+
+/// Reading captures and printing them.
+#[derive(Args, Debug)]
+#[command(mut_arg("captures", |arg| arg.required_unless_present("list_interfaces")))]
+pub struct PrintCommand {
+    /// List the interfaces that can be captured on
+    #[arg(short = 'D', long)]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
+    pub list_interfaces: bool,
+    /// The captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// How records are printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
+    /// Which records are printed.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How many.
+    #[command(flatten)]
+    pub count: CountArgs,
+}
 
 /// Reads captures and prints their records.
-pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
-    let plan = Plan::new(args)?;
+pub(super) fn run(args: &PrintCommand) -> Result<Status, CliError> {
+    if args.list_interfaces {
+        return print(list_interfaces()?.as_bytes());
+    }
+    let plan = Plan::new(PlanArgs {
+        live: Some(&args.live),
+        filter: Some(&args.filter),
+        count: args.count.count,
+        print: Some(&args.print),
+        ..PlanArgs::new(&args.read)
+    })?;
     let mut head = Vec::new();
-    let writer = plan.writer(args, io::stdout().is_terminal(), &mut head)?;
+    let color = args.read.general.color;
+    let writer = plan.writer(&args.print, color, io::stdout().is_terminal(), &mut head)?;
     let Plan { reading, setup, filter, limit, ending, .. } = plan;
     let formatter = Formatter::new(writer, &setup);
     let run = CaptureRun::new(&reading, setup)?;
     let mut to = run.stdout();
     to.write_all(&head).map_err(CliError::writing)?;
-    let printing = PrintOptions { threads: reading.threads, max_output: args.max_output.0, limit };
+    let printing =
+        PrintOptions { threads: reading.threads, max_output: args.print.max_output.0, limit };
     let mut printer = Printer::new(formatter, filter, printing, to);
     let mut outcome = run.into_printer(&mut printer);
     if let Some(error) = printer.take_error() {

@@ -3,10 +3,12 @@
 
 use std::io::{self, Write};
 
+use clap::Args;
+
 use super::named_sessions::NamedSessions;
 use crate::cli::error::{CliError, Status};
-use crate::cli::options::{ReadArgs, SessionsArgs};
-use crate::cli::plan::Plan;
+use crate::cli::options::{CaptureArgs, CountArgs, LiveArgs, ReadArgs, number};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::session_pass::no_session;
 use crate::facts::ClientSession;
 use crate::out::Record;
@@ -17,11 +19,46 @@ use crate::run::CaptureRun;
 /// Sessions that end with the capture are written as soon as they have this many bytes.
 const PRINTED_AT_ONCE: usize = 1 << 16;
 
+/// Sessions.
+#[derive(Args, Debug)]
+#[command(override_usage = "moulsniff sessions [OPTIONS] [N] CAPTURE...")]
+#[command(mut_arg("captures", |arg| arg.help(
+    "Read these captures as one, in the order given; `-` is standard input. A number before them, where no file has this name, is the session to print"
+)))]
+pub struct SessionsArgs {
+    /// Print only this session
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
+    pub session: Option<u64>,
+    /// List what each client did, step by step
+    #[arg(long)]
+    pub story: bool,
+    /// Print JSON, one object a session
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Print comma-separated values for spreadsheets, one line a session
+    #[arg(long)]
+    pub csv: bool,
+    /// The session (where only one is wanted), the captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// How many records are read.
+    #[command(flatten)]
+    pub count: CountArgs,
+}
+
 pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
-    let (only, read) = args.resolved();
-    let Plan { reading, setup, limit, ending, .. } = Plan::new(&read)?;
+    let (only, captures) = args.resolved();
+    let read = ReadArgs { captures, ..args.read.clone() };
+    let Plan { reading, setup, limit, ending, .. } = Plan::new(PlanArgs {
+        live: Some(&args.live),
+        count: args.count.count,
+        ..PlanArgs::new(&read)
+    })?;
     let printing = Printing {
-        form: args.form(&read),
+        form: args.form(),
         story: args.story,
         only,
         count: 0,
@@ -58,21 +95,18 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
 impl SessionsArgs {
     /// The session that is asked for, and what is read. A number before the captures is a session,
     /// unless there is a file of that name.
-    fn resolved(&self) -> (Option<u64>, ReadArgs) {
-        let mut read = self.read.clone();
-        let first =
-            read.captures.words().next().filter(|path| read.captures.len() > 1 && !path.exists());
+    fn resolved(&self) -> (Option<u64>, CaptureArgs) {
+        let mut captures = self.read.captures.clone();
+        let first = captures.words().next().filter(|path| captures.len() > 1 && !path.exists());
         let number = first.and_then(|path| path.to_str()?.parse().ok());
         if number.is_some() {
-            read.captures.take_first_word();
+            captures.take_first_word();
         }
-        // Every session is collected here, so that nothing is read twice for the one that is
-        // wanted.
-        (read.session.take().or(number), read)
+        (self.session.or(number), captures)
     }
 
-    fn form(&self, read: &ReadArgs) -> SessionsForm {
-        match (read.json, read.csv) {
+    fn form(&self) -> SessionsForm {
+        match (self.json, self.csv) {
             (true, _) => SessionsForm::Json,
             (false, true) => SessionsForm::Csv,
             (false, false) => SessionsForm::Text,

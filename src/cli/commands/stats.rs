@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use clap::Args;
+
 use crate::cli::error::{CliError, Status};
-use crate::cli::options::ReadArgs;
-use crate::cli::plan::Plan;
+use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::facts::{Stats, StreamMap, StreamSummary};
 use crate::filter::RecordFilter;
 use crate::out::stats::{FrameSpan, stats_json, stats_text};
@@ -13,6 +15,26 @@ use crate::out::{Body, Counts, EndedStream, Outlined, Record, Replay};
 use crate::pipeline::{Output, StreamOver};
 use crate::proto::Ends;
 use crate::run::CaptureRun;
+
+/// What is counted.
+#[derive(Args, Debug)]
+pub struct StatsArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Which records are counted.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How many.
+    #[command(flatten)]
+    pub count: CountArgs,
+}
 
 /// Counts records.
 struct StatsCounter {
@@ -115,8 +137,13 @@ impl Output for StatsOutput<'_> {
     }
 }
 
-pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
-    let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(args)?;
+pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
+    let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(PlanArgs {
+        live: Some(&args.live),
+        filter: Some(&args.filter),
+        count: args.count.count,
+        ..PlanArgs::new(&args.read)
+    })?;
     let filter = filter.map(Arc::new);
     let mut counter =
         StatsCounter { stats: Stats::default(), kept: filter.is_some().then(StreamMap::default) };

@@ -13,8 +13,7 @@ use super::place::home;
 use super::{Config, FilesOfConfig, TimeOfConfig};
 use crate::captured::{escape, line_and_column};
 use crate::cli::error::CliError;
-use crate::cli::options::TimeWord;
-use crate::cli::options::protocol_args::file_options;
+use crate::cli::options::{TimeWord, file_options};
 use crate::filter::{NamedExpression, can_be_named};
 use crate::suggest::suggestion;
 

@@ -1,10 +1,11 @@
 //! `moulsniff export chat`: one line for each chat message, with speaker and recipient.
 
+use clap::Args;
 use std::io::{self, Write};
 
 use crate::cli::error::{CliError, Status};
-use crate::cli::options::export::ExportChatArgs;
-use crate::cli::plan::Plan;
+use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::facts::Chat;
 use crate::filter::Filter;
 use crate::out::Record;
@@ -19,8 +20,36 @@ const KEEP: usize = 64 << 10;
 /// Bytes that are collected before they are written, as long as more input is at hand.
 const BUFFER: usize = 64 << 10;
 
+/// Chat.
+#[derive(Args, Debug)]
+pub struct ExportChatArgs {
+    /// Also print the copies that servers relay to other clients
+    #[arg(long)]
+    pub copies: bool,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub json: bool,
+    /// The captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Which messages are looked at.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How many.
+    #[command(flatten)]
+    pub count: CountArgs,
+}
+
 pub(super) fn run(args: &ExportChatArgs) -> Result<Status, CliError> {
-    let Plan { reading, setup, filter, redact, limit, ending, .. } = Plan::new(&args.read)?;
+    let Plan { reading, setup, filter, redact, limit, ending, .. } = Plan::new(PlanArgs {
+        live: Some(&args.live),
+        filter: Some(&args.filter),
+        count: args.count.count,
+        ..PlanArgs::new(&args.read)
+    })?;
     let run = CaptureRun::new(&reading, setup)?;
     let mut collector = ChatPrinter {
         chat: Chat::default(),
@@ -28,7 +57,7 @@ pub(super) fn run(args: &ExportChatArgs) -> Result<Status, CliError> {
         store: AnnotationStore::default(),
         filter,
         redact,
-        json: args.read.json,
+        json: args.json,
         copies: args.copies,
         left: limit,
         text: String::new(),

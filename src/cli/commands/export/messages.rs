@@ -1,14 +1,17 @@
 //! `moulsniff export messages`: every message decrypted, one packet each, for Wireshark and for
 //! readers who have no keys.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use std::io::{self, BufWriter};
 
 use crate::capture::{Frame, PcapngWriter};
 use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
-use crate::cli::options::export::ExportMessagesArgs;
-use crate::cli::plan::Plan;
+use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::pseudonyms::random;
 use crate::cli::summary::before_commit;
 use crate::digits::{counted, plural};
@@ -26,8 +29,35 @@ use crate::run::CaptureRun;
 /// Bytes of names that are kept from record to record.
 const KEEP: usize = 64 << 10;
 
+/// Messages.
+#[derive(Args, Debug)]
+pub struct ExportMessagesArgs {
+    /// Write the capture to this file, as pcapng with Wireshark's exported PDUs (link type 252); an
+    /// existing file is replaced
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+    /// The captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Which messages are written.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How many.
+    #[command(flatten)]
+    pub count: CountArgs,
+}
+
 pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
-    let Plan { reading, mut setup, filter, redact, limit, ending, .. } = Plan::new(&args.read)?;
+    let Plan { reading, mut setup, filter, redact, limit, ending, .. } = Plan::new(PlanArgs {
+        live: Some(&args.live),
+        filter: Some(&args.filter),
+        count: args.count.count,
+        output: Some(&args.output),
+        ..PlanArgs::new(&args.read)
+    })?;
     let fail = |e| CliError::File(file_name(&args.output), e);
     if redact && setup.pseudonyms.is_none() {
         setup.pseudonyms = Some(Pseudonyms::of_secrets(&random().map_err(fail)?));
