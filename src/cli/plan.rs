@@ -16,7 +16,7 @@ use super::options::{FilterArgs, LiveArgs, PrintArgs, ReadArgs, TimeWord, When, 
 use super::session_pass::session_map;
 use super::summary::Summary;
 use super::{files, load, pseudonyms};
-use crate::capture::{LiveError, UnpackRoom};
+use crate::capture::LiveError;
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
 use crate::out::json::{JsonOptions, JsonWriter};
@@ -92,18 +92,12 @@ impl<'a> PlanArgs<'a> {
 impl Plan {
     /// Resolves what was typed. Reads the files that it names, except captures.
     pub(super) fn new(args: PlanArgs<'_>) -> Result<Plan, CliError> {
-        Plan::within(args, UnpackRoom::default())
-    }
-
-    /// The same for one of several plans that are carried out at the same time, and unpack within
-    /// `room` together.
-    pub(super) fn within(args: PlanArgs<'_>, room: UnpackRoom) -> Result<Plan, CliError> {
         let ReadArgs { privacy, general, strict, .. } = args.read;
         if let (Some(key), Some(output)) = (&privacy.pseudonyms, args.output) {
             files::refuse_future_key(key, output)?;
         }
         let mut setup = setup(args.read)?;
-        let mut reading = reading(&args, room)?;
+        let mut reading = reading(&args)?;
         let mut filter = filter(&args, &setup)?;
         let mut columns = columns(&args, &setup)?;
         // Last, since this may make a file, and nothing is to be left behind by a mistake in what
@@ -177,7 +171,7 @@ impl Plan {
     }
 }
 
-fn reading(args: &PlanArgs<'_>, unpack_room: UnpackRoom) -> Result<Reading, CliError> {
+fn reading(args: &PlanArgs<'_>) -> Result<Reading, CliError> {
     let captures = &args.read.captures;
     let none = LiveArgs::default();
     let LiveArgs { interface, capture_filter, write, tail } = args.live.unwrap_or(&none);
@@ -196,7 +190,7 @@ fn reading(args: &PlanArgs<'_>, unpack_room: UnpackRoom) -> Result<Reading, CliE
     files::refuse_standard_output(&inputs)?;
     let threads = threads(args.count, args.read.limits.threads);
     let quiet = args.read.general.quiet;
-    Ok(Reading { input, inputs, keep: write.clone(), threads, quiet, unpack_room })
+    Ok(Reading { input, inputs, keep: write.clone(), threads, quiet })
 }
 
 /// The number of threads that was asked for, or one for each core. To stop after some records, the

@@ -113,13 +113,11 @@ pub(super) fn refuse_interrupted(
     outcome: &mut RunOutcome,
     written: impl FnOnce() -> String,
 ) -> Result<(), CliError> {
-    match outcome.interrupted {
-        true => {
-            let before = outcome.error.take().map(|error| format!("; {error}")).unwrap_or_default();
-            Err(CliError::Interrupted(format!("{}{before}", written())))
-        }
-        false => Ok(()),
+    if !outcome.interrupted {
+        return Ok(());
     }
+    let before = outcome.error.take().map(|error| format!("; {error}")).unwrap_or_default();
+    Err(CliError::Interrupted(format!("{}{before}", written())))
 }
 
 /// Refuses a filter with a doubtful name that no record had: the name was a mistake. To be asked

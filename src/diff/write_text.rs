@@ -92,8 +92,8 @@ pub fn summary_text(sum: &DifferenceSum, style: &DiffStyle, out: &mut String) {
         let n = sum.renamed_once;
         let _ = write!(out, "; {} seen once, taken for renamed", counted(n, "number"));
     }
-    if sum.not_told > 0 {
-        let _ = write!(out, "; {} of these are only counted (--max-memory)", sum.not_told);
+    if sum.not_reported > 0 {
+        let _ = write!(out, "; {} of these are only counted (--max-memory)", sum.not_reported);
     }
     let [beyond_a, beyond_b] = sum.not_compared;
     for (n, name) in [(beyond_a, 'A'), (beyond_b, 'B')].into_iter().filter(|(n, _)| *n > 0) {
@@ -325,7 +325,7 @@ fn identity_text(identity: &IdentityDifference) -> String {
 
 /// The fields that differ, each with some before and after it.
 fn lines_text(lines: &[FieldLine], difference: &Difference, style: &DiffStyle, out: &mut String) {
-    let told = |line: &FieldLine| {
+    let differs = |line: &FieldLine| {
         !line.same
             && difference
                 .fields
@@ -333,7 +333,7 @@ fn lines_text(lines: &[FieldLine], difference: &Difference, style: &DiffStyle, o
                 .any(|field| field.path.as_deref() == Some(line.path.as_str()))
     };
     let mut near = vec![false; lines.len()];
-    for at in lines.iter().enumerate().filter(|(_, line)| told(line)).map(|(at, _)| at) {
+    for at in lines.iter().enumerate().filter(|(_, line)| differs(line)).map(|(at, _)| at) {
         let around = near.iter_mut().take(at + CONTEXT + 1).skip(at.saturating_sub(CONTEXT));
         around.for_each(|near| *near = true);
     }

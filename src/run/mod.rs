@@ -46,7 +46,6 @@ pub use printer::{PrintOptions, Printer};
 pub use progress::{Beside, Progress};
 pub use writer::RecordWriter;
 
-use crate::capture::UnpackRoom;
 use crate::filter::Filter;
 use crate::out::Replay;
 use crate::output_file::Inputs;
@@ -71,8 +70,6 @@ pub struct Reading {
     pub threads: usize,
     /// Only errors are printed on standard error.
     pub quiet: bool,
-    /// The memory for unpacking, shared by readings that run at the same time.
-    pub unpack_room: UnpackRoom,
 }
 
 /// How a run ended.

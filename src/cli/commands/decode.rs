@@ -107,10 +107,8 @@ fn messages(
     args: &DecodeArgs,
 ) -> Result<(), CliError> {
     let settings = settings(&args.keys.protocols, true)?;
-    let service = NamedService::find(all, name).map_err(|error| match is_hex(name) {
-        true => without_name(),
-        false => error.into(),
-    })?;
+    let service = NamedService::find(all, name)
+        .map_err(|error| if is_hex(name) { without_name() } else { error.into() })?;
     let mut printer = DecodePrinter::new(args);
     let mut text = Vec::new();
     let mut to = io::stdout().lock();
@@ -231,7 +229,9 @@ fn print_value(
                 _ if nothing => out.extend_from_slice(b"null"),
                 rest => {
                     // The undecoded bits have a key of their own, beside `value`.
-                    rest.into_iter().for_each(|node| node.marks |= mark::SPAN);
+                    if let Some(node) = rest {
+                        node.marks |= mark::SPAN;
+                    }
                     printer.json.value(tables, &tree, bytes, 0, out);
                 }
             }

@@ -328,7 +328,9 @@ fn inject(args: &InjectArgs) -> Result<Status, CliError> {
     if let Some(damage) = done.damage {
         return Err(CliError::Capture(damage).with_remarks(warning.into_iter().collect()));
     }
-    warning.iter().for_each(|warning| remark::say(format_args!("{warning}")));
+    if let Some(warning) = warning {
+        remark::say(format_args!("{warning}"));
+    }
     if !general.quiet {
         remark::say(format_args!("{name}: the keys of {}", counted(proved.len(), "session")));
     }
@@ -343,9 +345,10 @@ fn strip(args: &StripArgs) -> Result<Status, CliError> {
     let config_file = config::file(general);
     let inputs = Inputs::of([input].into_iter().chain(&config_file).map(PathBuf::as_path));
     let mut file = files::create(output, Access::Usual, &inputs)?;
-    let source = match input.as_os_str() == "-" {
-        true => Source::reader(files::name(input), Box::new(std::io::stdin())),
-        false => Source::path(input),
+    let source = if input.as_os_str() == "-" {
+        Source::reader(files::name(input), Box::new(std::io::stdin()))
+    } else {
+        Source::path(input)
     };
     let done = capture::strip(source, capture::RewriteTarget::new(&name, &mut file), &kinds)?;
     file.commit().map_err(|e| CliError::File(name.clone(), e))?;
@@ -360,10 +363,9 @@ fn strip(args: &StripArgs) -> Result<Status, CliError> {
 
 /// A capture whose keys are found is read once more to be copied, which standard input cannot be.
 fn readable_twice(input: &Path) -> Result<(), CliError> {
-    match input.as_os_str() == "-" {
-        true => Err(CliError::Typed(
-            "the capture is read twice, so it has to be a file, not standard input".into(),
-        )),
-        false => Ok(()),
+    if input.as_os_str() != "-" {
+        return Ok(());
     }
+    let why = "the capture is read twice, so it has to be a file, not standard input";
+    Err(CliError::Typed(why.into()))
 }

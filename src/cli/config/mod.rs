@@ -5,9 +5,9 @@
 //! Only commands that use one of its values read the file. They do so after the command line was
 //! checked, so the file cannot turn a correct command line into a mistake.
 
-mod place;
 pub(super) mod read;
 
+use std::env;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,6 @@ use super::error::CliError;
 use super::files;
 use super::options::{GeneralArgs, KeyArgs, ProtocolArgs, ReadArgs, TableArgs, TimeWord};
 use crate::filter::NamedExpressions;
-pub(super) use place::config_path;
 
 /// The largest configuration file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -156,4 +155,33 @@ impl Config {
         let name = self.path.as_deref().map(files::name).unwrap_or_default();
         format!("{name}, line {line}")
     }
+}
+
+/// The file's path below the folder of configurations.
+const BELOW: [&str; 2] = ["moulsniff", "config.toml"];
+
+/// Where the file is looked for, whether there is one or not; nothing where this user has no folder
+/// for such files.
+pub(super) fn config_path() -> Option<PathBuf> {
+    Some(BELOW.iter().fold(folder()?, |path, part| path.join(part)))
+}
+
+/// The folder of configurations: on Windows `%APPDATA%`; elsewhere, macOS included,
+/// `$XDG_CONFIG_HOME`, else `~/.config`.
+fn folder() -> Option<PathBuf> {
+    if cfg!(windows) {
+        return absolute("APPDATA");
+    }
+    absolute("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
+}
+
+/// This user's home folder.
+fn home() -> Option<PathBuf> {
+    env::home_dir().filter(|path| path.is_absolute())
+}
+
+/// The folder that a variable names. The XDG base directory specification has relative paths
+/// ignored.
+fn absolute(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -9,8 +9,7 @@ use clap::ValueEnum;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::place::home;
-use super::{Config, FilesOfConfig, TimeOfConfig};
+use super::{Config, FilesOfConfig, TimeOfConfig, home};
 use crate::captured::{escape, line_and_column};
 use crate::cli::error::CliError;
 use crate::cli::options::{TimeWord, file_options};
