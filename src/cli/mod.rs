@@ -144,9 +144,9 @@ pub fn command() -> clap::Command {
 }
 
 fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let command = command();
+    let mut command = command();
     let typed = command_first(&command, typed.into_iter().collect());
-    let matches = match command.clone().try_get_matches_from(&typed) {
+    let matches = match command.try_get_matches_from_mut(&typed) {
         Err(error) if is_option_of_help(&error) => return parse(without_option_of_help(&typed)),
         matches => matches?,
     };
@@ -246,4 +246,52 @@ fn without_option_of_help(typed: &[OsString]) -> Vec<OsString> {
         words.extend(words.last().filter(|word| *word == "help").cloned());
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn moved(typed: &str) -> String {
+        let words = typed.split(' ').map(OsString::from).collect();
+        let moved = command_first(&command(), words);
+        moved.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn options_before_a_command_come_behind_its_name() {
+        for (typed, expected) in [
+            ("p --keys k --json stats a", "p stats --keys k --json a"),
+            ("p --keys=k stats a", "p stats --keys=k a"),
+            ("p -qc 5 tables -q list w", "p tables list -qc 5 -q w"),
+            ("p -c5 export chat a", "p export chat -c5 a"),
+            ("p -Y stats a stats", "p -Y stats a stats"),
+            ("p -- stats", "p -- stats"),
+            ("p - stats", "p - stats"),
+            ("p --unknown stats", "p stats --unknown"),
+            ("p -q", "p -q"),
+        ] {
+            assert_eq!(moved(typed), expected, "{typed}");
+        }
+    }
+
+    /// [`takes_next_word`] does not know yet which command it is.
+    #[test]
+    fn an_option_takes_a_value_in_all_commands_or_in_none() {
+        let command = command();
+        command.clone().debug_assert();
+        let mut known = HashMap::new();
+        for arg in all_arguments(&command) {
+            let long = arg.get_long().map(str::to_owned);
+            let names = long.into_iter().chain(arg.get_short().map(String::from));
+            for name in names {
+                let takes = arg.get_action().takes_values();
+                assert_eq!(*known.entry(name.clone()).or_insert(takes), takes, "{name}");
+            }
+        }
+        assert!(known.len() > 40);
+    }
 }

@@ -19,14 +19,15 @@ use super::{files, load, pseudonyms};
 use crate::capture::LiveError;
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::oneline::{OneLineOptions, OneLineWriter};
-use crate::out::tree::{TreeOptions, TreeWriter};
-use crate::out::{Marks, Paint, Zone};
 use crate::output_file::Inputs;
 use crate::pipeline::{DecodeAs, Setup};
-use crate::proto::{LazyTables, Options, Protocol};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::oneline::{OneLineOptions, OneLineWriter};
+use crate::print::tree::{TreeOptions, TreeWriter};
+use crate::print::{Marks, Paint, Zone};
+use crate::proto::{LazyTables, Protocol};
 use crate::run::{Columns, FrameInput, Reading, RecordWriter};
+use crate::session::Options;
 
 /// The columns of `--csv` alone.
 const DEFAULT_COLUMNS: &str =
@@ -39,7 +40,7 @@ pub(super) struct Plan {
     /// How it is decoded.
     pub(super) setup: Setup,
     /// Which records count.
-    pub(super) filter: Option<Filter>,
+    pub(super) filter: Option<Arc<Filter>>,
     /// What `--columns` and `--csv` print of each record.
     columns: Option<Paths>,
     /// After how many of these records the run ends.
@@ -116,10 +117,12 @@ impl Plan {
             filter = filter.map(|filter| filter.with_sessions(Arc::clone(&map)));
             columns = columns.map(|columns| columns.with_sessions(Arc::clone(&map)));
         }
+        setup.names = filter.as_ref().is_some_and(Filter::wants_names)
+            || columns.as_ref().is_some_and(Paths::wants_names);
         Ok(Plan {
             setup,
             reading,
-            filter,
+            filter: filter.map(Arc::new),
             columns,
             limit: args.count.unwrap_or(u64::MAX),
             redact: privacy.redact,
@@ -188,19 +191,15 @@ fn reading(args: &PlanArgs<'_>) -> Result<Reading, CliError> {
     }
     let inputs = args.inputs();
     files::refuse_standard_output(&inputs)?;
-    let threads = threads(args.count, args.read.limits.threads);
+    let threads = threads(args.read.limits.threads);
     let quiet = args.read.general.quiet;
     Ok(Reading { input, inputs, keep: write.clone(), threads, quiet })
 }
 
-/// The number of threads that was asked for, or one for each core. To stop after some records, the
-/// order of the work has to be that of the records, so one thread does it.
-fn threads(count: Option<u64>, threads: Option<u16>) -> usize {
-    match (count, threads) {
-        (Some(_), _) => 1,
-        (None, Some(threads)) => usize::from(threads).max(1),
-        (None, None) => available_parallelism().map_or(1, NonZeroUsize::get),
-    }
+/// The number of threads that was asked for, or one for each core.
+fn threads(typed: Option<u16>) -> usize {
+    let cores = || available_parallelism().map_or(1, NonZeroUsize::get);
+    typed.map_or_else(cores, |threads| usize::from(threads).max(1))
 }
 
 fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
@@ -225,6 +224,7 @@ fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
             ..FlowLimits::default()
         },
         max_held: limits.max_total,
+        names: false,
         pseudonyms: None,
     })
 }

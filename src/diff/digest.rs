@@ -9,9 +9,8 @@ use super::content::{ContentHasher, ContentView, HashedMessage, IdentityMark};
 use super::hash::{hash_text, mix};
 use super::ignore::IgnoreList;
 use super::lane_digest::{LaneDigest, Loss, LossCause};
-use crate::facts::{ClientSession, Sessions, TransportStream, refused};
+use crate::facts::{ClientSession, MessageValues, Sessions, TransportStream, refused};
 use crate::filter::Filter;
-use crate::out::tree::{Annotations, RecordAnnotator};
 use crate::pipeline::{Output, StreamOver};
 use crate::record::{Body, Record};
 use crate::session::{Event, EventKind, Message, Side, Transport};
@@ -166,8 +165,6 @@ pub struct Digester<'f> {
     names: HashMap<String, NameFacts>,
     ignore: &'f IgnoreList,
     filter: Option<&'f Filter>,
-    /// The names that earlier records give to numbers, for a filter that asks for them.
-    names_seen: RecordAnnotator,
     ignored: Vec<u32>,
     protocols: Vec<&'static str>,
     bounds: DiffBounds,
@@ -191,7 +188,6 @@ impl<'f> Digester<'f> {
             names: HashMap::new(),
             ignore,
             filter,
-            names_seen: RecordAnnotator::default(),
             ignored: Vec::new(),
             protocols: Vec::new(),
             bounds,
@@ -251,16 +247,9 @@ impl<'f> Digester<'f> {
         self.names.get(name).unwrap_or(&UNKNOWN)
     }
 
-    /// Whether the filter keeps a record. Call it once for each record, in their order.
-    fn keeps(&mut self, record: &Record<'_>) -> bool {
-        self.filter.is_none_or(|filter| {
-            let names = if filter.wants_names() {
-                self.names_seen.next(record)
-            } else {
-                Annotations::default()
-            };
-            filter.keeps(record, names)
-        })
+    /// Whether the filter keeps a record.
+    fn keeps(&self, record: &Record<'_>) -> bool {
+        self.filter.is_none_or(|filter| filter.keeps(record))
     }
 
     fn message(
@@ -354,7 +343,7 @@ impl<'f> Digester<'f> {
 
 impl Output for Digester<'_> {
     fn record(&mut self, record: &Record<'_>) {
-        self.sessions.record(record, &|_| None);
+        self.sessions.record(record);
         self.over.extend(self.sessions.take_finished().iter().map(SessionOver::of));
         let stream = self.stream(record);
         if let Some(known) = self.digest.streams.get_mut(stream as usize)
@@ -389,8 +378,9 @@ fn stream_key(transport: Transport, number: u32) -> u64 {
 
 fn refusal(view: &ContentView<'_>, message: &Message<'_>) -> u64 {
     let def = view.tables.message_named(message.name.raw()).and_then(|id| view.tables.message(id));
-    let refused = def.and_then(|def| refused(def, view.tables, view.tree));
-    refused.map_or(0, |refused| hash_text(&refused.reason(message.name.raw())) | 1)
+    let values = MessageValues { tables: view.tables, tree: view.tree, bytes: view.bytes };
+    let refused = def.and_then(|def| refused(def, &values));
+    refused.map_or(0, |refused| hash_text(&refused.reason(message.name.raw(), &values)) | 1)
 }
 
 /// The text that says of a problem in which form something was read; `None` where it says something

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::captured::Captured;
 use crate::filter::{FilterError, Paths, RecordValue};
-use crate::out::tree::Annotations;
 use crate::proto::LazyTables;
 use crate::record::{Body, Record};
 use crate::suggest::suggestion;
@@ -244,7 +243,7 @@ impl IgnoreList {
         for fields in
             self.fields.iter().filter(|fields| fields.of.as_ref().is_none_or(|of| of.takes(name)))
         {
-            let scope = fields.paths.scope(record, Annotations::default());
+            let scope = fields.paths.scope(record);
             for path in fields.paths.paths() {
                 scope.any(path, &mut |value| {
                     if let RecordValue::Node(node) = value {

@@ -13,7 +13,7 @@ use super::difference::{
 };
 use crate::captured::escape;
 use crate::digits::counted;
-use crate::out::Paint;
+use crate::print::Paint;
 
 /// Fields that are shown before and after one that differs.
 const CONTEXT: usize = 3;
@@ -80,7 +80,7 @@ pub fn summary_text(sum: &DifferenceSum, style: &DiffStyle, out: &mut String) {
     match sum.sent_again {
         [0, 0] => {}
         [a, b] if a == b => {
-            drop(write!(out, "; {} sent again in each, not compared", counted(a, "message")))
+            let _ = write!(out, "; {} sent again in each, not compared", counted(a, "message"));
         }
         [a, b] => drop(write!(
             out,

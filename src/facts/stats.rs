@@ -11,7 +11,7 @@ use super::pace::Pace;
 use super::problems::Problems;
 use super::replies::{KnownMessage, Replies};
 use super::world::World;
-use crate::record::{Body, Outlined, Record, event_word};
+use crate::record::{Body, Record, event_word};
 use crate::session::{EventKind, Learned, Message};
 use crate::table::{MessageId, Tables};
 
@@ -64,32 +64,10 @@ impl Stats {
         self.unanswered(record);
     }
 
-    /// Handles such a message in outline.
-    pub fn outline_not_counted(&mut self, record: &Record<'_, Outlined<'_>>) {
-        let Outlined { message, id, tables, .. } = record.body;
-        if let Some(known) = KnownMessage::new(record, message, tables, id) {
-            self.replies.message(known, false);
-        }
-    }
-
-    /// Counts a message in outline, not its bytes.
-    pub fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        self.records += 1;
-        let Outlined { message, id, tables, outline } = record.body;
-        let number = tables.message(id).map_or(u32::MAX, |def| def.name.0);
-        self.message(record, message, number, tables);
-        for problem in outline.problems() {
-            self.problems.add(problem, tables, None);
-        }
-        if let Some(known) = KnownMessage::new(record, message, tables, id) {
-            self.replies.message(known, true);
-        }
-    }
-
     /// Counts a message. Returns the index of its name.
-    fn message<B>(
+    fn message(
         &mut self,
-        record: &Record<'_, B>,
+        record: &Record<'_>,
         message: &Message<'_>,
         number: u32,
         tables: &Tables,
@@ -113,7 +91,9 @@ impl Stats {
             if self.ids.len() <= place {
                 self.ids.resize(place + 1, None);
             }
-            self.ids.iter_mut().skip(place).take(1).for_each(|known| *known = Some((at, id)));
+            if let Some(known) = self.ids.get_mut(place) {
+                *known = Some((at, id));
+            }
         }
         id
     }

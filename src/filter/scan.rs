@@ -18,24 +18,6 @@ impl<'a> RecordScope<'a> {
         self.walk(RecordValue::Record, &path.steps, see)
     }
 
-    /// Whether a value at a path passes a test, whose answer depends on nothing but the value.
-    /// Where the path is a key at any depth, all nodes of that name are tested first, whether the
-    /// key leads to them or not: mostly none of them passes.
-    pub(super) fn passes(
-        &self,
-        path: &Path,
-        test: &mut dyn FnMut(RecordValue<'a>) -> bool,
-    ) -> bool {
-        match (path.steps.as_slice(), self.message) {
-            ([PathStep::Anywhere(key)], Some(_)) => {
-                self.anywhere_in_record(key, test, &mut |index, test| {
-                    self.has_passing(key, test) && self.below(index, key, test)
-                })
-            }
-            _ => self.any(path, test),
-        }
-    }
-
     fn walk(&self, value: RecordValue<'a>, steps: &[PathStep], see: See<'_, 'a>) -> bool {
         let Some((step, rest)) = steps.split_first() else { return see(value) };
         match step {
@@ -100,8 +82,9 @@ impl<'a> RecordScope<'a> {
 
     fn refused_key(&self, refused: Refused<'a>, key: &str) -> Option<RecordValue<'a>> {
         match key {
-            "field" => refused.value.map(|_| RecordValue::FieldPath(refused.node)),
-            "value" => refused.value.map(|_| RecordValue::Number(refused.node)),
+            "field" => refused.is_by_field().then_some(RecordValue::FieldPath(refused.node)),
+            "value" if refused.value.is_some() => Some(RecordValue::Number(refused.node)),
+            "value" => refused.is_by_field().then_some(RecordValue::Node(refused.node)),
             "name" => refused.name.map(RecordValue::Text),
             _ => None,
         }
@@ -175,50 +158,18 @@ impl<'a> RecordScope<'a> {
     /// jq's `..`.
     fn anywhere(&self, value: RecordValue<'a>, key: &PathKey, see: See<'_, 'a>) -> bool {
         match value {
-            RecordValue::Record => self.anywhere_in_record(key, see, &mut |index, see| {
-                self.anywhere(RecordValue::Node(index), key, see)
-            }),
+            RecordValue::Record => {
+                let composites = KEYS.iter().filter(|key| !matches!(key.parts, KeyParts::None));
+                let mut parts = composites.filter_map(|key| (key.get)(self));
+                self.get(RecordValue::Record, key).is_some_and(&mut *see)
+                    || parts.any(|part| self.anywhere(part, key, see))
+            }
             RecordValue::Problems | RecordValue::Links(_) | RecordValue::CalledNames => {
                 self.elements(value, &mut |v| self.get(v, key).is_some_and(&mut *see))
             }
             RecordValue::Node(index) => self.has(key) && self.below(index, key, see),
             _ => self.get(value, key).is_some_and(see),
         }
-    }
-
-    /// The same in a record; `in_fields` does it in its fields.
-    fn anywhere_in_record(
-        &self,
-        key: &PathKey,
-        see: See<'_, 'a>,
-        in_fields: &mut dyn FnMut(u32, See<'_, 'a>) -> bool,
-    ) -> bool {
-        let composites = KEYS.iter().filter(|key| !matches!(key.parts, KeyParts::None));
-        let mut parts = composites.filter_map(|key| (key.get)(self));
-        self.get(RecordValue::Record, key).is_some_and(&mut *see)
-            || parts.any(|part| match part {
-                RecordValue::Node(index) => in_fields(index, see),
-                part => self.anywhere(part, key, see),
-            })
-    }
-
-    /// Whether a node anywhere in the message has a key's name, or a part of this name, and passes
-    /// a test.
-    fn has_passing(&self, key: &PathKey, test: See<'_, 'a>) -> bool {
-        let Some(view) = self.message else { return false };
-        let sym = key.sym(self.protocol, view.tables);
-        let named = |n: &Node| {
-            Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key)
-        };
-        let symbol = |index, n: &Node| {
-            let has_names = key.symbol.is_some() && view.tables.symbols(n.ty).is_some();
-            if has_names { self.symbol_key(index, n, key) } else { None }
-        };
-        let mut nodes = (0..).zip(view.tree.nodes());
-        nodes.any(|(index, node)| {
-            named(node) && test(RecordValue::Node(index))
-                || symbol(index, node).is_some_and(&mut *test)
-        })
     }
 
     /// Whether a message may have a key anywhere in its fields. Looking at the names of all nodes

@@ -16,8 +16,9 @@ use crate::flow::FlowLimits;
 use crate::pipeline::{DecodeAs, Setup};
 use crate::proto::{
     AllSettings, LazyTables, NamedService, OptionFile, OptionKind, OptionSpec, OptionValues,
-    Options, PROTOCOLS, Protocol, all_tables, decode_named,
+    PROTOCOLS, Protocol, all_tables, decode_named,
 };
+use crate::session::Options;
 use crate::suggest::suggestion;
 use crate::table::{MAX_TABLE_BYTES, TableSource};
 
@@ -347,6 +348,7 @@ impl Decoder {
             decode_as,
             limits: self.limits,
             max_held: self.limits.total_buffer,
+            names: true,
             pseudonyms: None,
         };
         Records::begin(Reader { capture, setup, filter, context: Arc::new(context) })

@@ -5,12 +5,11 @@
 
 use std::net::SocketAddr;
 
-use super::{
-    AllSettings, Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Moment,
-    Options, SettingsError, Share, Side, Start, feed_alone,
-};
+use super::{AllSettings, LazyTables, SettingsError, feed_alone};
+use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
+use crate::session::{Context, Emit, Ends, Event, EventKind, Message, Options, Share, Side, Start};
 use crate::suggest::suggestion;
 use crate::table::{Evaluator, Outcome, ServiceId, Tables};
 use crate::tree::Tree;
@@ -92,7 +91,6 @@ pub fn decode_named(
                     bytes: rest.get(..length).unwrap_or(rest),
                     reply: None,
                     no_reply: false,
-                    once: None,
                 };
                 take(&message, tables, &tree);
                 at += length.max(1);
@@ -129,11 +127,9 @@ fn framed(
         tables,
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
-        outline: None,
         settings: settings.of(lazy),
         sequences: [None; 2],
         options: &Options { max_message: 64 << 20, ..Options::default() },
-        preparations: None,
         emit: &mut emit,
     };
     feed_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
@@ -160,12 +156,10 @@ impl Emit for Handed<'_> {
         _: Moment,
         message: &Message<'_>,
         tables: &Tables,
-        decoded: Decoded<'_>,
+        tree: &mut Tree,
     ) -> u64 {
         self.count += 1;
-        if let Decoded::Tree(tree) = decoded {
-            (self.take)(message, tables, tree);
-        }
+        (self.take)(message, tables, tree);
         self.count
     }
 

@@ -11,10 +11,12 @@ use crate::cli::load::{settings, tables_of};
 use crate::cli::options::{CompletionWords, GeneralArgs, KeyArgs, example_protocol, number};
 use crate::cli::plan::{coloured, marks};
 use crate::digits::append_hex;
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::tree::{Annotations, TreeOptions, TreeWriter};
-use crate::out::{Paint, json};
-use crate::proto::{LazyTables, Message, NamedService, decode_named, protocol_named};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::tree::{TreeOptions, TreeWriter};
+use crate::print::{Paint, json};
+use crate::proto::{LazyTables, NamedService, decode_named, protocol_named};
+use crate::record::Names;
+use crate::session::Message;
 use crate::table::{Evaluator, TableError, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
 
@@ -245,7 +247,7 @@ fn print_value(
             printer.json.problems(tables, &tree, bytes, out);
             out.extend_from_slice(b"}\n");
         }
-        Some(writer) => writer.body(tables, &tree, bytes, Annotations::default(), out),
+        Some(writer) => writer.body(tables, &tree, bytes, Names::default(), out),
     }
     Ok(())
 }
@@ -282,7 +284,7 @@ impl DecodePrinter {
             }
             Some(writer) => {
                 writer.message_line(message, tables, tree, out);
-                writer.body(tables, tree, message.bytes, Annotations::default(), out);
+                writer.body(tables, tree, message.bytes, Names::default(), out);
             }
         }
     }

@@ -18,8 +18,8 @@ use crate::diff::{
     DifferenceSum, Digester, IgnoreList, Section, difference_json, difference_line, differences,
     section_text, sum_json, summary_text,
 };
-use crate::out::Paint;
 use crate::pipeline::Output;
+use crate::print::Paint;
 use crate::run::{CaptureRun, RunOutcome};
 
 /// Bytes of a file of entries for `--ignore`.
@@ -180,9 +180,9 @@ fn ignore_text(path: &Path) -> Result<String, CliError> {
 fn digest(plan: Plan, args: &DiffArgs, ignore: &IgnoreList) -> Result<DiffSide, CliError> {
     let Plan { reading, setup, filter, .. } = plan;
     let bounds = DiffBounds::of(args.max_memory);
-    let mut digester = Digester::new(ignore, filter.as_ref(), args.read.strict, bounds);
+    let mut digester = Digester::new(ignore, filter.as_deref(), args.read.strict, bounds);
     let outcome = CaptureRun::new(&reading, setup)?.into_output(&mut digester);
-    refuse_mistake(filter.as_ref())?;
+    refuse_mistake(filter.as_deref())?;
     Ok(DiffSide { digest: digester.finish(), outcome })
 }
 

@@ -15,13 +15,12 @@ use crate::cli::options::{FilterArgs, LiveArgs, ReadArgs};
 use crate::cli::plan::{Plan, PlanArgs, marks};
 use crate::cli::stale_files::StaleFiles;
 use crate::cli::summary::refuse_interrupted;
-use crate::filter::RecordFilter;
-use crate::out::follow::{Follow, FollowFormat, FollowPieces, PieceWriter};
-use crate::out::{Outlined, Record};
 use crate::output_file::{Access, Inputs, OutputFile, sync_folder};
-use crate::pipeline::{Output, StreamKey, StreamOver};
-use crate::proto::{Side, Transport};
-use crate::run::{self, Beside, CaptureRun, FormatBatch, FormatQueue};
+use crate::pipeline::{Filtered, Output, StreamKey, StreamOver};
+use crate::print::follow::{Follow, FollowFormat, FollowPieces, PieceWriter};
+use crate::record::Record;
+use crate::run::{self, Beside, CaptureRun, FormatBatch, FormatPool, TextSink};
+use crate::session::{Side, Transport};
 
 /// Bytes of pieces gathered before they are written.
 const GATHER: usize = 64 << 10;
@@ -154,11 +153,12 @@ fn one(
     let follow = Follow::new(form, side, filter.is_some())
         .redacted(redact)
         .marked(marks(io::IsTerminal::is_terminal(&io::stdout())));
-    let queue = run.format_queue(follow.writer(), run.stdout());
+    let queue = run.format_pool(follow.writer(), run.stdout());
     let pieces = FollowPieces::default();
-    let filter = RecordFilter::new(filter);
-    let mut one = One { queue, key, follow, filter, side, pieces, found: None, over: false };
-    let mut outcome = run.into_output(&mut one);
+    let one = One { queue, key, follow, side, pieces, found: None, over: false };
+    let mut filtered = Filtered::new(one, filter.clone(), u64::MAX);
+    let mut outcome = run.into_output(&mut filtered);
+    let mut one = filtered.into_inner();
     one.follow.finish(&mut one.pieces);
     one.flush();
     if let Some(error) = one.queue.take_error() {
@@ -175,7 +175,7 @@ fn one(
         );
         return Err(CliError::Typed(text));
     };
-    let status = ending.status(&outcome, one.filter.filter())?;
+    let status = ending.status(&outcome, filter.as_deref())?;
     if !ending.quiet {
         say_left_out(&format!("{name}: "), one.follow.lost, closed);
     }
@@ -201,10 +201,9 @@ fn say_left_out(name: &str, lost: u64, closed: u64) {
 
 /// One stream onto standard output.
 struct One {
-    queue: FormatQueue<PieceWriter, Beside<io::Stdout>>,
+    queue: FormatPool<PieceWriter, Beside<io::Stdout>>,
     key: StreamKey,
     follow: Follow,
-    filter: RecordFilter,
     side: Option<Side>,
     pieces: FollowPieces,
     /// How many of the stream's bytes stay encrypted; `None` until the stream is found.
@@ -214,54 +213,29 @@ struct One {
 
 impl One {
     /// Whether a record is of the stream that is followed.
-    fn is_own<B>(&self, record: &Record<'_, B>) -> bool {
+    fn is_own(&self, record: &Record<'_>) -> bool {
         record.transport == self.key.transport && record.stream == self.key.number
     }
 
     /// Writes everything.
     fn flush(&mut self) {
-        if self.pieces.size() > 0 {
-            self.queue.add(&mut self.pieces);
-        }
-        self.queue.flush();
+        self.queue.flush(&mut self.pieces);
     }
 }
 
 impl FormatBatch for PieceWriter {
     type Batch = FollowPieces;
 
-    fn size(pieces: &FollowPieces) -> usize {
-        pieces.size()
-    }
-
-    fn format(&self, pieces: &mut FollowPieces, text: &mut Vec<u8>) {
-        self.write(pieces, text);
+    fn format(&mut self, pieces: &mut FollowPieces, to: &mut TextSink<'_>) {
+        to.extend(|text| self.write(pieces, text));
         pieces.clear(KEEP);
     }
 }
 
 impl Output for One {
     fn record(&mut self, record: &Record<'_>) {
-        if self.filter.keeps(record) && self.is_own(record) {
+        if self.is_own(record) {
             self.follow.record(record, &mut self.pieces);
-        }
-    }
-
-    fn wants_outlines(&self) -> bool {
-        self.follow.wants_outlines() && self.filter.wants_outlines()
-    }
-
-    fn chooses_outlines(&self) -> bool {
-        self.filter.is_some()
-    }
-
-    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        self.filter.wants_tree(record)
-    }
-
-    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        if self.is_own(record) && self.filter.keeps_outline(record) {
-            self.follow.outline(record, &mut self.pieces);
         }
     }
 
@@ -302,13 +276,13 @@ fn all(
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
     let folder = files::create_folder(dir)?;
     let run = CaptureRun::new(&reading, setup)?;
-    let mut all = All {
+    let all = All {
         dir: dir.into(),
         inputs: reading.inputs,
         form,
         side,
         redact,
-        filter: RecordFilter::new(filter),
+        filtered: filter.is_some(),
         open: HashMap::new(),
         pieces: FollowPieces::default(),
         done: Vec::new(),
@@ -317,7 +291,9 @@ fn all(
         files: 0,
         error: None,
     };
-    let mut outcome = run.into_output(&mut all);
+    let mut filtered = Filtered::new(all, filter.clone(), u64::MAX);
+    let mut outcome = run.into_output(&mut filtered);
+    let mut all = filtered.into_inner();
     if outcome.interrupted {
         // The files of streams that were still open are incomplete, and are deleted.
         all.done.clear();
@@ -343,7 +319,7 @@ fn all(
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    let status = ending.status(&outcome, all.filter.filter())?;
+    let status = ending.status(&outcome, filter.as_deref())?;
     folder.keep();
     if !ending.quiet {
         remark::say(format_args!("{} in {}", counted(all.files, "file"), file_name(dir)));
@@ -405,7 +381,8 @@ struct FollowedDirection {
 impl FollowedDirection {
     /// Makes the text of its pieces, and forgets these.
     fn format(&mut self, pieces: &mut FollowPieces) {
-        self.follow.writer().format(pieces, &mut self.buffer);
+        self.follow.writer().write(pieces, &mut self.buffer);
+        pieces.clear(KEEP);
     }
 }
 
@@ -417,7 +394,8 @@ struct All {
     form: FollowFormat,
     side: Option<Side>,
     redact: bool,
-    filter: RecordFilter,
+    /// Only plaintext of records that a filter keeps is written.
+    filtered: bool,
     open: HashMap<(StreamKey, Side), FollowedDirection>,
     /// Those of the direction that was told something last.
     pieces: FollowPieces,
@@ -441,7 +419,7 @@ impl All {
             return;
         }
         let form = self.form;
-        let filtered = self.filter.is_some();
+        let filtered = self.filtered;
         let redact = self.redact;
         let direction = self.open.entry((key, side)).or_insert_with(|| FollowedDirection {
             follow: Follow::new(form, Some(side), filtered)
@@ -557,29 +535,8 @@ fn file_extension(form: FollowFormat) -> &'static str {
 
 impl Output for All {
     fn record(&mut self, record: &Record<'_>) {
-        if self.filter.keeps(record) {
-            let key = StreamKey { transport: record.transport, number: record.stream };
-            self.with(key, record.from, |follow, out| follow.record(record, out));
-        }
-    }
-
-    fn wants_outlines(&self) -> bool {
-        !self.redact && self.filter.wants_outlines()
-    }
-
-    fn chooses_outlines(&self) -> bool {
-        self.filter.is_some()
-    }
-
-    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        self.filter.wants_tree(record)
-    }
-
-    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        if self.filter.keeps_outline(record) {
-            let key = StreamKey { transport: record.transport, number: record.stream };
-            self.with(key, record.from, |follow, out| follow.outline(record, out));
-        }
+        let key = StreamKey { transport: record.transport, number: record.stream };
+        self.with(key, record.from, |follow, out| follow.record(record, out));
     }
 
     fn plaintext(&mut self, stream: &StreamKey, from: Side, offset: u64, bytes: &[u8]) {

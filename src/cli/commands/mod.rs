@@ -8,7 +8,6 @@ mod export;
 mod follow;
 mod keys;
 mod man;
-mod named_sessions;
 mod read;
 mod report;
 mod schema;

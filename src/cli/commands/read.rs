@@ -1,6 +1,7 @@
 //! Reading captures and printing what is in them: the main command.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -10,8 +11,9 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, PrintArgs, ReadArgs};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::digits::counted;
+use crate::pipeline::Filtered;
 use crate::remark;
-use crate::run::{CaptureRun, Formatter, PrintOptions, Printer, list_interfaces};
+use crate::run::{CaptureRun, Printer, list_interfaces};
 
 /// Reading captures and printing them.
 #[derive(Args, Debug)]
@@ -53,22 +55,26 @@ pub(super) fn run(args: &PrintCommand) -> Result<Status, CliError> {
     let mut head = Vec::new();
     let color = args.read.general.color;
     let writer = plan.writer(&args.print, color, io::stdout().is_terminal(), &mut head)?;
-    let Plan { reading, setup, filter, limit, ending, .. } = plan;
-    let formatter = Formatter::new(writer, &setup);
+    let Plan { reading, mut setup, filter, limit, ending, .. } = plan;
+    setup.names |= writer.wants_names();
+    let threads = reading.threads;
+    let max_output = args.print.max_output.0;
+    let tables = Arc::clone(&setup.tables);
     let run = CaptureRun::new(&reading, setup)?;
     let mut to = run.stdout();
     to.write_all(&head).map_err(CliError::writing)?;
-    let printing =
-        PrintOptions { threads: reading.threads, max_output: args.print.max_output.0, limit };
-    let mut printer = Printer::new(formatter, filter, printing, to);
-    let mut outcome = run.into_printer(&mut printer);
+    let printer = Printer::new(writer, tables, max_output, threads, to);
+    let mut filtered = Filtered::new(printer, filter.clone(), limit);
+    let mut outcome = run.into_output(&mut filtered);
+    let mut printer = filtered.into_inner();
+    printer.flush();
     if let Some(error) = printer.take_error() {
         return Err(CliError::writing(error));
     }
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    let status = ending.status(&outcome, printer.filter())?;
+    let status = ending.status(&outcome, filter.as_deref())?;
     let shortened = printer.shortened();
     if shortened > 0 && !ending.quiet {
         remark::say(format_args!(

@@ -15,22 +15,18 @@ use crate::cli::options::{CountArgs, FilterArgs, ReadArgs, number};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::before_commit;
 use crate::facts::{
-    ClientSession, Graph, InfoSource, LastReplies, Sessions, definition, refused, write_info,
+    ClientSession, Graph, InfoSource, LastReplies, MessageValues, Sessions, definition, refused,
+    write_info,
 };
-use crate::filter::Filter;
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::report::{
+use crate::output_file::{Access, OutputFile};
+use crate::pipeline::{Filtered, Output, StreamOver};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::report::{
     About, MAX_SESSIONS, ReportOptions, ReportSession, ReportWriter, RowFacts, SessionRow,
 };
-use crate::out::tree::{AnnotationStore, Annotator};
-use crate::out::{Body, Record};
-use crate::output_file::{Access, OutputFile};
-use crate::pipeline::{Output, StreamOver};
+use crate::record::{Body, Record};
 use crate::run::CaptureRun;
 use crate::session::EventKind;
-
-/// Bytes of names that are kept from record to record.
-const KEEP: usize = 64 << 10;
 
 type Page = ReportWriter<BufWriter<OutputFile>>;
 
@@ -55,12 +51,13 @@ pub struct ReportArgs {
 }
 
 pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
-    let Plan { reading, setup, filter, limit, redact, ending, .. } = Plan::new(PlanArgs {
+    let Plan { reading, mut setup, filter, limit, redact, ending, .. } = Plan::new(PlanArgs {
         filter: Some(&args.filter),
         count: args.count.count,
         output: Some(&args.output),
         ..PlanArgs::new(&args.read)
     })?;
+    setup.names = true;
     let captures = args.read.captures.paths();
     let name = |path: &PathBuf| {
         path.file_name().map_or("capture".into(), |name| name.to_string_lossy().into_owned())
@@ -70,7 +67,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         limits.push(format!("Only session {number}."));
     }
     if let (Some(filter), Some(used)) =
-        (args.filter.filter.first(), filter.as_ref().map(Filter::used))
+        (args.filter.filter.first(), filter.as_ref().map(|filter| filter.used()))
     {
         limits.push(format!(
             "Only the records that this filter keeps: {}",
@@ -98,24 +95,22 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     let fail = |e| CliError::File(file_name(&args.output), e);
     let file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let page = ReportWriter::new(BufWriter::new(file), options).map_err(fail)?;
-    let mut collector = ReportOutput {
+    let collector = ReportOutput {
         page,
         graph: Graph::default(),
         json: JsonWriter::new(JsonOptions { spans: false, redact }),
         value: Vec::new(),
-        filter,
         sessions: Sessions::default(),
         over: SessionRows { only: args.filter.session, rows: Vec::new(), left_out: 0 },
-        names: Annotator::default(),
-        store: AnnotationStore::default(),
         info: String::new(),
         last_replies: LastReplies::default(),
         keys: BTreeSet::new(),
         redact,
-        left: limit,
         error: None,
     };
-    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut collector);
+    let mut filtered = Filtered::new(collector, filter.clone(), limit);
+    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut filtered);
+    let mut collector = filtered.into_inner();
     let summary = outcome.pipeline.summary();
     collector.sessions.finish().for_each(|session| collector.over.add(&session));
     let sessions = std::mem::take(&mut collector.over.rows);
@@ -133,13 +128,13 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if let Some(error) = collector.error.take() {
         return Err(fail(error));
     }
-    before_commit(&mut outcome, collector.filter.as_ref(), &args.output)?;
+    before_commit(&mut outcome, filter.as_deref(), &args.output)?;
     let file = collector.page.finish(about).map_err(fail)?;
     file.into_inner().map_err(|e| fail(e.into_error()))?.commit().map_err(fail)?;
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    ending.close(&outcome, collector.filter.as_ref())
+    ending.close(&outcome, filter.as_deref())
 }
 
 /// A filter for readers who do not have the configuration file: behind it, what the names in it
@@ -197,37 +192,22 @@ struct ReportOutput {
     json: JsonWriter,
     /// The JSON of one value, for the graph.
     value: Vec<u8>,
-    filter: Option<Filter>,
     sessions: Sessions,
     over: SessionRows,
-    names: Annotator,
-    store: AnnotationStore,
     info: String,
     last_replies: LastReplies,
     keys: BTreeSet<String>,
     redact: bool,
-    /// How many more records are read.
-    left: u64,
     error: Option<io::Error>,
 }
 
 impl Output for ReportOutput {
     fn record(&mut self, record: &Record<'_>) {
-        if self.left == 0 {
+        self.dropped(record);
+        if self.error.is_some() {
             return;
         }
-        self.store.clear(KEEP);
-        let range = self.names.next(record, &mut self.store);
-        let names = self.store.get(range);
-        let called = |node: u32| names.name_of(node).map(|(name, _)| name);
-        self.sessions.record(record, &called);
-        self.sessions.take_finished().iter().for_each(|session| self.over.add(session));
-        if self.error.is_some()
-            || self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, names))
-        {
-            return;
-        }
-        self.left -= 1;
+        let called = |node: u32| record.names.name_of(node).map(|(name, _)| name);
         let info = &mut self.info;
         info.clear();
         let mut refusal = None;
@@ -249,8 +229,9 @@ impl Output for ReportOutput {
                     InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
                 write_info(source, &called, info);
                 facts.expects_reply = def.is_some_and(|def| message.expects_reply(def));
-                let refused = def.and_then(|def| refused(def, tables, tree));
-                refusal = refused.map(|refused| refused.reason(message.name.raw()));
+                let values = MessageValues { tables, tree, bytes: message.bytes };
+                let refused = def.and_then(|def| refused(def, &values));
+                refusal = refused.map(|refused| refused.reason(message.name.raw(), &values));
             }
             Body::Event(event) => {
                 info.push_str(&event.text);
@@ -268,9 +249,15 @@ impl Output for ReportOutput {
             Body::StreamEnd { text, .. } => info.push_str(text),
         }
         let facts = RowFacts { info, refused: refusal.as_deref(), ..facts };
-        if let Err(error) = self.page.record(record, facts, names) {
+        if let Err(error) = self.page.record(record, facts) {
             self.error = Some(error);
         }
+    }
+
+    /// Sessions are those of all records.
+    fn dropped(&mut self, record: &Record<'_>) {
+        self.sessions.record(record);
+        self.sessions.take_finished().iter().for_each(|session| self.over.add(session));
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
@@ -282,6 +269,6 @@ impl Output for ReportOutput {
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {
-        self.error.is_none() && self.left > 0
+        self.error.is_none()
     }
 }

@@ -5,15 +5,14 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::named_sessions::NamedSessions;
 use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CaptureArgs, CountArgs, LiveArgs, ReadArgs, number};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::session_pass::no_session;
-use crate::facts::ClientSession;
-use crate::out::Record;
-use crate::out::sessions::{SESSION_COLUMNS, session_csv, session_json, session_text};
-use crate::pipeline::{Output, StreamOver};
+use crate::facts::{ClientSession, Sessions};
+use crate::pipeline::{Filtered, Output, StreamOver};
+use crate::print::sessions::{SESSION_COLUMNS, session_csv, session_json, session_text};
+use crate::record::Record;
 use crate::run::CaptureRun;
 
 /// Sessions that end with the capture are written as soon as they have this many bytes.
@@ -52,11 +51,12 @@ pub struct SessionsArgs {
 pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
     let (only, captures) = args.resolved();
     let read = ReadArgs { captures, ..args.read.clone() };
-    let Plan { reading, setup, limit, ending, .. } = Plan::new(PlanArgs {
+    let Plan { reading, mut setup, limit, ending, .. } = Plan::new(PlanArgs {
         live: Some(&args.live),
         count: args.count.count,
         ..PlanArgs::new(&read)
     })?;
+    setup.names = true;
     let printing = Printing {
         form: args.form(),
         story: args.story,
@@ -65,12 +65,13 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
         out: Vec::new(),
         error: None,
     };
-    let mut collector =
-        SessionsOutput { printing, sessions: NamedSessions::default(), left: limit };
+    let mut collector = SessionsOutput { printing, sessions: Sessions::default() };
     if matches!(collector.printing.form, SessionsForm::Csv) {
         collector.printing.out.extend_from_slice(format!("{SESSION_COLUMNS}\n").as_bytes());
     }
-    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut collector);
+    let mut filtered = Filtered::new(collector, None, limit);
+    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut filtered);
+    let mut collector = filtered.into_inner();
     let SessionsOutput { printing, sessions, .. } = &mut collector;
     for session in sessions.finish() {
         printing.sessions(&[session]);
@@ -127,19 +128,14 @@ pub(super) enum SessionsForm {
 
 /// Hands records to the collector, and prints the sessions that are over.
 struct SessionsOutput {
-    sessions: NamedSessions,
+    sessions: Sessions,
     printing: Printing,
-    /// How many more records are read.
-    left: u64,
 }
 
 impl Output for SessionsOutput {
     fn record(&mut self, record: &Record<'_>) {
-        if self.left == 0 {
-            return;
-        }
-        self.left -= 1;
-        let over = self.sessions.record(record);
+        self.sessions.record(record);
+        let over = self.sessions.take_finished();
         if !over.is_empty() {
             self.printing.sessions(&over);
             self.printing.flush();
@@ -147,11 +143,15 @@ impl Output for SessionsOutput {
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
-        self.sessions.stream_over(over);
+        self.sessions.stream_over(
+            (over.key.transport, over.key.number),
+            over.counts,
+            &over.learned,
+        );
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {
-        self.left > 0 && self.printing.error.is_none()
+        self.printing.error.is_none()
     }
 }
 

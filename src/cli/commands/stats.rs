@@ -1,7 +1,6 @@
 //! `moulsniff stats`: statistics of captures, and how much of them was understood.
 
 use std::io::Write;
-use std::sync::Arc;
 
 use clap::Args;
 
@@ -9,12 +8,11 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::facts::{Stats, StreamMap, StreamSummary};
-use crate::filter::RecordFilter;
-use crate::out::stats::{FrameSpan, stats_json, stats_text};
-use crate::out::{Body, Counts, EndedStream, Outlined, Record, Replay};
-use crate::pipeline::{Output, StreamOver};
-use crate::proto::Ends;
+use crate::pipeline::{Filtered, Output, StreamKey, StreamOver};
+use crate::print::stats::{FrameSpan, stats_json, stats_text};
+use crate::record::{Body, Record};
 use crate::run::CaptureRun;
+use crate::session::{Counts, Ends};
 
 /// What is counted.
 #[derive(Args, Debug)]
@@ -44,96 +42,39 @@ struct StatsCounter {
     kept: Option<StreamMap<Counts>>,
 }
 
-impl Replay for StatsCounter {
-    fn record(&mut self, record: &Record<'_>, kept: bool) {
-        if !kept {
-            return self.stats.not_counted(record);
-        }
+impl Output for StatsCounter {
+    fn record(&mut self, record: &Record<'_>) {
         self.stats.record(record);
         if let Some(streams) = &mut self.kept {
             streams.of((record.transport, record.stream)).add(bytes_of(record));
         }
     }
 
-    fn outline(&mut self, record: &Record<'_, Outlined<'_>>, kept: bool) {
-        if !kept {
-            return self.stats.outline_not_counted(record);
-        }
-        self.stats.outline(record);
-        if let Some(streams) = &mut self.kept {
-            let explained = record.body.message.bytes.len() as u64;
-            let bytes = Counts { payload: explained, explained, ..Counts::default() };
-            streams.of((record.transport, record.stream)).add(bytes);
-        }
-    }
-
-    fn stream_over(&mut self, ended: EndedStream) {
-        let EndedStream { stream, ends, protocol, service, counts, round_trips, learned } = ended;
-        let [mut bytes, server] = counts;
-        bytes.add(server);
-        if let Some(streams) = &mut self.kept {
-            let Some(kept) = streams.remove(stream) else { return };
-            bytes = kept;
-        }
-        let Ends { client, server, .. } = ends;
-        let (transport, stream) = stream;
-        let protocol = protocol.to_string();
-        let summary = StreamSummary {
-            transport,
-            stream,
-            client,
-            server,
-            protocol,
-            service,
-            bytes,
-            round_trips,
-        };
-        self.stats.stream(summary, learned);
-    }
-}
-
-/// Counts records as they come, on one thread.
-struct StatsOutput<'c> {
-    counter: &'c mut StatsCounter,
-    filter: RecordFilter,
-    left: u64,
-}
-
-impl Output for StatsOutput<'_> {
-    fn record(&mut self, record: &Record<'_>) {
-        let kept = self.filter.keeps(record);
-        if self.left > 0 {
-            self.left -= u64::from(kept);
-            self.counter.record(record, kept);
-        }
-    }
-
-    fn wants_outlines(&self) -> bool {
-        self.filter.wants_outlines()
-    }
-
-    fn chooses_outlines(&self) -> bool {
-        self.filter.is_some()
-    }
-
-    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        self.filter.wants_tree(record)
-    }
-
-    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        if self.left > 0 {
-            let kept = self.filter.keeps_outline(record);
-            self.left -= u64::from(kept);
-            self.counter.outline(record, kept);
-        }
+    /// It may answer a request that is counted.
+    fn dropped(&mut self, record: &Record<'_>) {
+        self.stats.not_counted(record);
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
-        self.counter.stream_over(over.into());
-    }
-
-    fn wants_more(&mut self, _may_block: bool) -> bool {
-        self.left > 0
+        let StreamKey { transport, number } = over.key;
+        let [mut bytes, server] = over.counts;
+        bytes.add(server);
+        if let Some(streams) = &mut self.kept {
+            let Some(kept) = streams.remove((transport, number)) else { return };
+            bytes = kept;
+        }
+        let Ends { client, server } = over.ends;
+        let summary = StreamSummary {
+            transport,
+            stream: number,
+            client,
+            server,
+            protocol: over.protocol.to_string(),
+            service: over.service.to_string(),
+            bytes,
+            round_trips: over.round_trips,
+        };
+        self.stats.stream(summary, over.learned.clone());
     }
 }
 
@@ -144,18 +85,11 @@ pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
         count: args.count.count,
         ..PlanArgs::new(&args.read)
     })?;
-    let filter = filter.map(Arc::new);
-    let mut counter =
+    let counter =
         StatsCounter { stats: Stats::default(), kept: filter.is_some().then(StreamMap::default) };
-    let in_order =
-        setup.pseudonyms.is_some() || filter.as_ref().is_some_and(|filter| filter.wants_names());
-    let run = CaptureRun::new(&reading, setup)?;
-    let mut outcome = if reading.threads == 1 || in_order {
-        let filter = RecordFilter::new(filter.clone());
-        run.into_output(&mut StatsOutput { counter: &mut counter, filter, left: limit })
-    } else {
-        run.into_replay(&mut counter, filter.clone())
-    };
+    let mut filtered = Filtered::new(counter, filter.clone(), limit);
+    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut filtered);
+    let counter = filtered.into_inner();
     let mut error = outcome.error.take();
     if let Some(error) = error.take_if(|error| !error.is_of_captures()) {
         // A file could not be written: what was counted is not the whole.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::size::{Bound, size_or_none};
 use crate::filter::NamedExpressions;
-use crate::out::tree::TimeForm;
+use crate::print::TimeForm;
 
 /// The help of `-t`.
 pub(in crate::cli) const TIME_HELP: &str =

@@ -11,7 +11,6 @@ use super::hints;
 use super::keys::RecordKey;
 use super::names::FilterNames;
 use super::path::Path;
-use super::shortcuts::Shortcuts;
 use super::{BooleanExpr, Check, CompareOp, FilterError};
 use crate::suggest::suggestion;
 use value::Asked;
@@ -216,8 +215,7 @@ impl<'a> FilterParser<'a> {
         } else {
             Check::Present
         };
-        let shortcuts = Shortcuts::new(&path, &check, self.names.protocols());
-        Ok(BooleanExpr::Test(path, check, Box::new(shortcuts)))
+        Ok(BooleanExpr::Test(path, check))
     }
 
     fn comparison(&mut self) -> ParseResult<Option<CompareOp>> {
@@ -232,12 +230,10 @@ impl<'a> FilterParser<'a> {
         }
         for (sign, comparison) in signs {
             if self.take(sign) {
-                return match self.rest().starts_with(['=', '<', '>']) {
-                    true => {
-                        Err(self
-                            .wrong(at..self.at + 1, "no such operator; there are == != < <= > >="))
-                    }
-                    false => Ok(Some(comparison)),
+                return if self.rest().starts_with(['=', '<', '>']) {
+                    Err(self.wrong(at..self.at + 1, "no such operator; there are == != < <= > >="))
+                } else {
+                    Ok(Some(comparison))
                 };
             }
         }
@@ -274,11 +270,10 @@ impl<'a> FilterParser<'a> {
             );
         }
         let near = suggestion(word, WORDS.into_iter());
-        let text = match near.is_empty() || word.is_empty() {
-            true => {
-                "expected an operator (== != < <= > >= contains matches in has), `and`, `or`, or the end".to_string()
-            }
-            false => format!("`{word}` is no operator{near}"),
+        let text = if near.is_empty() || word.is_empty() {
+            "expected an operator (== != < <= > >= contains matches in has), `and`, `or`, or the end".to_string()
+        } else {
+            format!("`{word}` is no operator{near}")
         };
         self.wrong(place, text)
     }

@@ -6,10 +6,10 @@ use super::super::hints;
 use super::super::keys::{KeyKind, KeyParts, RecordKey};
 use super::super::literal::{Literal, NumberLiteral};
 use super::super::names::{Unknown, Vocabulary, vocabulary_of};
-#[cfg(feature = "regex")]
-use super::super::pattern::TextPattern;
 use super::super::{Check, CompareOp, SetItem};
 use super::{FilterParser, ParseResult, PathTarget, WORDS};
+#[cfg(feature = "regex")]
+use regex_lite::RegexBuilder;
 
 /// The most bytes a compiled regular expression may take.
 #[cfg(feature = "regex")]
@@ -179,8 +179,8 @@ impl FilterParser<'_> {
 
     #[cfg(feature = "regex")]
     fn regex(&self, text: &str, place: Range<usize>) -> ParseResult<Check> {
-        let built = TextPattern::new(text, REGEX_SIZE);
-        built.map(|pattern| Check::Matches(pattern.into())).map_err(|error| {
+        let built = RegexBuilder::new(text).size_limit(REGEX_SIZE).build();
+        built.map(|regex| Check::Matches(regex.into())).map_err(|error| {
             let text = error.to_string();
             let last = text.lines().last().unwrap_or("").trim_start_matches("error: ");
             self.wrong(place, format!("no regular expression: {last}"))

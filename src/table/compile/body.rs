@@ -7,7 +7,7 @@ use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
 use super::scope::{FieldScope, ValueSort, refs_of_entries};
-use crate::hashing::SeededSet;
+use crate::maps::SeededSet;
 use crate::tree::{TextKind, TypeRef, mark};
 
 impl Compiler<'_> {
@@ -34,7 +34,6 @@ impl Compiler<'_> {
             positions: positions.then(Positions::default),
             min_bits: 0,
             info: None,
-            recurs: false,
         });
         id
     }
@@ -296,8 +295,7 @@ impl Compiler<'_> {
         let sym = self.name(name);
         let marks = if field.span { mark::SPAN } else { 0 };
         let kept = if text { NO_SLOT } else { slot };
-        let step =
-            LayoutStep::Field { name: sym, ty, slot: kept, marks, op: TypeOp::NONE, fixed: 0 };
+        let step = LayoutStep::Field { name: sym, ty, slot: kept, marks, op: TypeOp::NONE };
         if (mods.optional || scope.optional) && !self.positional {
             self.optional(name, sym, ty, step, ops);
         } else {

@@ -56,7 +56,6 @@ fn layout_words(layout: &Layout) -> Words<8> {
         positions,
         min_bits,
         info,
-        recurs: _,
     } = layout;
     let both = |low: u16, high: u16| u32::from(low) | u32::from(high) << 16;
     let named = positions.map_or(0, |positions| both(positions.count, positions.required));
@@ -79,7 +78,6 @@ fn layout(words: &Words<8>) -> Layout {
         positions: (has_positions != [0; 4]).then_some(Positions { count, required }),
         min_bits: u32::from_le_bytes(min_bits),
         info: u32::from_le_bytes(info).checked_sub(1).map(InfoId),
-        recurs: false,
     }
 }
 
@@ -89,21 +87,21 @@ const END: u8 = 2;
 /// A step in the general form. The other bytes are zeros.
 const RARE: u8 = 0;
 
-/// What sort of step it is; and of a field the marks and the slot, the name, the type and the run.
-fn step_words(step: &LayoutStep) -> Words<4> {
+/// What sort of step it is; and of a field the marks and the slot, the name and the type.
+fn step_words(step: &LayoutStep) -> Words<3> {
     match step {
-        LayoutStep::Field { name: Sym(name), ty: TypeRef(ty), slot, marks, fixed, op: _ } => {
+        LayoutStep::Field { name: Sym(name), ty: TypeRef(ty), slot, marks, op: _ } => {
             let [low, high] = slot.to_le_bytes();
-            [[FIELD, *marks, low, high], name.to_le_bytes(), ty.to_le_bytes(), fixed.to_le_bytes()]
+            [[FIELD, *marks, low, high], name.to_le_bytes(), ty.to_le_bytes()]
         }
-        LayoutStep::End => [[END, 0, 0, 0], [0; 4], [0; 4], [0; 4]],
-        _ => [[RARE, 0, 0, 0], [0; 4], [0; 4], [0; 4]],
+        LayoutStep::End => [[END, 0, 0, 0], [0; 4], [0; 4]],
+        _ => [[RARE, 0, 0, 0], [0; 4], [0; 4]],
     }
 }
 
 /// A field; or the end, also in the place of a rare step.
 #[inline]
-fn step([[sort, marks, low, high], name, ty, fixed]: &Words<4>, ops: &[TypeOp]) -> LayoutStep {
+fn step([[sort, marks, low, high], name, ty]: &Words<3>, ops: &[TypeOp]) -> LayoutStep {
     if *sort != FIELD {
         return LayoutStep::End;
     }
@@ -113,7 +111,6 @@ fn step([[sort, marks, low, high], name, ty, fixed]: &Words<4>, ops: &[TypeOp]) 
         slot: u16::from_le_bytes([*low, *high]),
         name: Sym(u32::from_le_bytes(*name)),
         ty: TypeRef(ty),
-        fixed: u32::from_le_bytes(*fixed),
         op: ops.get(ty as usize).copied().unwrap_or(TypeOp::NONE),
     }
 }

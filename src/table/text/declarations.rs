@@ -37,10 +37,8 @@ pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile,
     p.word("protocol", "`protocol NAME`")?;
     p.docs()?;
     p.name("the protocol's name")?;
-    let declared = match p.is_sign("{") {
-        true => Some(ProtocolAst { doc, start, ..p.protocol()? }),
-        false => None,
-    };
+    let declared =
+        if p.is_sign("{") { Some(ProtocolAst { doc, start, ..p.protocol()? }) } else { None };
     let mut items = Vec::new();
     loop {
         let doc = p.docs()?;

@@ -7,16 +7,12 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::facts::Chat;
-use crate::filter::Filter;
-use crate::out::Record;
-use crate::out::chat::{chat_json, chat_text};
-use crate::out::json::one_line;
-use crate::out::tree::{AnnotationStore, Annotator};
-use crate::pipeline::Output;
+use crate::pipeline::{Filtered, Output};
+use crate::print::chat::{chat_json, chat_text};
+use crate::print::json::one_line;
+use crate::record::Record;
 use crate::run::{Beside, CaptureRun};
 
-/// Bytes of names that are kept from record to record.
-const KEEP: usize = 64 << 10;
 /// Bytes that are collected before they are written, as long as more input is at hand.
 const BUFFER: usize = 64 << 10;
 
@@ -44,18 +40,16 @@ pub struct ExportChatArgs {
 }
 
 pub(super) fn run(args: &ExportChatArgs) -> Result<Status, CliError> {
-    let Plan { reading, setup, filter, redact, limit, ending, .. } = Plan::new(PlanArgs {
+    let Plan { reading, mut setup, filter, redact, limit, ending, .. } = Plan::new(PlanArgs {
         live: Some(&args.live),
         filter: Some(&args.filter),
         count: args.count.count,
         ..PlanArgs::new(&args.read)
     })?;
+    setup.names = true;
     let run = CaptureRun::new(&reading, setup)?;
-    let mut collector = ChatPrinter {
+    let printer = ChatPrinter {
         chat: Chat::default(),
-        names: Annotator::default(),
-        store: AnnotationStore::default(),
-        filter,
         redact,
         json: args.json,
         copies: args.copies,
@@ -64,23 +58,22 @@ pub(super) fn run(args: &ExportChatArgs) -> Result<Status, CliError> {
         to: run.stdout(),
         error: None,
     };
-    let mut outcome = run.into_output(&mut collector);
-    collector.flush();
-    if let Some(error) = collector.error.take() {
+    let mut filtered = Filtered::new(printer, filter.clone(), u64::MAX);
+    let mut outcome = run.into_output(&mut filtered);
+    let mut printer = filtered.into_inner();
+    printer.flush();
+    if let Some(error) = printer.error.take() {
         return Err(CliError::writing(error));
     }
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    ending.close(&outcome, collector.filter.as_ref())
+    ending.close(&outcome, filter.as_deref())
 }
 
 /// Prints utterances as they come.
 struct ChatPrinter {
     chat: Chat,
-    names: Annotator,
-    store: AnnotationStore,
-    filter: Option<Filter>,
     redact: bool,
     json: bool,
     /// What is passed on is printed, too.
@@ -106,17 +99,7 @@ impl ChatPrinter {
 
 impl Output for ChatPrinter {
     fn record(&mut self, record: &Record<'_>) {
-        self.store.clear(KEEP);
-        let range = self.names.next(record, &mut self.store);
-        let names = self.store.get(range);
-        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, names)) {
-            return;
-        }
-        let lines = self.chat.record(
-            record,
-            &|node| names.name_of(node).map(|(name, _)| name),
-            self.redact,
-        );
+        let lines = self.chat.record(record, self.redact);
         for line in lines.iter().filter(|line| self.copies || line.relays.is_none()) {
             if self.left == 0 {
                 return;

@@ -15,11 +15,10 @@ use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::{before_commit, refuse_interrupted};
 use crate::digits::{counted, plural};
 use crate::facts::Files;
-use crate::filter::RecordFilter;
-use crate::out::Record;
-use crate::out::json::one_line;
 use crate::output_file::{Access, Inputs, OutputFile, Spool};
-use crate::pipeline::{Output, StreamOver};
+use crate::pipeline::{Filtered, Output, StreamOver};
+use crate::print::json::one_line;
+use crate::record::Record;
 use crate::remark::say;
 use crate::run::CaptureRun;
 
@@ -64,21 +63,22 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
         names.reserve(name);
     }
     let spool = Spool::create(&args.output).map_err(fail)?;
-    let mut collector = FileCollector {
+    let collector = FileCollector {
         files: Files::new(max_file, redact),
         writer: FileWriter::new(names, spool, reading.inputs.clone(), max_file),
         lists,
-        filter: RecordFilter::new(filter),
         found: FoundFiles::default(),
         error: None,
     };
-    let mut outcome = run.into_output(&mut collector);
+    let mut filtered = Filtered::new(collector, filter.clone(), u64::MAX);
+    let mut outcome = run.into_output(&mut filtered);
+    let mut collector = filtered.into_inner();
     if !outcome.interrupted {
         collector.files.finish();
         collector.write();
     }
     let too_many = collector.files.has_too_many_entries();
-    let FileCollector { lists, filter, found, error, .. } = collector;
+    let FileCollector { lists, found, error, .. } = collector;
     if let Some(error) = error {
         return Err(fail(error));
     }
@@ -90,13 +90,13 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
             file_name(&args.output)
         )
     })?;
-    before_commit(&mut outcome, filter.filter(), &args.output)?;
+    before_commit(&mut outcome, filter.as_deref(), &args.output)?;
     lists.commit().map_err(fail)?;
     folder.keep();
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    let status = ending.status(&outcome, filter.filter())?;
+    let status = ending.status(&outcome, filter.as_deref())?;
     if !ending.quiet {
         let FoundFiles { files, incomplete, absent } = found;
         let dir = file_name(&args.output);
@@ -126,7 +126,6 @@ struct FileCollector {
     files: Files,
     writer: FileWriter,
     lists: Lists,
-    filter: RecordFilter,
     found: FoundFiles,
     error: Option<io::Error>,
 }
@@ -168,18 +167,28 @@ impl FileCollector {
     }
 }
 
-impl Output for FileCollector {
-    fn record(&mut self, record: &Record<'_>) {
+impl FileCollector {
+    fn take(&mut self, record: &Record<'_>, kept: bool) {
         if self.error.is_some() {
             return;
         }
-        let kept = self.filter.keeps(record);
         let spool = &mut self.writer.spool;
         let error = &mut self.error;
         let mut keep = |bytes: &[u8]| {
             spool.append(bytes).map_err(|wrong| error.get_or_insert(wrong).kind()).ok()
         };
         self.files.record(record, kept, &mut keep);
+    }
+}
+
+impl Output for FileCollector {
+    fn record(&mut self, record: &Record<'_>) {
+        self.take(record, true);
+    }
+
+    /// It may belong to a file of which other records are kept.
+    fn dropped(&mut self, record: &Record<'_>) {
+        self.take(record, false);
     }
 
     fn stream_over(&mut self, stream: &StreamOver<'_>) {

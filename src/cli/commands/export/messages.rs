@@ -16,18 +16,13 @@ use crate::cli::pseudonyms::random;
 use crate::cli::summary::before_commit;
 use crate::digits::{counted, plural};
 use crate::facts::{InfoSource, write_info};
-use crate::filter::Filter;
-use crate::out::tree::{AnnotationStore, Annotator};
-use crate::out::{Body, Record};
 use crate::output_file::{Access, OutputFile};
 use crate::pdu::{LINK_TYPE, MOST_BYTES, PduWriter};
-use crate::pipeline::Output;
+use crate::pipeline::{Filtered, Output};
 use crate::pseudonyms::Pseudonyms;
+use crate::record::{Body, Record};
 use crate::remark::say;
 use crate::run::CaptureRun;
-
-/// Bytes of names that are kept from record to record.
-const KEEP: usize = 64 << 10;
 
 /// Messages.
 #[derive(Args, Debug)]
@@ -58,18 +53,16 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
         output: Some(&args.output),
         ..PlanArgs::new(&args.read)
     })?;
+    setup.names = true;
     let fail = |e| CliError::File(file_name(&args.output), e);
     if redact && setup.pseudonyms.is_none() {
         setup.pseudonyms = Some(Pseudonyms::of_secrets(&random().map_err(fail)?));
     }
     let file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let capture = PcapngWriter::new(BufWriter::new(file)).map_err(fail)?;
-    let mut packets = Packets {
+    let packets = Packets {
         capture,
         writer: PduWriter::default(),
-        filter,
-        names: Annotator::default(),
-        store: AnnotationStore::default(),
         info: String::new(),
         redact,
         left: limit,
@@ -77,17 +70,19 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
         left_out: 0,
         error: None,
     };
-    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut packets);
+    let mut filtered = Filtered::new(packets, filter.clone(), u64::MAX);
+    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut filtered);
+    let mut packets = filtered.into_inner();
     if let Some(error) = packets.error.take() {
         return Err(fail(error));
     }
-    before_commit(&mut outcome, packets.filter.as_ref(), &args.output)?;
+    before_commit(&mut outcome, filter.as_deref(), &args.output)?;
     let file = packets.capture.into_inner().into_inner().map_err(|e| fail(e.into_error()))?;
     file.commit().map_err(fail)?;
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    let status = ending.status(&outcome, packets.filter.as_ref())?;
+    let status = ending.status(&outcome, filter.as_deref())?;
     if packets.large > 0 && !ending.quiet {
         let large = packets.large;
         say(format_args!(
@@ -112,9 +107,6 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
 struct Packets {
     capture: PcapngWriter<BufWriter<OutputFile>>,
     writer: PduWriter,
-    filter: Option<Filter>,
-    names: Annotator,
-    store: AnnotationStore,
     info: String,
     redact: bool,
     /// How many packets may still be written.
@@ -128,13 +120,7 @@ struct Packets {
 
 impl Output for Packets {
     fn record(&mut self, record: &Record<'_>) {
-        self.store.clear(KEEP);
-        let range = self.names.next(record, &mut self.store);
-        let names = self.store.get(range);
-        if self.left == 0
-            || self.error.is_some()
-            || self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, names))
-        {
+        if self.left == 0 || self.error.is_some() {
             return;
         }
         let Body::Message { message, tables, tree } = record.body else { return };
@@ -142,7 +128,11 @@ impl Output for Packets {
         let layout = def.and_then(|def| def.layout);
         let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
         self.info.clear();
-        write_info(source, &|node| names.name_of(node).map(|(name, _)| name), &mut self.info);
+        write_info(
+            source,
+            &|node| record.names.name_of(node).map(|(name, _)| name),
+            &mut self.info,
+        );
         let Some(data) = self.writer.packet(record, &self.info) else { return };
         self.left -= 1;
         self.large += u64::from(data.len() > MOST_BYTES);

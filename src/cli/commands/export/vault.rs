@@ -11,12 +11,11 @@ use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::before_commit;
 use crate::digits::{counted, plural};
 use crate::facts::Graph;
-use crate::filter::RecordFilter;
-use crate::out::graph::{write_graph_dot, write_graph_json};
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::{Body, Record};
 use crate::output_file::Access;
-use crate::pipeline::Output;
+use crate::pipeline::{Filtered, Output};
+use crate::print::graph::{write_graph_dot, write_graph_json};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::record::{Body, Record};
 use crate::remark::say;
 use crate::run::CaptureRun;
 use clap::Args;
@@ -65,11 +64,11 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
     let mut file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let json = JsonWriter::new(JsonOptions { spans: false, redact });
     let graph = Graph::default();
-    let filter = RecordFilter::new(filter);
-    let mut collector = VaultCollector { graph, filter, json, text: Vec::new(), left: limit };
-    let mut outcome = run.into_output(&mut collector);
-    before_commit(&mut outcome, collector.filter.filter(), &args.output)?;
-    let graph = &collector.graph;
+    let collector = VaultCollector { graph, json, text: Vec::new() };
+    let mut filtered = Filtered::new(collector, filter.clone(), limit);
+    let mut outcome = run.into_output(&mut filtered);
+    before_commit(&mut outcome, filter.as_deref(), &args.output)?;
+    let graph = &filtered.into_inner().graph;
     let written =
         if dot { write_graph_dot(graph, &mut file) } else { write_graph_json(graph, &mut file) };
     written
@@ -78,7 +77,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    let status = ending.status(&outcome, collector.filter.filter())?;
+    let status = ending.status(&outcome, filter.as_deref())?;
     if !ending.quiet {
         let seen = graph.nodes.values().filter(|node| node.seen).count();
         let nodes = graph.nodes.len();
@@ -104,19 +103,12 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
 /// Hands records to the graph.
 struct VaultCollector {
     graph: Graph,
-    filter: RecordFilter,
     json: JsonWriter,
     text: Vec<u8>,
-    /// How many more records are read.
-    left: u64,
 }
 
 impl Output for VaultCollector {
     fn record(&mut self, record: &Record<'_>) {
-        if self.left == 0 || !self.filter.keeps(record) {
-            return;
-        }
-        self.left -= 1;
         let Body::Message { message, tables, tree } = &record.body else { return };
         let VaultCollector { graph, json, text, .. } = self;
         graph.record(record, &mut |node| {
@@ -124,9 +116,5 @@ impl Output for VaultCollector {
             json.value(tables, tree, message.bytes, node, text);
             serde_json::from_slice(text).unwrap_or_else(|_| String::from_utf8_lossy(text).into())
         });
-    }
-
-    fn wants_more(&mut self, _may_block: bool) -> bool {
-        self.left > 0
     }
 }
