@@ -49,10 +49,11 @@ fn run(
     tree: &mut Tree,
 ) -> Result<(), String> {
     let bytes = tables.example_bytes(example);
-    let bytes = match example.text {
-        true => bytes.into_bytes(),
-        false => parse_hex(&bytes)
-            .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?,
+    let bytes = if example.text {
+        bytes.into_bytes()
+    } else {
+        parse_hex(&bytes)
+            .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?
     };
     let expected: serde_json::Value = serde_json::from_str(tables.example_json(example))
         .map_err(|e| format!("the example's fields are no JSON: {e}"))?;
@@ -60,7 +61,9 @@ fn run(
         .declared()
         .map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
     for (place, value) in &example.states {
-        evaluator.states.get_mut(*place as usize).into_iter().for_each(|state| *state = *value);
+        if let Some(state) = evaluator.states.get_mut(*place as usize) {
+            *state = *value;
+        }
     }
     match example.of {
         ExampleOf::Message(id)
@@ -115,11 +118,10 @@ fn positional(
     bytes.extend_from_slice(text);
     let mut result = Err("the example's bytes do not give a message".to_string());
     let mut take = |message: &Message<'_>, tree: &Tree| {
-        result = match message.name.raw() == name && message.bytes.len() == bytes.len() {
-            true => compare(tables, tree, message.bytes, expected),
-            false => {
-                Err(format!("the example's bytes give the message {}", message.name.escaped()))
-            }
+        result = if message.name.raw() == name && message.bytes.len() == bytes.len() {
+            compare(tables, tree, message.bytes, expected)
+        } else {
+            Err(format!("the example's bytes give the message {}", message.name.escaped()))
         };
     };
     read_alone(protocol, tables, Side::Client, &bytes, &mut |said| {

@@ -66,9 +66,9 @@ pub mod filter;
 #[doc(hidden)]
 pub mod flow;
 mod folder;
-mod hashing;
 mod leb128;
 mod library;
+mod maps;
 #[doc(hidden)]
 #[cfg(feature = "cli")]
 pub mod output_file;

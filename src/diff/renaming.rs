@@ -210,8 +210,12 @@ pub(super) fn match_sets(
         let places = exact.get_mut(&key).filter(|places| guess || !unknown || places.len() == 1);
         match places.and_then(Vec::pop) {
             Some(at) => {
-                free.get_mut(at).into_iter().for_each(|free| *free = false);
-                b.get(at).into_iter().for_each(|other| found(part.marks, other.marks));
+                if let Some(free) = free.get_mut(at) {
+                    *free = false;
+                }
+                if let Some(other) = b.get(at) {
+                    found(part.marks, other.marks);
+                }
             }
             None => rest.push(part),
         }

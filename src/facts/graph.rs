@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::message_values::any_type_has;
 use super::{MessageValues, TransportStream, definition, refused};
-use crate::hashing::SeededMap;
+use crate::maps::SeededMap;
 use crate::record::{Body, Record};
 use crate::session::Side;
 use crate::table::{GraphRole, MessageDef};

@@ -245,18 +245,20 @@ impl Connection {
     }
 
     fn ends(&self) -> Ends {
-        match self.client_is_forward {
-            true => Ends { client: self.stream.forward, server: self.stream.backward },
-            false => Ends { client: self.stream.backward, server: self.stream.forward },
+        if self.client_is_forward {
+            Ends { client: self.stream.forward, server: self.stream.backward }
+        } else {
+            Ends { client: self.stream.backward, server: self.stream.forward }
         }
     }
 
     /// The receiver of the client's direction is the server, and the other way round.
     fn round_trips(&self) -> RoundTrips {
         let [forward, backward] = self.round_trips;
-        match self.client_is_forward {
-            true => RoundTrips { server: forward, client: backward },
-            false => RoundTrips { server: backward, client: forward },
+        if self.client_is_forward {
+            RoundTrips { server: forward, client: backward }
+        } else {
+            RoundTrips { server: backward, client: forward }
         }
     }
 
@@ -334,7 +336,9 @@ impl Connection {
         // Pseudonyms are put into messages. Their bytes are handed on then.
         let clear = session.is_clear() && run.shared.setup.pseudonyms.is_none();
         let length = bytes.len() as u64;
-        self.counts.get_mut(side.index()).into_iter().for_each(|counts| counts.payload += length);
+        if let Some(counts) = self.counts.get_mut(side.index()) {
+            counts.payload += length;
+        }
         run.shared.summary.bytes.payload += length;
         if clear {
             run.out.plaintext(&self.key, side, offset, bytes);

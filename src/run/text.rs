@@ -90,6 +90,11 @@ impl Text {
         self.bytes.len()
     }
 
+    /// Whether there is nothing to write, no record without its fields either.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.shortenable.is_empty()
+    }
+
     /// Empties it, and keeps at most `keep` bytes allocated.
     pub(super) fn clear(&mut self, keep: usize) {
         self.bytes.clear();

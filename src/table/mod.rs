@@ -17,6 +17,7 @@ mod overlap;
 mod packed;
 mod program;
 mod remarks;
+mod scale;
 mod text;
 
 pub use cursor::{Cursor, Short};
@@ -27,6 +28,7 @@ pub use eval::{
 };
 pub use hex::parse_hex;
 pub use program::*;
+pub use scale::Scale;
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -34,11 +36,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::tree::TypeRef;
 use late::LateLists;
 
-/// The words `shown` knows: how trees may explain a number.
-pub const SHOWN: [&str; 6] =
-    ["unix_time", "hex", "milliseconds", "seconds", "microseconds", "bits"];
+/// The words `shown` knows: how trees may explain a value. [`Scale`] has further ones.
+pub const SHOWN: [&str; 8] = [
+    "unix_time",
+    "unix_microseconds",
+    "hex",
+    "milliseconds",
+    "seconds",
+    "microseconds",
+    "bits",
+    "square",
+];
 
-/// A word for `shown` that one protocol adds, and the text that trees append to such a number.
+/// A word for `shown` that one protocol adds, and the text that trees append to such a number. Of
+/// up to eight bytes, the number is the one that they are with the most significant first.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
     /// The word.

@@ -71,10 +71,8 @@ fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
 /// are printed, too.
 fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs) -> Result<(), CliError> {
     let settings = settings(args, true)?;
-    let service = NamedService::find(all, name).map_err(|error| match is_hex(name) {
-        true => without_name(),
-        false => error.into(),
-    })?;
+    let service = NamedService::find(all, name)
+        .map_err(|error| if is_hex(name) { without_name() } else { error.into() })?;
     let mut printer = DecodePrinter::new(args);
     let mut text = Vec::new();
     let mut to = io::stdout().lock();

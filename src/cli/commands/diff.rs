@@ -264,9 +264,10 @@ impl Gathered {
                 continue;
             }
             for difference in &section.differences {
-                match args.read.json {
-                    true => difference_json(section, difference, &mut self.out),
-                    false => difference_line(section, difference, &style, &mut self.out),
+                if args.read.json {
+                    difference_json(section, difference, &mut self.out)
+                } else {
+                    difference_line(section, difference, &style, &mut self.out)
                 }
                 self.flush_full()?;
             }

@@ -280,9 +280,10 @@ fn strip(input: &Path, output: &Path, args: &ReadArgs) -> Result<Status, CliErro
     let kinds: Vec<u32> = with_secrets().map(|(_, secrets)| secrets.block_type()).collect();
     let inputs = Inputs::of(std::iter::once(input).chain(args.config.path.as_deref()));
     let mut file = files::create(output, Access::Usual, &inputs)?;
-    let source = match input.as_os_str() == "-" {
-        true => Source::reader(files::name(input), Box::new(std::io::stdin())),
-        false => Source::path(input),
+    let source = if input.as_os_str() == "-" {
+        Source::reader(files::name(input), Box::new(std::io::stdin()))
+    } else {
+        Source::path(input)
     };
     let done = capture::strip(source, capture::RewriteTarget::new(&name, &mut file), &kinds)?;
     file.commit().map_err(|e| CliError::File(name.clone(), e))?;
@@ -297,10 +298,11 @@ fn strip(input: &Path, output: &Path, args: &ReadArgs) -> Result<Status, CliErro
 
 /// A capture whose keys are found is read once more to be copied, which standard input cannot be.
 fn readable_twice(input: &Path) -> Result<(), CliError> {
-    match input.as_os_str() == "-" {
-        true => Err(CliError::Typed(
+    if input.as_os_str() == "-" {
+        Err(CliError::Typed(
             "the capture is read twice, so it has to be a file, not standard input".into(),
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }

@@ -126,9 +126,10 @@ fn refuse_other_parts(args: &SplitArgs) -> Result<(), CliError> {
 }
 
 fn source(path: &Path) -> Source {
-    match path.as_os_str() == "-" {
-        true => Source::reader("standard input", Box::new(io::stdin())),
-        false => Source::path(path),
+    if path.as_os_str() == "-" {
+        Source::reader("standard input", Box::new(io::stdin()))
+    } else {
+        Source::path(path)
     }
 }
 

@@ -123,9 +123,10 @@ fn typed_too_early(
     };
     let taken = command.get_arguments().any(|arg| arg.get_id() == early.get_id())
         && has_use(name, early.get_id().as_str());
-    Some(match taken {
-        true => format!("{option} has to come after the command: moulsniff {name} {option} ..."),
-        false => format!("{option} does nothing with `{name}`"),
+    Some(if taken {
+        format!("{option} has to come after the command: moulsniff {name} {option} ...")
+    } else {
+        format!("{option} does nothing with `{name}`")
     })
 }
 

@@ -152,9 +152,10 @@ impl DifferenceFinder<'_, '_> {
         if !left.wanted && !right.wanted {
             return;
         }
-        match follows && self.moved.contains(&left.peer) {
-            true => out.same += 1,
-            false => out.findings.push(Finding::Moved(at)),
+        if follows && self.moved.contains(&left.peer) {
+            out.same += 1
+        } else {
+            out.findings.push(Finding::Moved(at))
         }
     }
 

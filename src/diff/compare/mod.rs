@@ -268,7 +268,9 @@ impl<'d> Work<'d> {
                     .chain(&matches.moved)
                     .filter_map(|one| said(&a, &b, *one))
                 {
-                    out.get_mut(at.0.a as usize).into_iter().for_each(|partner| *partner = at.0.b);
+                    if let Some(partner) = out.get_mut(at.0.a as usize) {
+                        *partner = at.0.b;
+                    }
                 }
             }
         }

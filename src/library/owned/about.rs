@@ -6,10 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::OwnedRecord;
 use crate::facts::{MessageValues, definition, refused};
 use crate::print::format_time;
-use crate::record::StoredBody;
-use crate::record::{Body, event_word};
-use crate::session::Reply;
-use crate::session::{Side, Transport};
+use crate::record::{Body, StoredBody, event_word};
+use crate::session::{Reply, Side, Transport};
 
 impl OwnedRecord {
     /// Its number, from 1, counted before any filter.

@@ -299,7 +299,9 @@ fn all_inside(
                 w.by_copy(|w| too_deep_text(view, too_deep, index as u32, w));
                 continue;
             }
-            open.get_mut(usize::from(depth)).into_iter().for_each(|place| *place = here);
+            if let Some(place) = open.get_mut(usize::from(depth)) {
+                *place = here;
+            }
             (depth, here, next, part, lead) =
                 (depth + 1, inner, index + 1, inner.of(nodes), inner.lead());
         } else {

@@ -8,8 +8,8 @@
 //! expected that followed when the same form came unexpectedly the last time. The page expects the
 //! same, as it reads the same nodes.
 
-use crate::hashing::SeededMap;
 use crate::leb128::put;
+use crate::maps::SeededMap;
 use crate::tree::{Buffer, Kind, Node, Sym, Tree, TypeRef, mark};
 
 /// Bytes of one buffer that a report holds; of longer ones the rest is counted.

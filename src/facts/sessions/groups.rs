@@ -7,12 +7,12 @@
 
 use std::collections::HashMap;
 
+use super::Sessions;
 use super::clients::Clients;
-use super::session_stream::TiedBy;
-use super::sessions::Sessions;
+use super::group::StreamGroup;
 use super::silence::{ClientKey, TrafficSpan};
+use super::stream::TiedBy;
 use super::stream_facts::StreamFacts;
-use super::stream_group::StreamGroup;
 use super::{Identity, TransportStream};
 
 /// The most identities of all sessions. A further one joins no streams.
@@ -174,7 +174,9 @@ impl Sessions {
         let Some(group) = self.groups.get_mut(&number) else { return };
         group.parted.iter_mut().for_each(|stream| stream.tied_by = tied_by);
         for id in &group.streams {
-            self.streams.get_mut(id).into_iter().for_each(|stream| stream.tied_by = tied_by);
+            if let Some(stream) = self.streams.get_mut(id) {
+                stream.tied_by = tied_by;
+            }
         }
     }
 

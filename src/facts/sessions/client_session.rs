@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
-use super::session_stream::SessionStream;
-use super::session_values::add_identity;
+use super::super::{Latencies, RequestCounts};
 use super::silence::nanos;
+use super::stream::SessionStream;
 use super::stream_facts::StreamFacts;
-use super::{Identity, LastMessage, Latencies, Place, RequestCounts, StoryLine};
+use super::values::add_identity;
+use super::{Identity, LastMessage, Place, StoryLine};
 use crate::capture::{Moment, Time};
 use crate::session::Side;
 use crate::tree::ProblemCounts;

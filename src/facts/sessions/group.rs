@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::session_stream::{TiedBy, TransportStream};
 use super::silence::{ClientKey, TrafficSpan, nanos};
+use super::stream::{TiedBy, TransportStream};
 use super::stream_facts::StreamFacts;
-use crate::hashing::SeededMap;
+use crate::maps::SeededMap;
 
 /// Identifies a session: the client's address, the kind of an identity such as `player_id`, and its
 /// value.

@@ -1,8 +1,8 @@
 //! The places of a stream's client: which it entered and left, as the tables' marks say.
 
 use super::seen_message::SeenMessage;
-use super::session_values::Place;
 use super::stream_facts::StreamFacts;
+use super::values::Place;
 use crate::capture::Moment;
 use crate::table::{FieldFacts, PlaceRole};
 use crate::tree::Node;

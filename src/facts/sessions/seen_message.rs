@@ -1,8 +1,8 @@
 //! A message of a stream as sessions look at it: the fields that tables mark, and what they
 //! identify.
 
-use super::message_values::MessageValues;
-use super::session_values::IdentityValue;
+use super::super::message_values::MessageValues;
+use super::values::IdentityValue;
 use crate::record::Record;
 use crate::session::Message;
 use crate::table::{FieldFacts, Tables, TypeDef};

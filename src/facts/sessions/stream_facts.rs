@@ -2,19 +2,19 @@
 
 use std::net::SocketAddr;
 
-use super::message_values::MessageValues;
-use super::refusal::known_message;
-use super::requests::is_last_reply;
+use super::super::message_values::MessageValues;
+use super::super::refusal::known_message;
+use super::super::requests::is_last_reply;
+use super::super::{
+    ChatLine, InfoSource, LastReply, RequestCounts, Waiting, definition, refused, write_info,
+};
+use super::ending::{DirectionEnd, StreamEnding};
 use super::seen_message::SeenMessage;
-use super::session_stream::{SessionStream, TiedBy, TransportStream};
-use super::session_values::{Identity, Place, add_identity};
 use super::silence::nanos;
 use super::story::{Story, bare_line, line_of, shorten};
-use super::stream_ending::{DirectionEnd, StreamEnding};
-use super::{
-    ChatLine, InfoSource, LastMessage, LastReply, RequestCounts, StoryLine, StoryOutcome, Waiting,
-    definition, refused, write_info,
-};
+use super::stream::{SessionStream, TiedBy, TransportStream};
+use super::values::{Identity, Place, add_identity};
+use super::{LastMessage, StoryLine, StoryOutcome};
 use crate::capture::Moment;
 use crate::record::{EndedBy, Record, RoundTrips};
 use crate::session::{Ends, Message, Side, Transport};
@@ -478,8 +478,7 @@ impl StreamFacts {
         if self.ties_only {
             return text;
         }
-        let source =
-            InfoSource { tables, tree, bytes: message.bytes, layout: def.layout, redact: true };
+        let source = InfoSource::new(message, Some(def), tables, tree, true);
         write_info(source, called, &mut text);
         shorten(&mut text);
         text

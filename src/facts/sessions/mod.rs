@@ -8,19 +8,38 @@
 //! `session_groups` decides, and its streams have ended. So memory depends on the number of open
 //! sessions, not on the length of the capture.
 
+mod client_session;
+mod clients;
+mod ending;
+mod group;
+mod groups;
+mod map;
+mod places;
+mod seen_message;
+mod silence;
+mod story;
+mod stream;
+mod stream_facts;
+mod values;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::client_session::{ClientSession, put_together};
+use client_session::put_together;
+use ending::DirectionEnd;
+use group::{FactsByStream, IdentityKey, StreamGroup};
+use seen_message::SeenMessage;
+use silence::{TrafficSpan, nanos};
+use stream_facts::StreamFacts;
+
+pub use client_session::ClientSession;
+pub use map::SessionMap;
+pub use story::{LastMessage, StoryLine, StoryOutcome};
+pub use stream::{SessionStream, TiedBy, TransportStream};
+pub use values::{Identity, IdentityValue, Place};
+
+use super::Chat;
 use super::message_values::any_type_has;
-use super::seen_message::SeenMessage;
-use super::session_stream::TransportStream;
-use super::silence::{TrafficSpan, nanos};
-use super::story::StoryOutcome;
-use super::stream_ending::DirectionEnd;
-use super::stream_facts::StreamFacts;
-use super::stream_group::{FactsByStream, IdentityKey, StreamGroup};
-use super::{Chat, Identity};
-use crate::hashing::SeededMap;
+use crate::maps::SeededMap;
 use crate::record::{Body, EndedBy, Record};
 use crate::session::{Counts, Event, EventKind, Learned, Side};
 use crate::table::Tables;
@@ -59,9 +78,9 @@ fn is_traffic(body: &Body<'_>) -> bool {
 #[derive(Default)]
 pub struct Sessions {
     ties_only: bool,
-    pub(super) streams: FactsByStream,
+    streams: FactsByStream,
     /// The streams of each group, by the group's number, which grows.
-    pub(super) groups: BTreeMap<u64, StreamGroup>,
+    groups: BTreeMap<u64, StreamGroup>,
     next_group: u64,
     /// Groups that are over, and wait for the ends of their streams.
     silent: BTreeMap<u64, StreamGroup>,
@@ -260,7 +279,9 @@ impl Sessions {
     pub(super) fn end(&mut self, groups: &[u64]) {
         for (number, group) in self.removed(groups) {
             for id in &group.streams {
-                self.streams.get_mut(id).into_iter().for_each(|stream| stream.late = true);
+                if let Some(stream) = self.streams.get_mut(id) {
+                    stream.late = true;
+                }
             }
             for key in &group.known_by {
                 self.known.remove(key);
