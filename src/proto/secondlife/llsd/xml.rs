@@ -46,11 +46,7 @@ impl<'d> LlsdReader<'_, '_, 'd> {
             b"binary" => Part::Binary,
             _ => return Err(Fault::Bytes("no element of LLSD at byte {a}", from)),
         };
-        let (from, length) = if tag.is_empty {
-            (self.pos, 0)
-        } else {
-            self.content(tag.name)?
-        };
+        let (from, length) = if tag.is_empty { (self.pos, 0) } else { self.content(tag.name)? };
         let content = self.bytes.get(from..from + length).unwrap_or_default();
         match part {
             Part::Undefined => self.leaf(name, part, Kind::Null, 0, 0).map(drop),
@@ -89,11 +85,7 @@ impl<'d> LlsdReader<'_, '_, 'd> {
         if tag.name != b"key" {
             return Err(Fault::Bytes("no key of a map at byte {a}", from));
         }
-        let (from, length) = if tag.is_empty {
-            (self.pos, 0)
-        } else {
-            self.content(b"key")?
-        };
+        let (from, length) = if tag.is_empty { (self.pos, 0) } else { self.content(b"key")? };
         self.decode(self.bytes.get(from..from + length).unwrap_or_default());
         Ok(())
     }
