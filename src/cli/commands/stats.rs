@@ -69,7 +69,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
         return Err(error.into());
     }
     let flow = outcome.pipeline.summary().flow;
-    let not_read = outcome.pipeline.not_read().clone();
+    let not_read = outcome.pipeline.not_read().named();
     let span = FrameSpan { frames: flow.frames, times: flow.times, not_read };
     let mut out = Vec::new();
     if args.json {

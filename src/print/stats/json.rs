@@ -16,7 +16,7 @@ pub fn stats_json(stats: &Stats, span: &FrameSpan, out: &mut Vec<u8>) {
         o.number("frames", span.frames);
         o.number("records", stats.records());
         o.number("streams", stats.bytes().streams());
-        o.counts("not_read", span.not_read());
+        o.counts("not_read", span.not_read.iter().cloned());
         o.member("span", |out| json_span(span, out));
         o.member("rates", |out| json_rates(stats, span, out));
         o.counts("messages", stats.messages());
