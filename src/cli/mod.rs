@@ -5,6 +5,7 @@ mod config;
 mod error;
 mod files;
 mod load;
+mod not_read;
 mod options;
 mod plan;
 mod pseudonyms;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::error::{CliError, Status};
-use super::unrecognised;
+use super::{not_read, unrecognised};
 use crate::captured::file_name;
-use crate::digits::{counted, plural};
+use crate::digits::counted;
 use crate::filter::Filter;
 use crate::pipeline;
 use crate::remark;
@@ -37,16 +37,26 @@ impl Summary {
     /// Says on standard error what the run met, unless that is not wanted.
     pub(super) fn say_summary(self, outcome: &RunOutcome) {
         if !self.quiet {
-            remark::say(format_args!("{}", summary_line(&outcome.pipeline.summary())));
-            self.explain_nothing(outcome);
+            self.say_counts("", outcome);
         }
     }
 
     /// The same for one of several runs, which `name` names.
     pub(super) fn say_summary_of(self, name: &str, outcome: &RunOutcome) {
         if !self.quiet {
-            remark::say(format_args!("{name}: {}", summary_line(&outcome.pipeline.summary())));
-            self.explain_nothing(outcome);
+            self.say_counts(&format!("{name}: "), outcome);
+        }
+    }
+
+    fn say_counts(self, name: &str, outcome: &RunOutcome) {
+        let summary = outcome.pipeline.summary();
+        remark::say(format_args!("{name}{}", summary_line(&summary)));
+        self.explain_nothing(outcome);
+        // Where nothing was recognised, that was explained.
+        if let Some(lines) = not_read::explain_hidden(outcome.pipeline.not_read())
+            && summary.streams > 0
+        {
+            remark::say(format_args!("{lines}"));
         }
     }
 
@@ -60,7 +70,11 @@ impl Summary {
         if !self.quiet && summary.streams == 0 && summary.flow.frames > 0 {
             remark::say(format_args!(
                 "{}",
-                unrecognised::explain(&summary, outcome.pipeline.passed_over())
+                unrecognised::explain(
+                    &summary,
+                    outcome.pipeline.passed_over(),
+                    outcome.pipeline.not_read()
+                )
             ));
         }
     }
@@ -170,19 +184,6 @@ fn summary_line(summary: &pipeline::Summary) -> String {
         text.push_str(&format!(
             "; {} of a damaged clock, not in the years 0 to 9999",
             counted(summary.flow.wrong_times, "frame")
-        ));
-    }
-    if let Some(link) = summary.flow.unsupported_link {
-        text.push_str(&format!(
-            "; {} of link type {link}, which is not supported",
-            counted(summary.flow.unsupported, "frame")
-        ));
-    }
-    if summary.flow.gre > 0 {
-        text.push_str(&format!(
-            "; {}, which {} not read",
-            counted(summary.flow.gre, "GRE packet"),
-            plural(summary.flow.gre, "is", "are")
         ));
     }
     text

@@ -1,7 +1,9 @@
 //! Explains why nothing was recognised: what the capture contains instead, and what the user can
 //! try.
 
+use super::not_read;
 use crate::digits::{counted, plural};
+use crate::flow::NotReadCounts;
 use crate::pipeline::{PassedOver, PassedOverPort, Summary};
 use crate::proto::PROTOCOLS;
 
@@ -9,7 +11,11 @@ use crate::proto::PROTOCOLS;
 const PORTS: usize = 5;
 
 /// The lines to print where a capture had frames and no stream of a known protocol.
-pub(super) fn explain(summary: &Summary, passed_over: &PassedOver) -> String {
+pub(super) fn explain(
+    summary: &Summary,
+    passed_over: &PassedOver,
+    not_read: &NotReadCounts,
+) -> String {
     let mut lines = vec![first_line(summary, passed_over)];
     let ports = passed_over.ports();
     for p in ports.iter().take(PORTS) {
@@ -33,14 +39,7 @@ pub(super) fn explain(summary: &Summary, passed_over: &PassedOver) -> String {
             plural(cut, "was cut when it was", "were cut when they were")
         ));
     }
-    let gre = summary.flow.gre;
-    if gre > 0 {
-        let packets = counted(gre, "packet");
-        let are = plural(gre, "is", "are");
-        lines.push(format!(
-            "  {packets} {are} GRE, a tunnel that is not read: capture where it ends"
-        ));
-    }
+    lines.extend(not_read::explain(not_read));
     let reasons = [
         (
             passed_over.joined_late,

@@ -7,7 +7,7 @@ use super::bounds::DiffBounds;
 use super::compare::{Comparison, Finding, LostMessages, PairFindings, UnreadBytes, scope};
 use super::detail::{ALLOCATION, DetailMessage, DetailStore};
 use super::detail_lines::{FieldComparer, FieldLine};
-use super::digest::{CaptureDigest, MessageDigest, NO_PEER};
+use super::digest::{CaptureDigest, MessageDigest, MessageName, NO_PEER};
 use super::lane_digest::LossCause;
 use super::renaming::{Naming, Said};
 
@@ -107,6 +107,8 @@ pub struct Difference {
     pub b: Option<RecordOf>,
     /// The message's name.
     pub message: String,
+    /// What the message carries, where its name does not say it.
+    pub carries: Option<String>,
     /// What the message is about.
     pub info: String,
     /// Each difference.
@@ -316,14 +318,8 @@ impl<'c> SectionMaker<'c, '_> {
         let kind = if side == 0 { DifferenceKind::OnlyA } else { DifferenceKind::OnlyB };
         let field = FieldDifference { kind, path: None, values: [None, None], identity: None };
         let (a, b) = if side == 0 { (record, None) } else { (None, record) };
-        Some(Difference {
-            a,
-            b,
-            message: digest.name(message).to_string(),
-            info,
-            fields: vec![field],
-            lines: Vec::new(),
-        })
+        let MessageName { message, carries } = digest.name(message);
+        Some(Difference { a, b, message, carries, info, fields: vec![field], lines: Vec::new() })
     }
 
     /// Bytes of a direction that could not be read.
@@ -352,7 +348,8 @@ impl<'c> SectionMaker<'c, '_> {
         }];
         let a = of(0, self.comparison.a);
         let b = of(1, self.comparison.b);
-        Difference { a, b, message: String::new(), info, fields, lines: Vec::new() }
+        let message = String::new();
+        Difference { a, b, message, carries: None, info, fields, lines: Vec::new() }
     }
 
     fn both(
@@ -368,10 +365,12 @@ impl<'c> SectionMaker<'c, '_> {
         let details = [of_a.get(left.record), of_b.get(right.record)];
         let pair = self.comparison.pairs.get(self.number)?.pair;
         let (fields, lines) = tell(&Two { a: left, b: right, details }, self);
+        let MessageName { message, carries } = a.name(left);
         (!fields.is_empty()).then(|| Difference {
             a: pair.a.map(|stream| record_of(a, left, stream)),
             b: pair.b.map(|stream| record_of(b, right, stream)),
-            message: a.name(left).to_string(),
+            message,
+            carries,
             info: details[0].or(details[1]).map_or(String::new(), |detail| detail.info.clone()),
             fields,
             lines,
@@ -493,6 +492,14 @@ fn kind_of(finding: &Finding) -> DifferenceKind {
 }
 
 impl Difference {
+    /// The message's name, and behind it what the message carries.
+    pub(super) fn name(&self) -> String {
+        match &self.carries {
+            Some(carried) => format!("{} {carried}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// The memory that it takes, roughly.
     fn weight(&self) -> usize {
         let text = |text: &String| text.len() + ALLOCATION;
@@ -504,7 +511,7 @@ impl Difference {
         };
         let line =
             |line: &FieldLine| size_of::<FieldLine>() + text(&line.path) + values(&line.values);
-        let own = size_of::<Difference>() + text(&self.message) + text(&self.info) + 2 * ALLOCATION;
+        let own = size_of::<Difference>() + text(&self.name()) + text(&self.info) + 2 * ALLOCATION;
         own + self.fields.iter().map(field).sum::<usize>()
             + self.lines.iter().map(line).sum::<usize>()
     }

@@ -27,6 +27,9 @@ fn field_json(section: &Section, difference: &Difference, field: &FieldDifferenc
     set("protocol", section.protocol.into());
     set("service", section.service.as_str().into());
     set("message", difference.message.as_str().into());
+    if let Some(carried) = &difference.carries {
+        set("carries", carried.as_str().into());
+    }
     if let Some(path) = &field.path {
         set("path", path.as_str().into());
         set(

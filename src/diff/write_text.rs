@@ -194,11 +194,8 @@ fn heading(section: &Section, session: &mut String, style: &DiffStyle, out: &mut
 
 /// What differences that are folded have in common.
 fn sort_of(difference: &Difference) -> String {
-    let mut key = if difference.message.is_empty() {
-        difference.info.clone()
-    } else {
-        difference.message.clone()
-    };
+    let mut key =
+        if difference.message.is_empty() { difference.info.clone() } else { difference.name() };
     for field in &difference.fields {
         let _ = write!(key, " {}", field.kind.word());
         let mut digits = false;
@@ -218,7 +215,7 @@ fn sort_of(difference: &Difference) -> String {
 
 fn difference_text(difference: &Difference, style: &DiffStyle, out: &mut String) {
     let number = |of: &Option<RecordOf>| of.map_or(String::new(), |of| format!("#{}", of.record));
-    let name = style.strong(&escape(&difference.message));
+    let name = style.strong(&escape(&difference.name()));
     let info = style.dim(&cut(&escape(&difference.info)));
     let a = number(&difference.a);
     let b = number(&difference.b);
@@ -420,7 +417,7 @@ pub fn difference_line(
     for field in &difference.fields {
         let _ = write!(out, "{name}:{record}: {}: {}", field.kind.word(), escape(&section.service));
         if !difference.message.is_empty() {
-            let _ = write!(out, " {}", escape(&difference.message));
+            let _ = write!(out, " {}", escape(&difference.name()));
         }
         if let Some(path) = &field.path {
             let [a, b] = field

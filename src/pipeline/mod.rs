@@ -21,7 +21,7 @@ mod waiting;
 use std::sync::Arc;
 
 use crate::capture::{Frame, Moment, Time};
-use crate::flow::{Flow, FlowLimits, FlowStats};
+use crate::flow::{Flow, FlowLimits, FlowStats, NotReadCounts};
 use crate::pdu;
 use crate::proto::{AllSettings, LazyTables, Protocol};
 #[cfg(feature = "cli")]
@@ -174,8 +174,8 @@ impl Pipeline {
     /// Takes the next frame. The records it completes are handed to `out` before this returns.
     pub fn frame(&mut self, frame: &Frame<'_>, out: &mut dyn Output) {
         if frame.link == pdu::LINK_TYPE {
-            let readable = self.exported.frame(frame, &mut self.table.shared, out);
-            return self.flow.count_other(frame, readable);
+            self.exported.frame(frame, &mut self.table.shared, out);
+            return self.flow.count_other(frame);
         }
         self.flow.frame(frame, &mut self.table.sink(out));
     }
@@ -205,6 +205,11 @@ impl Pipeline {
             flow.times = flow.times.map(|(first, last)| (moved(first), moved(last)));
         }
         Summary { flow, ..self.table.shared.summary }
+    }
+
+    /// How many frames were not read so far, and why.
+    pub fn not_read(&self) -> &NotReadCounts {
+        self.flow.not_read()
     }
 
     /// The ended conversations that no protocol recognised.

@@ -252,9 +252,18 @@ impl Tables {
         &self.program.steps
     }
 
-    /// The line that says what a structure is about.
+    /// The lines that say what a structure is about.
     pub fn info_of(&self, layout: &Layout) -> Option<&InfoLine> {
         self.lists.infos.get(layout.info?.0 as usize)
+    }
+
+    /// The path of the value that says what a structure carries.
+    pub fn carries_of(&self, layout: &Layout) -> Option<&[InfoStep]> {
+        let line = self.lists.infos.get(layout.carries?.0 as usize)?.lines.first()?;
+        match line.first()? {
+            InfoPart::Field(path) => Some(path),
+            _ => None,
+        }
     }
 
     #[inline]

@@ -51,11 +51,16 @@ impl Scale {
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _ = write!(text, "{value:.digits$}");
-        let text = match text.contains('.') {
-            true => text.trim_end_matches('0').trim_end_matches('.'),
-            false => text.as_str(),
+        let text = if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            text.as_str()
         };
-        out.extend_from_slice(if text == "-0" { "0" } else { text }.as_bytes());
+        let text = if text == "-0" { "0" } else { text };
+        // What is the number itself needs no words.
+        if text != number.to_string() {
+            out.extend_from_slice(text.as_bytes());
+        }
     }
 }
 
@@ -90,6 +95,7 @@ mod tests {
         assert_eq!(shown("share(32767)", 32767, 16), "1");
         assert_eq!(shown("share(256)", 384, 16), "1.5");
         assert_eq!(shown("share(100)", -7, 8), "-0.07");
+        assert_eq!(shown("share(100)", 0, 8), "");
         assert_eq!(shown("share(128, -256)", 33000, 16), "1.812");
     }
 

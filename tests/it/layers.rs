@@ -290,8 +290,7 @@ fn module_of(path: &Path) -> String {
 
 /// The lines of the program: no comments, and nothing of the tests at a file's end.
 fn program_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let tests = ["#[cfg(test)]\nmod tests {", "#[cfg(all(test, unix))]\nmod tests {"];
-    let end = tests.iter().filter_map(|begin| text.find(begin)).min().unwrap_or(text.len());
+    let end = text.find("\nmod tests {").unwrap_or(text.len());
     let lines = text[..end].lines().enumerate().map(|(i, line)| (i + 1, line));
     lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
 }

@@ -290,7 +290,7 @@ fn load(text: &str) -> Result<Tables, moulsniff::table::TableError> {
 fn every_type_for_own_protocols_reads_what_its_example_says() {
     let (count, failed) = run_examples(&load(TYPES).unwrap_or_else(|error| panic!("{error}")));
     assert!(failed.is_empty(), "{}", failed.iter().map(|e| format!("{e}\n")).collect::<String>());
-    assert_eq!(count, 20);
+    assert_eq!(count, 23);
 }
 
 #[test]

@@ -211,6 +211,7 @@ impl Output for ReportOutput {
         let info = &mut self.info;
         info.clear();
         let mut refusal = None;
+        let mut carried = None;
         let mut facts =
             RowFacts { last_reply: self.last_replies.record(record), ..RowFacts::default() };
         match &record.body {
@@ -224,10 +225,9 @@ impl Output for ReportOutput {
                         .unwrap_or_else(|_| String::from_utf8_lossy(value).into())
                 });
                 let def = definition(message.name, tables, tree);
-                let layout = def.and_then(|def| def.layout);
-                let source =
-                    InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
+                let source = InfoSource::new(message, def, tables, tree, self.redact);
                 write_info(source, &called, info);
+                carried = source.carried();
                 facts.expects_reply = def.is_some_and(|def| message.expects_reply(def));
                 let values = MessageValues { tables, tree, bytes: message.bytes };
                 let refused = def.and_then(|def| refused(def, &values));
@@ -248,7 +248,8 @@ impl Output for ReportOutput {
             }
             Body::StreamEnd { text, .. } => info.push_str(text),
         }
-        let facts = RowFacts { info, refused: refusal.as_deref(), ..facts };
+        let facts =
+            RowFacts { info, carried: carried.as_deref(), refused: refusal.as_deref(), ..facts };
         if let Err(error) = self.page.record(record, facts) {
             self.error = Some(error);
         }

@@ -96,7 +96,8 @@ pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
         return Err(error.into());
     }
     let flow = outcome.pipeline.summary().flow;
-    let span = FrameSpan { frames: flow.frames, times: flow.times };
+    let not_read = outcome.pipeline.not_read().named();
+    let span = FrameSpan { frames: flow.frames, times: flow.times, not_read };
     let mut out = Vec::new();
     if args.json {
         stats_json(&counter.stats, &span, &mut out);

@@ -223,7 +223,7 @@ fn show(all: &[LazyTables], name: &str, out: &mut String) -> Result<Status, CliE
         return Ok(Status::Good);
     }
     let names = all.iter().flat_map(|l| l.get().declarations().iter().map(|d| &*d.name));
-    let near = crate::suggest::suggestion(name, names);
+    let near = crate::suggest::offer(name, names);
     Err(CliError::Typed(format!("the tables have nothing named `{name}`{near}")))
 }
 

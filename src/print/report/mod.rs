@@ -131,6 +131,8 @@ impl From<ReportSession> for SessionRow {
 pub struct RowFacts<'a> {
     /// One line that says what the record is about.
     pub info: &'a str,
+    /// What the message carries, where its name does not say it.
+    pub carried: Option<&'a str>,
     /// The reason where the message refuses something.
     pub refused: Option<&'a str>,
     /// Whether the protocol promises a reply.

@@ -19,6 +19,7 @@ use super::{PrintedTime, TimeForm};
 use crate::capture::Time;
 use crate::captured::{Captured, Escaped};
 use crate::digits::counted;
+use crate::facts::{InfoSource, definition};
 use crate::record::{Body, Names, Record};
 use crate::session::{Event, EventKind, Message};
 use crate::table::Tables;
@@ -239,8 +240,14 @@ impl TreeFormatter {
         names: Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
-        let tree = view.tree;
+        let TreeView { tables, tree, redact, .. } = *view;
+        let def = definition(message.name, tables, tree);
+        let source = InfoSource::new(message, def, tables, tree, redact);
         painted_captured(w, &self.options.paint.name, message.name);
+        if let Some(carried) = source.carried() {
+            w.byte(b' ');
+            painted_captured(w, &self.options.paint.name, Captured::new(&carried));
+        }
         if let Some(n) = message.number {
             w.fixed(b" (");
             message_number(n, view.tables, w);
@@ -260,7 +267,7 @@ impl TreeFormatter {
         if !tree.links().is_empty() {
             links::links(message.reply.map(|r| r.record), tree.links(), w);
         }
-        answers::answers(message, view, names, &self.options.paint, &mut self.text, w);
+        answers::answers(message, def, source, names, &self.options.paint, &mut self.text, w);
     }
 }
 

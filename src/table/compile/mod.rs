@@ -70,6 +70,8 @@ pub(super) struct Compiler<'s> {
     /// Names of nested fields that info lines use, with file and place. They are checked once all
     /// layouts are known.
     info_names: Vec<(usize, usize, Sym)>,
+    /// Structures with those that they extend.
+    parents: Vec<(LayoutId, LayoutId)>,
     /// The file that is being compiled, for errors.
     pub(super) file: usize,
 }
@@ -124,6 +126,7 @@ pub(super) fn compile(
     c.messages()?;
     c.protocol()?;
     c.check_info_names()?;
+    c.inherit_info();
     c.out.types_by_name = c.named_types()?;
     c.finish();
     Ok(Compiled { program: c.out, natives: c.natives })

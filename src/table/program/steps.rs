@@ -23,8 +23,10 @@ pub struct Layout {
     pub positions: Option<Positions>,
     /// It has at least this many bits.
     pub min_bits: u32,
-    /// Its info line.
+    /// Its info lines.
     pub info: Option<InfoId>,
+    /// The path of the value that says what it carries, as the only field of an info line.
+    pub carries: Option<InfoId>,
 }
 
 /// "No slot": no expression needs the value.

@@ -125,8 +125,7 @@ impl Output for Packets {
         }
         let Body::Message { message, tables, tree } = record.body else { return };
         let def = tables.message_named(message.name.raw()).and_then(|id| tables.message(id));
-        let layout = def.and_then(|def| def.layout);
-        let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
+        let source = InfoSource::new(message, def, tables, tree, self.redact);
         self.info.clear();
         write_info(
             source,
