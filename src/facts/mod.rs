@@ -9,6 +9,7 @@ mod bytes;
 mod chat;
 mod client_session;
 mod clients;
+mod conclusions;
 mod counters;
 mod files;
 #[cfg(feature = "cli")]
@@ -42,6 +43,10 @@ mod world;
 pub use bytes::{ByteCounts, StreamSummary};
 pub use chat::{Chat, ChatLine, ChatParty};
 pub use client_session::ClientSession;
+pub use conclusions::{
+    Blame, CaptureFacts, Conclusion, Conclusions, EndedStream, FilesFacts, Kind, PassedPort,
+    Weight,
+};
 pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
 #[cfg(feature = "cli")]
 pub use graph::{Graph, GraphEdge, GraphField, GraphKey, GraphNode};

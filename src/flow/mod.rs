@@ -48,6 +48,8 @@ const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_IPV6: u8 = 41;
 const PROTOCOL_ICMPV6: u8 = 58;
+/// Frames of several interfaces or cores may come out of order by less than so many nanoseconds.
+pub const CLOCK_STEP: i64 = 1_000_000_000;
 /// How deep IP may be nested within IP.
 const MOST_TUNNELS: usize = 4;
 
@@ -126,6 +128,16 @@ pub struct FlowStats {
     pub not_ip: u64,
     /// Frames cut by a snap length.
     pub cut: u64,
+    /// The first of them.
+    pub first_cut: u64,
+    /// How many bytes of it were captured.
+    pub cut_to: u64,
+    /// How many bytes all of them lack.
+    pub cut_bytes: u64,
+    /// The first frame that is earlier than one before it by more than [`CLOCK_STEP`].
+    pub back: Option<u64>,
+    /// By how many nanoseconds a frame is earlier than one before it, at most.
+    pub back_by: i64,
     /// Frames whose headers contradict themselves, or end too early although the frame was not cut.
     pub malformed: u64,
     /// Frames cut within a header.
@@ -229,7 +241,7 @@ impl Flow {
         let stats = &mut self.transports.stats;
         stats.frames += 1;
         stats.bytes += frame.data.len() as u64;
-        stats.cut += u64::from(frame.wire_len as usize > frame.data.len());
+        stats.count_cut(frame);
         stats.malformed += u64::from(!readable);
     }
 
@@ -241,8 +253,8 @@ impl Flow {
         let stats = &mut transports.stats;
         stats.frames += 1;
         stats.bytes += frame.data.len() as u64;
-        stats.cut += u64::from(cut > 0);
-        stats.count_time(frame.time);
+        stats.count_cut(frame);
+        stats.count_time(frame);
         self.fragments.age(nanos(frame.time));
         self.deliver_incomplete(sink);
         match link::ip(frame.link, frame.data) {
@@ -423,8 +435,24 @@ impl IpPacket<'_> {
 }
 
 impl FlowStats {
+    /// Counts a frame that a snap length cut.
     #[inline]
-    fn count_time(&mut self, time: Time) {
+    fn count_cut(&mut self, frame: &Frame<'_>) {
+        let there = frame.data.len() as u64;
+        let lacks = u64::from(frame.wire_len).saturating_sub(there);
+        if lacks == 0 {
+            return;
+        }
+        if self.cut == 0 {
+            (self.first_cut, self.cut_to) = (frame.number, there);
+        }
+        self.cut += 1;
+        self.cut_bytes += lacks;
+    }
+
+    #[inline]
+    fn count_time(&mut self, frame: &Frame<'_>) {
+        let time = frame.time;
         if time.seconds == 0 && time.nanos == 0 {
             return;
         }
@@ -434,8 +462,16 @@ impl FlowStats {
         let (first, last) = self.times.get_or_insert((time, time));
         if time > *last {
             *last = time;
-        } else if time < *first {
-            *first = time;
+        } else {
+            let wrong = time.is_of_damaged_clock() || last.is_of_damaged_clock();
+            let back = if wrong { 0 } else { elapsed(time, *last) };
+            if back > CLOCK_STEP && self.back.is_none() {
+                self.back = Some(frame.number);
+            }
+            self.back_by = self.back_by.max(back);
+            if time < *first {
+                *first = time;
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use super::{Output, Pseudonyms, StreamKey, StreamOver};
 use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
 use crate::facts::NameInference;
-use crate::out::RoundTrips;
+use crate::record::{RoundTrips, StreamTraffic};
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
 use crate::proto::{
     Context, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, feed_alone,
@@ -94,6 +94,7 @@ impl ExportedMessages {
                 service: &service,
                 counts,
                 round_trips: RoundTrips::default(),
+                traffic: StreamTraffic::unknown(),
                 learned: Vec::new(),
             });
         }
