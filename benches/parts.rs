@@ -19,12 +19,13 @@ use moulsniff::captured::Captured;
 use moulsniff::flow::{
     Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals,
 };
-use moulsniff::out::PrintedTime;
-use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::out::tree::TreeWriter;
-use moulsniff::proto::moul::keys::{Rc4, session_key};
-use moulsniff::proto::{LazyTables, Message, Side, Transport, protocol_named};
+use moulsniff::print::PrintedTime;
+use moulsniff::print::json::{JsonOptions, JsonWriter};
+use moulsniff::print::tree::TreeWriter;
+use moulsniff::proto::moul::keys::{Rc4, derive_session_key};
+use moulsniff::proto::{LazyTables, protocol_named};
 use moulsniff::record::{Body, Names, Record, RoundTrips};
+use moulsniff::session::{Message, Side, Transport};
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
 use moulsniff::tree::Tree;
 
@@ -111,7 +112,7 @@ fn keys(c: &mut Criterion) {
     c.bench_function("session key", |b| {
         b.iter(|| {
             y[0] = y[0].wrapping_add(1);
-            session_key(key, black_box(&y), &[1, 2, 3, 4, 5, 6, 7])
+            derive_session_key(key, black_box(&y), &[1, 2, 3, 4, 5, 6, 7])
         });
     });
 }

@@ -1,8 +1,9 @@
 //! Runs the examples that stand beside messages and structures in the tables: the bytes must give
 //! exactly the fields.
 
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::proto::{Message, MessageOrEvent, Side, protocol_named, read_alone};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::proto::{MessageOrEvent, protocol_named, read_alone};
+use crate::session::{Message, Side};
 use crate::table::{
     Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, Sender, ServiceFrame, TableError,
     Tables, WholeMessage, parse_hex,
@@ -203,8 +204,8 @@ fn errors(tables: &Tables, tree: &Tree) -> String {
     tree.problems()
         .iter()
         .map(|p| {
-            let path = crate::out::problem_path(tree, tables, p.node);
-            format!("; {path}: {}", crate::out::problem_text(p, tables, tree))
+            let path = crate::print::problem_path(tree, tables, p.node);
+            format!("; {path}: {}", crate::print::problem_text(p, tables, tree))
         })
         .collect()
 }

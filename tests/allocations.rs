@@ -19,13 +19,13 @@ use std::collections::BTreeMap;
 use made::{ACK, Made, end};
 use material::{DIRTSAND, MOSS, Sent};
 use moulsniff::facts::Stats;
-use moulsniff::out::PrintedTimes;
-use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::out::tree::TreeWriter;
 use moulsniff::pipeline::{Output, Pipeline};
-use moulsniff::proto::Side;
+use moulsniff::print::PrintedTimes;
+use moulsniff::print::json::{JsonOptions, JsonWriter};
+use moulsniff::print::tree::TreeWriter;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, Rc4};
 use moulsniff::record::{Body, Record};
+use moulsniff::session::Side;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]

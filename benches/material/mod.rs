@@ -12,8 +12,9 @@ use moulsniff::flow::FlowLimits;
 use moulsniff::pipeline::{Output, Pipeline, Setup};
 use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
-use moulsniff::proto::{AllSettings, LazyTables, Options, PROTOCOLS, Settings, Side};
+use moulsniff::proto::{AllSettings, LazyTables, PROTOCOLS};
 use moulsniff::record::{Body, Record};
+use moulsniff::session::{Options, Settings, Side};
 
 /// A session with a DIRTSAND shard, and what opens it.
 pub const DIRTSAND: (&str, &[&str]) =

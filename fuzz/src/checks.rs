@@ -1,9 +1,9 @@
 //! What is held against every message and record.
 
-use std::cell::RefCell;
+use std::cell::{RefCell};
 
-use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::table::Tables;
+use moulsniff::print::json::{JsonOptions, JsonWriter};
+use moulsniff::table::{Tables};
 use moulsniff::tree::{Kind, Node, Outline, Tree, mark};
 
 thread_local! {

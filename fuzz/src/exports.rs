@@ -2,25 +2,25 @@
 //! them, the page, sessions, lines, pseudonyms.
 
 use std::io::{Cursor, Read};
-use std::sync::OnceLock;
+use std::sync::{OnceLock};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use flate2::read::DeflateDecoder;
+use base64::{Engine as _};
+use base64::engine::general_purpose::{STANDARD};
+use flate2::read::{DeflateDecoder};
 use moulsniff::capture::{Capture, CaptureItem, Frame, Time};
-use moulsniff::captured::is_control;
+use moulsniff::captured::{is_control};
 use moulsniff::facts::{Chat, Graph, InfoSource, Sessions, Stats, write_info};
-use moulsniff::out::chat::{chat_json, chat_text};
-use moulsniff::out::graph::{write_graph_dot, write_graph_json};
-use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::out::oneline::{OneLineOptions, OneLineWriter};
-use moulsniff::out::report::{About, ReportOptions, ReportWriter, RowFacts};
-use moulsniff::out::sessions::{session_csv, session_json, session_text};
-use moulsniff::out::tree::{AnnotationStore, Annotations, Annotator};
-use moulsniff::out::{Body, Record};
+use moulsniff::print::chat::{chat_json, chat_text};
+use moulsniff::print::graph::{write_graph_dot, write_graph_json};
+use moulsniff::print::json::{JsonOptions, JsonWriter};
+use moulsniff::print::oneline::{OneLineOptions, OneLineWriter};
+use moulsniff::print::report::{About, ReportOptions, ReportWriter, RowFacts};
+use moulsniff::print::sessions::{session_csv, session_json, session_text};
+use moulsniff::print::tree::{AnnotationStore, Annotations, Annotator};
+use moulsniff::record::{Body, Record};
 use moulsniff::pdu::{LINK_TYPE, PduWriter};
 use moulsniff::pipeline::{Output, Pipeline};
-use moulsniff::pseudonyms::Pseudonyms;
+use moulsniff::pseudonyms::{Pseudonyms};
 
 use crate::frames::{Lines, setup};
 use crate::{byte, bytes, checks, number};

@@ -1,17 +1,19 @@
 //! Frames: streams out of any of them, and whole captures through every room.
 
-use std::collections::HashMap;
-use std::io::Cursor;
+use std::collections::{HashMap};
+use std::io::{Cursor};
 
 use moulsniff::capture::{Capture, CaptureItem, Frame, Moment, Time};
 use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Note, Stream, StreamId, TcpOpening, Totals};
-use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::out::tree::{AnnotationStore, Annotator, TreeOptions, TreeWriter};
-use moulsniff::out::{Body, Marks, Paint, Record};
+use moulsniff::print::json::{JsonOptions, JsonWriter};
+use moulsniff::print::tree::{AnnotationStore, Annotator, TreeOptions, TreeWriter};
+use moulsniff::print::{Marks, Paint};
+use moulsniff::record::{Body, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
-use moulsniff::proto::moul::MoulSettings;
-use moulsniff::proto::moul::keys::SearchBounds;
-use moulsniff::proto::{AllSettings, Options, Settings, protocol_named};
+use moulsniff::proto::moul::{MoulSettings};
+use moulsniff::proto::moul::keys::{SearchBounds};
+use moulsniff::proto::{AllSettings, protocol_named};
+use moulsniff::session::{Options, Settings};
 
 use crate::{byte, bytes, checks, number, shard, tables};
 

@@ -2,14 +2,14 @@
 //! then damaged. Bytes made at random hardly ever get past the key agreement; these do, and the
 //! damage is in the messages.
 
-use std::sync::OnceLock;
+use std::sync::{OnceLock};
 
-use moulsniff::proto::moul::MoulSettings;
+use moulsniff::proto::moul::{MoulSettings};
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, Rc4, SearchBounds};
-use moulsniff::proto::{Settings, Side, Transport};
+use moulsniff::session::{Settings, Side, Transport};
 use moulsniff::table::{ExampleOf, parse_hex};
 
-use crate::sessions::Connection;
+use crate::sessions::{Connection};
 use crate::{byte, number, tables_of};
 
 /// The session's key, known from a key file: nothing has to be derived.

@@ -1,17 +1,17 @@
 //! Readers that need no connection: types of the tables, states, filters.
 
-use std::sync::OnceLock;
+use std::sync::{OnceLock};
 
 use moulsniff::capture::{Moment, Time};
-use moulsniff::captured::Captured;
-use moulsniff::filter::Filter;
-use moulsniff::out::tree::Annotations;
-use moulsniff::out::{Body, Outlined, Record, RoundTrips};
-use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
-use moulsniff::proto::moul::sdl::store::Store;
-use moulsniff::proto::{
-    DeclaredProtocol, Event, EventKind, Message, Settings, Side, Transport, protocol_named, read_alone,
-};
+use moulsniff::captured::{Captured};
+use moulsniff::filter::{Filter};
+use moulsniff::print::tree::{Annotations};
+use moulsniff::print::{Outlined};
+use moulsniff::record::{Body, Record, RoundTrips};
+use moulsniff::proto::moul::sdl::decrypt::{decrypt_file};
+use moulsniff::proto::moul::sdl::store::{Store};
+use moulsniff::proto::{DeclaredProtocol, protocol_named, read_alone};
+use moulsniff::session::{Event, EventKind, Message, Settings, Side, Transport};
 use moulsniff::table::{BITSTREAM, Evaluator, Outcome, ServiceId, TableSource, Tables};
 use moulsniff::tree::{Outline, Sym, Tree};
 

@@ -1,16 +1,15 @@
 //! Connections: a script of bytes, holes and ends for a protocol's session, as the flow might bring
 //! it.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr};
 
 use moulsniff::capture::{Moment, Time};
-use moulsniff::proto::moul::MoulSettings;
+use moulsniff::proto::moul::{MoulSettings};
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
-use moulsniff::proto::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Message, Options, Session, Settings, Share, Side, Start, Transport,
-};
+use moulsniff::proto::{Decoded};
+use moulsniff::session::{Context, Emit, Ends, Event, EventKind, Message, Options, Session, Settings, Share, Side, Start, Transport};
 use moulsniff::table::{Evaluator, Tables};
-use moulsniff::tree::Tree;
+use moulsniff::tree::{Tree};
 
 use crate::{byte, bytes, checks, number, shard, tables_of};
 

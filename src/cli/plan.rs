@@ -19,13 +19,14 @@ use super::{files, load, pseudonyms};
 use crate::capture::{LiveError, UnpackRoom};
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::oneline::{OneLineOptions, OneLineWriter};
-use crate::out::tree::{TreeOptions, TreeWriter};
-use crate::out::{Marks, Paint, Zone};
 use crate::pipeline::{DecodeAs, Setup};
-use crate::proto::{LazyTables, Options, Protocol};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::oneline::{OneLineOptions, OneLineWriter};
+use crate::print::tree::{TreeOptions, TreeWriter};
+use crate::print::{Marks, Paint, Zone};
+use crate::proto::{LazyTables, Protocol};
 use crate::run::{Columns, FrameInput, Reading, RecordWriter};
+use crate::session::Options;
 
 /// The columns of `--csv` alone.
 const DEFAULT_COLUMNS: &str =

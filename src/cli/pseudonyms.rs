@@ -7,10 +7,10 @@ use super::error::CliError;
 use super::files;
 use super::options::ReadArgs;
 use crate::captured::file_name;
-use crate::out::Record;
 use crate::output_file::{Access, Inputs};
 use crate::pipeline::{Output, Setup};
 use crate::pseudonyms::Pseudonyms;
+use crate::record::Record;
 use crate::run::{CaptureRun, FrameInput, Reading};
 use crate::table::parse_hex;
 

@@ -10,7 +10,7 @@ use super::crowd::{MANY, StreamRoom};
 use super::hash::{hash_text, mix};
 use super::ignore::IgnoreList;
 use super::lane_digest::{LaneDigest, Loss, LossCause};
-use crate::facts::{ClientSession, Sessions, TransportStream, refused};
+use crate::facts::{ClientSession, MessageValues, Sessions, TransportStream, refused};
 use crate::filter::Filter;
 use crate::pipeline::{Output, StreamOver};
 use crate::record::{Body, Record};
@@ -413,8 +413,9 @@ fn stream_key(transport: Transport, number: u32) -> u64 {
 
 fn refusal(view: &ContentView<'_>, message: &Message<'_>) -> u64 {
     let def = view.tables.message_named(message.name.raw()).and_then(|id| view.tables.message(id));
-    let refused = def.and_then(|def| refused(def, view.tables, view.tree));
-    refused.map_or(0, |refused| hash_text(&refused.reason(message.name.raw())) | 1)
+    let values = MessageValues { tables: view.tables, tree: view.tree, bytes: view.bytes };
+    let refused = def.and_then(|def| refused(def, &values));
+    refused.map_or(0, |refused| hash_text(&refused.reason(message.name.raw(), &values)) | 1)
 }
 
 /// The text that says of a problem in which form something was read; `None` where it says something

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::difference::{
     Difference, DifferenceKind, DifferenceSum, FieldDifference, RecordOf, Section,
 };
-use crate::out::json::one_line;
+use crate::print::json::one_line;
 
 /// Values that are deeper are written as text: jq 1.6 reads 256, and some are around the value.
 const MAX_ENTRIES: usize = 248;

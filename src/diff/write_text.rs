@@ -13,7 +13,7 @@ use super::difference::{
 };
 use crate::captured::escape;
 use crate::digits::counted;
-use crate::out::Paint;
+use crate::print::Paint;
 
 /// Fields that are shown before and after one that differs.
 const CONTEXT: usize = 3;

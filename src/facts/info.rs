@@ -338,6 +338,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
+    use crate::facts::MessageValues;
     use crate::table::{Evaluator, TableSource, parse_hex};
 
     const TABLE: &str = r#"
@@ -410,13 +411,15 @@ mod tests {
 
     #[test]
     fn a_result_that_is_no_success_refuses_and_parts_are_partial() {
-        read("0200 07000000 07000000 00", 1, |tables, def, tree, _| {
-            let refused = super::super::refused(def, tables, tree).unwrap();
+        read("0200 07000000 07000000 00", 1, |tables, def, tree, bytes| {
+            let values = MessageValues { tables, tree, bytes };
+            let refused = super::super::refused(def, &values).unwrap();
             assert_eq!((refused.value, refused.name), (Some(7), Some("kNoSuchAge")));
             assert!(!tree.get(0).unwrap().has(mark::PARTIAL));
         });
-        read("0200 07000000 00000000 01", 1, |tables, def, tree, _| {
-            assert_eq!(super::super::refused(def, tables, tree), None);
+        read("0200 07000000 00000000 01", 1, |tables, def, tree, bytes| {
+            let values = MessageValues { tables, tree, bytes };
+            assert_eq!(super::super::refused(def, &values), None);
             assert!(tree.get(0).unwrap().has(mark::PARTIAL));
         });
     }

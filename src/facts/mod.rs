@@ -7,8 +7,6 @@
 
 mod bytes;
 mod chat;
-mod client_session;
-mod clients;
 mod conclusions;
 mod counters;
 mod files;
@@ -24,25 +22,13 @@ mod problems;
 mod refusal;
 mod replies;
 mod requests;
-mod seen_message;
-mod session_groups;
-mod session_map;
-mod session_stream;
-mod session_values;
 mod sessions;
-mod silence;
 mod stats;
-mod story;
-mod stream_ending;
-mod stream_facts;
-mod stream_group;
 mod stream_map;
-mod stream_places;
 mod world;
 
 pub use bytes::{ByteCounts, StreamSummary};
 pub use chat::{Chat, ChatLine, ChatParty};
-pub use client_session::ClientSession;
 pub use conclusions::{
     Blame, CaptureFacts, Conclusion, Conclusions, EndedStream, FilesFacts, Kind, PassedPort,
     Weight,
@@ -60,11 +46,10 @@ pub use problems::{ProblemKind, Problems};
 pub use refusal::{Refused, definition, refused};
 pub use replies::{Replies, RequestKind};
 pub use requests::{LastReply, RequestCounts, SlowestRequest, Waiting};
-pub use session_map::SessionMap;
-pub use session_stream::{SessionStream, TiedBy, TransportStream};
-pub use session_values::{Identity, IdentityValue, Place};
-pub use sessions::Sessions;
+pub use sessions::{
+    ClientSession, Identity, IdentityValue, LastMessage, Place, SessionMap, SessionStream,
+    Sessions, StoryLine, StoryOutcome, TiedBy, TransportStream,
+};
 pub use stats::Stats;
-pub use story::{LastMessage, StoryLine, StoryOutcome};
 pub use stream_map::StreamMap;
 pub use world::World;

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::counters::OTHERS;
+use super::message_values::MessageValues;
 use super::requests::is_last_reply;
 use super::{LastReply, RequestCounts, Waiting, refused};
 use crate::record::Record;
@@ -110,7 +111,8 @@ impl Replies {
 
     fn reply(&mut self, known: KnownMessage<'_>, counted: bool) {
         let KnownMessage { message, tables, def, tree, network, .. } = known;
-        let refusal = tree.and_then(|tree| refused(def, tables, tree));
+        let values = tree.map(|tree| MessageValues { tables, tree, bytes: message.bytes });
+        let refusal = values.as_ref().and_then(|values| refused(def, values));
         if let Some(reply) = message.reply {
             let refused = refusal.is_some();
             if self
@@ -128,8 +130,8 @@ impl Replies {
                 });
             }
         }
-        if let Some(refusal) = refusal.filter(|_| counted) {
-            let key = (message.name.raw().to_string(), refusal.reason(message.name.raw()));
+        if let (Some(refusal), Some(values), true) = (refusal, &values, counted) {
+            let key = (message.name.raw().to_string(), refusal.reason(message.name.raw(), values));
             let full = self.refusals.len() >= KINDS && !self.refusals.contains_key(&key);
             let key = if full { (OTHERS.to_string(), OTHERS.to_string()) } else { key };
             *self.refusals.entry(key).or_default() += 1;

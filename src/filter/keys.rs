@@ -6,8 +6,8 @@
 use super::symbols::SymbolPart;
 use super::value::{RecordScope, RecordValue};
 use crate::digits::milliseconds;
-use crate::out::{Body, event_word};
-use crate::proto::{Event, EventKind, Message};
+use crate::record::{Body, event_word};
+use crate::session::{Event, EventKind, Message};
 use crate::tree::{LinkKind, Tree};
 
 /// What the values of a key are, which decides what they can be compared with.

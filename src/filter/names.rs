@@ -3,8 +3,8 @@
 use super::hints;
 use super::keys::{KEYS, KeyKind, KeyParts, RecordKey, part_names};
 use super::named::NamedExpressions;
-use crate::out::EVENTS;
 use crate::proto::{LazyTables, RecordNames};
+use crate::record::EVENTS;
 use crate::suggest::suggestion;
 use crate::table::Tables;
 

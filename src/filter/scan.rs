@@ -82,8 +82,9 @@ impl<'a> RecordScope<'a> {
 
     fn refused_key(&self, refused: Refused<'a>, key: &str) -> Option<RecordValue<'a>> {
         match key {
-            "field" => refused.value.map(|_| RecordValue::FieldPath(refused.node)),
-            "value" => refused.value.map(|_| RecordValue::Number(refused.node)),
+            "field" => refused.is_by_field().then_some(RecordValue::FieldPath(refused.node)),
+            "value" if refused.value.is_some() => Some(RecordValue::Number(refused.node)),
+            "value" => refused.is_by_field().then_some(RecordValue::Node(refused.node)),
             "name" => refused.name.map(RecordValue::Text),
             _ => None,
         }

@@ -6,8 +6,11 @@ use std::net::SocketAddr;
 use super::symbols::set_flags;
 use crate::capture::Time;
 use crate::digits::{hex, uuid_text};
-use crate::facts::{InfoSource, Refused, SessionMap, definition, refused, write_info};
-use crate::out::{Body, Record, format_time, problem_path, problem_text};
+use crate::facts::{
+    InfoSource, MessageValues, Refused, SessionMap, definition, refused, write_info,
+};
+use crate::print::{format_time, problem_path, problem_text};
+use crate::record::{Body, Record};
 use crate::session::Counts;
 use crate::table::{EnumDef, MessageDef, Tables};
 use crate::tree::{Kind, LinkKind, Node, RecordLink, TextKind, Tree, decode_text, mark};
@@ -170,7 +173,8 @@ impl<'a> RecordScope<'a> {
     /// The value with which the message refuses a request.
     pub(super) fn refused(&self) -> Option<Refused<'a>> {
         let view = self.message?;
-        refused(self.definition()?, view.tables, view.tree)
+        let MessageView { tables, tree, bytes } = view;
+        refused(self.definition()?, &MessageValues { tables, tree, bytes })
     }
 
     /// What earlier records call the message's numbers.

@@ -16,8 +16,9 @@ use crate::flow::FlowLimits;
 use crate::pipeline::{DecodeAs, Setup};
 use crate::proto::{
     AllSettings, LazyTables, NamedService, OptionFile, OptionKind, OptionSpec, OptionValues,
-    Options, PROTOCOLS, Protocol, all_tables, decode_named,
+    PROTOCOLS, Protocol, all_tables, decode_named,
 };
+use crate::session::Options;
 use crate::suggest::suggestion;
 use crate::table::{MAX_TABLE_BYTES, TableSource};
 

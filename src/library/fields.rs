@@ -1,7 +1,8 @@
 //! Facts about fields beside their values: their places, their problems, and names from earlier
 //! records.
 
-use crate::out::{Body, Record, problem_path, problem_text};
+use crate::print::{problem_path, problem_text};
+use crate::record::{Body, Record};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};
 

@@ -10,9 +10,9 @@ use super::error::{ErrorKind, LibraryError};
 use super::owned::{OwnedRecord, RecordContext};
 use crate::capture::{Capture, CaptureItem};
 use crate::filter::Filter;
-use crate::out::PrintedTimes;
-use crate::out::{Body, Record};
 use crate::pipeline::{Output, Pipeline, Setup};
+use crate::print::PrintedTimes;
+use crate::record::{Body, Record};
 use crate::tree::Tree;
 
 /// Bytes of records that are handed over at once, unless the next frame has to be waited for.

@@ -10,9 +10,10 @@ use super::waiting::{Kept, KeptWhat, WaitingPieces};
 use super::{Output, StreamKey, StreamOver};
 use crate::capture::Moment;
 use crate::flow::{Dir, End, Note, Stream, Totals};
+use crate::proto::{LazyTables, Opening, Verdict};
 use crate::record::{RoundTrip, RoundTrips, SideTraffic, StreamTraffic};
-use crate::proto::{Context, Ends, LazyTables, Opening, Session, Side, Start, Transport, Verdict};
 use crate::session::Counts;
+use crate::session::{Context, Ends, Session, Side, Start, Transport};
 
 /// What a connection works with during one call: what all connections share, and where records go.
 pub(super) struct RunContext<'a> {

@@ -5,7 +5,7 @@
 //! is decoded from its bytes, as a message of its service and sender. This module knows protocols
 //! by their trait alone, and no output.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use super::emitter::RecordEmitter;
 use super::shared::Shared;
@@ -13,29 +13,37 @@ use super::{Output, Pseudonyms, StreamKey, StreamOver};
 use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
 use crate::facts::NameInference;
-use crate::record::{RoundTrips, StreamTraffic};
+use crate::maps::BoundedMap;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
-use crate::proto::{
-    Context, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, feed_alone,
-};
+use crate::proto::{LazyTables, feed_alone};
+use crate::record::{RoundTrips, StreamTraffic};
+use crate::session::{Context, Emit, Ends, Event, EventKind, Message, Side, Start};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
 use crate::tree::{Sym, TreeParts};
 
 /// The most streams counted at once. If there are more, those so far are taken as ended.
-const MOST_STREAMS: usize = 16_384;
+const MAX_STREAMS: usize = 16_384;
 /// The most records whose new numbers are remembered, for messages that answer them.
-const MOST_RECORDS: usize = 65_536;
+const MAX_RECORDS: usize = 65_536;
 
 /// The exported messages of a run.
-#[derive(Default)]
 pub(super) struct ExportedMessages {
     streams: HashMap<StreamKey, ExportedStream>,
-    /// The new number of each record of the exported capture, and these records in order.
-    numbers: HashMap<u64, u64>,
-    known: VecDeque<u64>,
+    /// The new number of each record of the exported capture.
+    numbers: BoundedMap<u64, u64>,
     /// The fingerprints of the protocols' tables.
     fingerprints: HashMap<usize, u64>,
+}
+
+impl Default for ExportedMessages {
+    fn default() -> Self {
+        ExportedMessages {
+            streams: HashMap::new(),
+            numbers: BoundedMap::new(MAX_RECORDS),
+            fingerprints: HashMap::new(),
+        }
+    }
 }
 
 /// A stream that messages came from.
@@ -159,7 +167,7 @@ impl ExportedMessages {
         else {
             return;
         };
-        if self.streams.len() >= MOST_STREAMS && !self.streams.contains_key(&exported.key) {
+        if self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&exported.key) {
             self.finish(shared, out);
         }
         let before = self.streams.len();
@@ -254,12 +262,6 @@ impl ExportedMessages {
     }
 
     fn remember(&mut self, record: u64, number: u64) {
-        if self.known.len() >= MOST_RECORDS
-            && let Some(oldest) = self.known.pop_front()
-        {
-            self.numbers.remove(&oldest);
-        }
-        self.known.push_back(record);
         self.numbers.insert(record, number);
     }
 }

@@ -6,6 +6,7 @@
 //! `RecordEmitter`, which hands them to the [`Output`]. This folder knows protocols and outputs
 //! only by their traits, none by name.
 
+mod concluding;
 mod connection;
 mod emitter;
 mod exported;
@@ -23,13 +24,16 @@ use std::sync::Arc;
 use crate::capture::{Frame, Moment, Time};
 use crate::flow::{Flow, FlowLimits, FlowStats};
 use crate::pdu;
-use crate::proto::{AllSettings, LazyTables, Options, Protocol, Transport};
+use crate::proto::{AllSettings, LazyTables, Protocol};
 #[cfg(feature = "cli")]
 use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
+use crate::session::{Options, Transport};
 use crate::suggest::suggestion;
+use crate::table::Tables;
 use crate::tree::ProblemCounts;
 use exported::ExportedMessages;
+pub use concluding::{Concluding, Diagnosis};
 pub use filtered::Filtered;
 #[cfg(not(feature = "cli"))]
 use no_pseudonyms::NoPseudonyms as Pseudonyms;
@@ -204,6 +208,11 @@ impl Pipeline {
             flow.times = flow.times.map(|(first, last)| (moved(first), moved(last)));
         }
         Summary { flow, ..self.table.shared.summary }
+    }
+
+    /// The tables of a protocol.
+    pub fn tables(&self, protocol: &str) -> Option<&Tables> {
+        LazyTables::of(&self.table.shared.setup.tables, protocol).map(LazyTables::get)
     }
 
     /// The ended conversations that no protocol recognised.

@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use super::passed_over::PassedOver;
 use super::{Setup, Summary};
 use crate::facts::NameInference;
-use crate::proto::{Ends, Known, LazyTables, Opening, Transport};
+use crate::proto::{Known, LazyTables, Opening};
+use crate::session::{Ends, Transport};
 use crate::table::Evaluator;
 use crate::tree::Tree;
 

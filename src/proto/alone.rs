@@ -1,11 +1,12 @@
 //! Reads bytes that come without a capture, as one direction of a connection: the examples in
 //! tables, and the bytes that `decode` gets.
 
-use super::{
-    Context, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session, Share,
-    Side, Start, Transport,
-};
+use super::Protocol;
+use crate::capture::Moment;
 use crate::session::Settings;
+use crate::session::{
+    Context, Emit, Ends, Event, EventKind, Message, Options, Session, Share, Side, Start, Transport,
+};
 use crate::table::{Evaluator, Tables};
 use crate::tree::Tree;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -15,10 +15,7 @@ mod secrets;
 
 use crate::capture::Moment;
 use crate::remark;
-pub use crate::session::{
-    Context, Emit, Ends, Event, EventKind, Learned, LearnedValue, Message, MessageBytes, Options,
-    Reply, Secret, Session, Settings, Share, Side, Start, Transport,
-};
+use crate::session::{Ends, Session, Settings, Start, Transport};
 pub use alone::{MessageOrEvent, feed_alone, read_alone};
 pub use declared::DeclaredProtocol;
 pub use loaded::{all_tables, load_tables};

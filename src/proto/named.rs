@@ -5,12 +5,11 @@
 
 use std::net::SocketAddr;
 
-use super::{
-    AllSettings, Context, Emit, Ends, Event, EventKind, LazyTables, Message, Moment, Options,
-    SettingsError, Share, Side, Start, feed_alone,
-};
+use super::{AllSettings, LazyTables, SettingsError, feed_alone};
+use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
+use crate::session::{Context, Emit, Ends, Event, EventKind, Message, Options, Share, Side, Start};
 use crate::suggest::suggestion;
 use crate::table::{Evaluator, Outcome, ServiceId, Tables};
 use crate::tree::Tree;

@@ -5,9 +5,9 @@ use std::io::Write;
 use super::least_text::least_text;
 use crate::captured::Escaped;
 use crate::filter::{Leaf, Paths, RecordScope, RecordValue};
-use crate::out::csv_cell;
-use crate::out::format_time;
-use crate::out::json::{self, JsonOptions, JsonWriter};
+use crate::print::csv_cell;
+use crate::print::format_time;
+use crate::print::json::{self, JsonOptions, JsonWriter};
 use crate::record::{Body, Record};
 
 /// Bytes that a cell's buffer keeps allocated for the next cell. Each thread has one.

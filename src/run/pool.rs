@@ -266,7 +266,7 @@ impl<B, W: Write> Shared<B, W> {
     }
 
     fn write(&self, to: &mut Destination<W>, text: &Text) {
-        if text.len() > 0 && !self.failed.load(Ordering::Relaxed) {
+        if !text.is_empty() && !self.failed.load(Ordering::Relaxed) {
             let Destination { meter, to: stream, .. } = to;
             if let Err(error) = meter.write(text, stream) {
                 self.fail(to, error);

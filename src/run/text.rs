@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 
 use super::writer::RecordWriter;
-use crate::out::PrintedTime;
+use crate::print::PrintedTime;
 use crate::record::{Body, Record};
 
 /// Only a record with more bytes of text than this may be shortened.
@@ -88,6 +88,11 @@ impl Text {
 
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Whether there is nothing to write, no record without its fields either.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.shortenable.is_empty()
     }
 
     /// Empties it, and keeps at most `keep` bytes allocated.

@@ -3,10 +3,10 @@
 
 use super::columns::Columns;
 use super::least_text::least_text;
-use crate::out::json::JsonWriter;
-use crate::out::oneline::OneLineWriter;
-use crate::out::tree::TreeWriter;
-use crate::out::{PrintedTime, Zone};
+use crate::print::json::JsonWriter;
+use crate::print::oneline::OneLineWriter;
+use crate::print::tree::TreeWriter;
+use crate::print::{PrintedTime, Zone};
 use crate::record::{Body, Names, Record};
 use crate::tree::{Problem, Severity, Tree};
 

@@ -6,10 +6,11 @@ use std::io::Read;
 use std::net::SocketAddr;
 
 use moulsniff::capture::Moment;
-use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::proto::{
-    Context, Emit, Ends, Event, EventKind, Message, Options, Protocol, Session, Settings, Share,
-    Side, Start, Transport, load_tables, protocol_named,
+use moulsniff::print::json::{JsonOptions, JsonWriter};
+use moulsniff::proto::{Protocol, load_tables, protocol_named};
+use moulsniff::session::{
+    Context, Emit, Ends, Event, EventKind, Message, Options, Session, Settings, Share, Side, Start,
+    Transport,
 };
 use moulsniff::table::{Evaluator, Tables, parse_hex};
 use moulsniff::tree::{LinkKind, Sym, Tree};

@@ -5,7 +5,8 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use moulsniff::examples::run_examples;
-use moulsniff::proto::{DeclaredProtocol, Side, read_alone};
+use moulsniff::proto::{DeclaredProtocol, read_alone};
+use moulsniff::session::Side;
 use moulsniff::table::{BITSTREAM, TableSource, Tables};
 
 use crate::common::{file, random, records};

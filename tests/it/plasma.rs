@@ -10,7 +10,7 @@
 
 use std::io::Read;
 
-use moulsniff::out::problem_text;
+use moulsniff::print::problem_text;
 use moulsniff::proto::{load_tables, protocol_named};
 use moulsniff::table::{Evaluator, Tables, parse_hex};
 use moulsniff::tree::{Buffer, Kind, Node, Severity, Sym, TextKind, Tree, decode_text};

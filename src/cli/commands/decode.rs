@@ -10,11 +10,12 @@ use crate::cli::options::protocol_args::example_protocol;
 use crate::cli::options::{DecodeArgs, ReadArgs};
 use crate::cli::plan::{coloured, marks};
 use crate::digits::append_hex;
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::tree::{TreeOptions, TreeWriter};
-use crate::out::{Paint, json};
-use crate::proto::{LazyTables, Message, NamedService, decode_named, protocol_named};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::tree::{TreeOptions, TreeWriter};
+use crate::print::{Paint, json};
+use crate::proto::{LazyTables, NamedService, decode_named, protocol_named};
 use crate::record::Names;
+use crate::session::Message;
 use crate::table::{Evaluator, TableError, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
 

@@ -21,8 +21,8 @@ use crate::diff::{
     DifferenceSum, Digester, IgnoreList, Section, StreamRoom, difference_json, difference_line,
     differences, section_text, sum_json, summary_text,
 };
-use crate::out::Paint;
 use crate::pipeline::Output;
+use crate::print::Paint;
 use crate::run::{CaptureRun, RunOutcome};
 
 /// Bytes of a file of entries for `--ignore`.

@@ -16,14 +16,13 @@ use crate::cli::files;
 use crate::cli::options::{KeysCommand, ReadArgs};
 use crate::cli::plan::Plan;
 use crate::cli::summary::refuse_interrupted;
-use crate::out::json::one_line;
-use crate::out::{Body, Record};
 use crate::output_file::{Access, Inputs};
 use crate::pipeline::Output;
-use crate::proto::{
-    EventKind, FactValue, PROTOCOLS, Protocol, Secret, Secrets, SecretsEntry, SecretsReport,
-};
+use crate::print::json::one_line;
+use crate::proto::{FactValue, PROTOCOLS, Protocol, Secrets, SecretsEntry, SecretsReport};
+use crate::record::{Body, Record};
 use crate::run::{self, CaptureRun};
+use crate::session::{EventKind, Secret};
 
 /// No key file is longer, in bytes.
 const MOST_BYTES: u64 = 16 << 20;

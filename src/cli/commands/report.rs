@@ -13,14 +13,15 @@ use crate::cli::options::ReportArgs;
 use crate::cli::plan::Plan;
 use crate::cli::summary::before_commit;
 use crate::facts::{
-    ClientSession, Graph, InfoSource, LastReplies, Sessions, definition, refused, write_info,
-};
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::report::{
-    About, MAX_SESSIONS, ReportOptions, ReportSession, ReportWriter, RowFacts, SessionRow,
+    ClientSession, Graph, InfoSource, LastReplies, MessageValues, Sessions, definition, refused,
+    write_info,
 };
 use crate::output_file::{Access, OutputFile};
 use crate::pipeline::{Filtered, Output, StreamOver};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::report::{
+    About, MAX_SESSIONS, ReportOptions, ReportSession, ReportWriter, RowFacts, SessionRow,
+};
 use crate::record::{Body, Record};
 use crate::run::CaptureRun;
 use crate::session::EventKind;
@@ -204,8 +205,9 @@ impl Output for ReportOutput {
                     InfoSource { tables, tree, bytes: message.bytes, layout, redact: self.redact };
                 write_info(source, &called, info);
                 facts.expects_reply = def.is_some_and(|def| message.expects_reply(def));
-                let refused = def.and_then(|def| refused(def, tables, tree));
-                refusal = refused.map(|refused| refused.reason(message.name.raw()));
+                let values = MessageValues { tables, tree, bytes: message.bytes };
+                let refused = def.and_then(|def| refused(def, &values));
+                refusal = refused.map(|refused| refused.reason(message.name.raw(), &values));
             }
             Body::Event(event) => {
                 info.push_str(&event.text);

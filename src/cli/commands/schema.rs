@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::cli::error::{CliError, Status};
 use crate::cli::load::tables_of;
 use crate::cli::options::{ReadArgs, SchemaArgs, SqlName};
-use crate::out::schema::{SqlEngine, schema, sql};
+use crate::print::schema::{SqlEngine, schema, sql};
 use crate::proto::LazyTables;
 use crate::table::Tables;
 

@@ -8,8 +8,8 @@ use crate::cli::options::{ReadArgs, SessionsArgs};
 use crate::cli::plan::Plan;
 use crate::cli::session_pass::no_session;
 use crate::facts::{ClientSession, Sessions};
-use crate::out::sessions::{SESSION_COLUMNS, session_csv, session_json, session_text};
 use crate::pipeline::{Filtered, Output, StreamOver};
+use crate::print::sessions::{SESSION_COLUMNS, session_csv, session_json, session_text};
 use crate::record::Record;
 use crate::run::CaptureRun;
 

@@ -9,8 +9,8 @@ use crate::cli::load::{tables as load, tables_of};
 use crate::cli::options::{ReadArgs, TablesCommand, TransportWord};
 use crate::digits::counted;
 use crate::examples::{MOST_FAILED, run_examples};
-use crate::out::json::one_line;
-use crate::out::lua_script;
+use crate::print::json::one_line;
+use crate::print::lua_script;
 use crate::proto::{LazyTables, protocol_named};
 use crate::table::{ListedDeclaration, MessageDef, Sender, Tables, WithLine};
 

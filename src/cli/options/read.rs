@@ -9,8 +9,8 @@ use super::completion_words::CompletionWords;
 use super::protocol_args::ProtocolArgs;
 use super::size::{self, Bound};
 use crate::filter::NamedExpressions;
-use crate::out::TimeForm;
 use crate::output_file::Inputs;
+use crate::print::TimeForm;
 
 /// The help of `-t`.
 pub(in crate::cli) const TIME_HELP: &str =

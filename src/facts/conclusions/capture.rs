@@ -3,7 +3,7 @@
 
 use super::watch::StreamWatch;
 use super::words::{clock, length, listed, percent};
-use super::{Blame, Conclusion, EndedStream, Kind, MOST, SessionNames, StreamRef, Weight};
+use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
 use crate::capture::Moment;
 use crate::digits::{counted, plural};
 use crate::session::{Side, Transport};
@@ -308,7 +308,7 @@ impl Gaps {
             .into_iter()
             .find_map(|side| one_direction(stream, side, watch, ended));
         if let Some(missing) = missing {
-            if self.missing.len() < MOST {
+            if self.missing.len() < MAX_FINDINGS {
                 self.missing.push(missing);
             }
             return true;
@@ -324,7 +324,7 @@ impl Gaps {
             if self.first.is_none_or(|(known, _)| record < known) {
                 self.first = Some((record, at));
             }
-            if self.records.len() < super::MOST_RECORDS {
+            if self.records.len() < super::MAX_RECORDS {
                 self.records.push(record);
                 self.frames.push(at.frame);
             }

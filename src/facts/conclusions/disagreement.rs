@@ -3,7 +3,7 @@
 
 use super::watch::StreamWatch;
 use super::words::shortened;
-use super::{Conclusion, EndedStream, Kind, MOST, StreamRef, Weight};
+use super::{Conclusion, EndedStream, Kind, MAX_FINDINGS, StreamRef, Weight};
 use crate::digits::{counted, plural};
 use crate::record::{EndedBy, Record};
 use crate::session::Message;
@@ -11,7 +11,7 @@ use crate::table::{OVER_THE_BOUND, Tables};
 use crate::tree::{Problem, ProblemText, Severity, Tree};
 
 /// The most texts of problems that are told apart.
-const MOST_TEXTS: usize = 64;
+const MAX_TEXTS: usize = 64;
 /// Characters of a problem's text.
 const TEXT: usize = 160;
 
@@ -89,7 +89,7 @@ impl Disagreements {
             }
             return;
         }
-        if self.problems.len() >= MOST_TEXTS {
+        if self.problems.len() >= MAX_TEXTS {
             return;
         }
         self.problems.push(ProblemGroup {
@@ -127,7 +127,7 @@ impl Disagreements {
         all.events += events;
         all.bytes += bytes;
         all.streams += 1;
-        if all.records.len() < MOST {
+        if all.records.len() < MAX_FINDINGS {
             all.records.extend(unread.first.as_ref().map(|(record, ..)| *record));
         }
         all.first = all.first.take().or_else(|| unread.first.clone());

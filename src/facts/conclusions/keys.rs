@@ -9,9 +9,9 @@ use super::{Blame, Conclusion, EndedStream, Kind, StreamRef, Weight};
 use crate::digits::{counted, plural};
 
 /// The most reasons that are told apart.
-const MOST_REASONS: usize = 64;
+const MAX_REASONS: usize = 64;
 /// The most services of one reason that are told apart.
-const MOST_SERVICES: usize = 16;
+const MAX_SERVICES: usize = 16;
 
 /// Why connections stay closed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,17 +57,17 @@ impl ClosedConnections {
             false => Reason::WrongKey,
         };
         let key = (reason, closed.text.clone());
-        if self.groups.len() >= MOST_REASONS && !self.groups.contains_key(&key) {
+        if self.groups.len() >= MAX_REASONS && !self.groups.contains_key(&key) {
             return false;
         }
         let group = self.groups.entry(key).or_default();
         group.connections += 1;
         group.bytes += ended.counts.iter().map(|counts| counts.closed).sum::<u64>();
-        let named = group.services.len() < MOST_SERVICES;
+        let named = group.services.len() < MAX_SERVICES;
         if named || group.services.contains_key(&stream.service) {
             *group.services.entry(stream.service.clone()).or_default() += 1;
         }
-        if group.records.len() < super::MOST_RECORDS {
+        if group.records.len() < super::MAX_RECORDS {
             group.records.push(closed.record);
             group.frames.push(closed.at.frame);
         }

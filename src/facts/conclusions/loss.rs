@@ -3,7 +3,7 @@
 //! what was never sent.
 
 use super::words::percent;
-use super::{Blame, Conclusion, EndedStream, Kind, MOST, SessionNames, StreamRef, Weight};
+use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
 use crate::digits::{counted, plural};
 use crate::session::{Learned, LearnedValue, Side, Transport};
 
@@ -38,7 +38,7 @@ impl Losses {
         let before = self.found.len();
         for side in [Side::Client, Side::Server] {
             let Some(traffic) = ended.traffic.sides.get(side.index()) else { continue };
-            if traffic.resent > 0 && self.found.len() < MOST {
+            if traffic.resent > 0 && self.found.len() < MAX_FINDINGS {
                 self.found.push(Loss {
                     stream: stream.clone(),
                     of: format!("from the {}", side.word()),
@@ -54,7 +54,7 @@ impl Losses {
         }
         for learned in ended.learned.iter().filter(|learned| learned.of_stream) {
             let loss = Loss::of_learned(stream, learned);
-            if loss.lost + loss.resent + loss.strange > 0 && self.found.len() < MOST {
+            if loss.lost + loss.resent + loss.strange > 0 && self.found.len() < MAX_FINDINGS {
                 self.found.push(loss);
             }
         }

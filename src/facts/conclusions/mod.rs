@@ -6,7 +6,7 @@
 //! refusal and an identity is, sessions say by events and facts what else they met.
 //!
 //! What is kept of an open stream is small and bounded. Of ended streams only what was wrong is
-//! kept, [`MOST`] of a kind; further ones are counted. `docs/diagnosing.md` explains every kind and
+//! kept, [`MAX_FINDINGS`] of a kind; further ones are counted. `docs/diagnosing.md` explains every kind and
 //! threshold.
 
 mod capture;
@@ -41,11 +41,11 @@ use crate::session::{Counts, Ends, Learned};
 use crate::table::Tables;
 
 /// The most findings of one kind that are kept one by one.
-const MOST: usize = 256;
+const MAX_FINDINGS: usize = 256;
 /// The most clients of which the latest message is remembered.
-const MOST_CLIENTS: usize = 65_536;
+const MAX_CLIENTS: usize = 65_536;
 /// The most records and frames that one conclusion names.
-const MOST_RECORDS: usize = 8;
+const MAX_RECORDS: usize = 8;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -221,7 +221,7 @@ impl Conclusion {
             let mut all: Vec<u64> = all.into_iter().filter(|number| *number > 0).collect();
             all.sort_unstable();
             all.dedup();
-            all.truncate(MOST_RECORDS);
+            all.truncate(MAX_RECORDS);
             all
         };
         Conclusion { records: known(records), frames: known(frames), ..self }
@@ -319,7 +319,7 @@ impl Conclusions {
         };
         if let Some(last) = watch.latest() {
             let client = ended.ends.client.ip();
-            if self.latest.len() < MOST_CLIENTS || self.latest.contains_key(&client) {
+            if self.latest.len() < MAX_CLIENTS || self.latest.contains_key(&client) {
                 let known = self.latest.entry(client).or_insert((last, ended.id));
                 if known.0 < last {
                     *known = (last, ended.id);

@@ -6,17 +6,17 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::watch::StreamWatch;
 use super::words::{clock, shortened};
-use super::{Conclusion, Kind, MOST, SessionNames, StreamRef, TransportStream, Weight};
+use super::{Conclusion, Kind, MAX_FINDINGS, SessionNames, StreamRef, TransportStream, Weight};
 use crate::capture::Moment;
 use crate::digits::{counted, plural};
-use crate::facts::silence::nanos;
+use super::words::nanos;
 use crate::record::EndedBy;
 use crate::session::Side;
 
 /// A client that failed so often in a row is in a loop.
 const LOOP: usize = 3;
 /// The most clients and servers of which failures are counted.
-const MOST_PAIRS: usize = 4096;
+const MAX_PAIRS: usize = 4096;
 /// A refusal ended a stream if the client sent no more messages than this after it.
 const AFTER: u64 = 4;
 /// … and a connection that ended so soon, in nanoseconds, and got no further, failed.
@@ -69,7 +69,7 @@ impl Refusals {
         self.harmless += u64::from(refusal.is_some() && ended.is_none());
         self.count_failure(stream, watch);
         let Some(refusal) = ended else { return false };
-        if self.last.len() >= MOST {
+        if self.last.len() >= MAX_FINDINGS {
             self.more += 1;
             return false;
         }
@@ -114,7 +114,7 @@ impl Refusals {
         if far {
             self.end_row(&pair);
         }
-        if self.failures.len() >= MOST_PAIRS && !self.failures.contains_key(&pair) {
+        if self.failures.len() >= MAX_PAIRS && !self.failures.contains_key(&pair) {
             return;
         }
         let failures = self.failures.entry(pair).or_insert_with(|| Failures {
@@ -129,17 +129,17 @@ impl Refusals {
         failures.count += 1;
         failures.last = at;
         failures.reason = reason;
-        if failures.streams.len() < MOST {
+        if failures.streams.len() < MAX_FINDINGS {
             failures.streams.push(stream.id);
         }
-        if failures.records.len() < super::MOST_RECORDS && record > 0 {
+        if failures.records.len() < super::MAX_RECORDS && record > 0 {
             failures.records.push(record);
         }
     }
 
     fn end_row(&mut self, pair: &(IpAddr, SocketAddr)) {
         let row = self.failures.remove(pair).filter(|row| row.count >= LOOP as u64);
-        if self.loops.len() < MOST {
+        if self.loops.len() < MAX_FINDINGS {
             self.loops.extend(row);
         }
     }

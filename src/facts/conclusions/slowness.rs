@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 
 use super::watch::{Holding, NOTICEABLE, ReplyTimes, SlowReply, StreamWatch};
 use super::words::{clock, length, percent};
-use super::{Blame, Conclusion, EndedStream, Kind, MOST, SessionNames, StreamRef, Weight};
+use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
 use crate::digits::counted;
 use crate::session::{Side, Transport};
 
 /// The most servers that are told apart.
-const MOST_SERVERS: usize = 1024;
+const MAX_SERVERS: usize = 1024;
 /// A reply that takes this long keeps a player waiting, in nanoseconds.
 const SLOW: i64 = 1_000_000_000;
 /// One that takes this long is worth knowing.
@@ -75,7 +75,7 @@ impl Slowness {
         for side in [Side::Client, Side::Server] {
             let traffic = ended.traffic.sides.get(side.index());
             if let Some(traffic) = traffic.filter(|traffic| traffic.zero_windows > 0)
-                && self.full.len() < MOST
+                && self.full.len() < MAX_FINDINGS
             {
                 found = true;
                 self.full.push(FullReceiver {
@@ -87,14 +87,14 @@ impl Slowness {
             }
             let held = watch.replies.get(side.index()).and_then(|times| times.held.as_ref());
             if let Some(held) = held.filter(|held| held.others >= OTHERS)
-                && self.held.len() < MOST
+                && self.held.len() < MAX_FINDINGS
             {
                 found = true;
                 self.held.push((held.clone(), stream.clone(), side));
             }
         }
         let key = (stream.ends.server, stream.service.clone());
-        if self.servers.len() >= MOST_SERVERS && !self.servers.contains_key(&key) {
+        if self.servers.len() >= MAX_SERVERS && !self.servers.contains_key(&key) {
             return found;
         }
         let server = self.servers.entry(key).or_insert_with(|| ServerTimes {

@@ -3,15 +3,15 @@
 
 use super::watch::StreamWatch;
 use super::words::{before, clock, length};
-use super::{Blame, Conclusion, Kind, MOST, SessionNames, StreamRef, Weight};
+use super::{Blame, Conclusion, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
 use crate::capture::Moment;
-use crate::facts::silence::nanos;
+use super::words::nanos;
 use crate::record::EndedBy;
 use crate::session::Side;
 use crate::table::{Expectation, MessageId, Tables};
 
 /// The most messages of one stream that are told apart.
-const MOST_MESSAGES: usize = 16;
+const MAX_MESSAGES: usize = 16;
 /// A request that waits until the capture ends waits for good after this long, in nanoseconds …
 const LONG: i64 = 1_000_000_000;
 /// … or after this long, where later ones of its connection were answered.
@@ -54,13 +54,13 @@ impl OpenWaits {
         let known = |asked: &&mut Asked| asked.message == message && asked.asker == asker;
         if let Some(asked) = self.asked.iter_mut().find(known) {
             asked.times += 1;
-            if asked.records.len() < super::MOST_RECORDS {
+            if asked.records.len() < super::MAX_RECORDS {
                 asked.records.push(request);
             }
             if waited > asked.waited {
                 (asked.waited, asked.until, asked.part) = (waited, at, part);
             }
-        } else if self.asked.len() < MOST_MESSAGES {
+        } else if self.asked.len() < MAX_MESSAGES {
             let message = message.to_string();
             let records = vec![request];
             self.asked.push(Asked { message, asker, times: 1, records, waited, until: at, part });
@@ -97,7 +97,7 @@ impl Waits {
         if watch.waits.asked.is_empty() {
             return false;
         }
-        if self.streams.len() >= MOST {
+        if self.streams.len() >= MAX_FINDINGS {
             self.more += 1;
             return false;
         }
@@ -223,7 +223,7 @@ impl WaitingStream {
         let records = longest.records.iter().chain(further.flat_map(|asked| &asked.records));
         let mut records: Vec<u64> = records.copied().collect();
         // The one that the sentence is about has to be among them.
-        records.truncate(super::MOST_RECORDS);
+        records.truncate(super::MAX_RECORDS);
         let blame = if *asker == Side::Client { Blame::Server } else { Blame::Client };
         let conclusion = Conclusion::new(weight, kind, text)
             .of(blame)

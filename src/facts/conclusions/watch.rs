@@ -6,8 +6,8 @@
 use super::waits::{OpenWaits, UnansweredRequest};
 use crate::capture::Moment;
 use crate::facts::refusal::{known_message, refused};
-use crate::facts::silence::nanos;
-use crate::facts::{InfoSource, write_info};
+use super::words::nanos;
+use crate::facts::{InfoSource, MessageValues, write_info};
 use crate::record::{EndedBy, Record};
 use crate::session::{Event, EventKind, Message, Side};
 use crate::table::{Refusal, Tables};
@@ -196,9 +196,10 @@ impl StreamWatch {
         tree: &Tree,
     ) {
         let Some((_, def)) = known_message(message.name, tables, tree) else { return };
+        let values = MessageValues { tables, tree, bytes: message.bytes };
         let refusal = match def.refusal {
             Refusal::Never => None,
-            Refusal::Always | Refusal::ByField => refused(def, tables, tree),
+            Refusal::Always | Refusal::ByField => refused(def, &values),
         };
         match refusal {
             Some(refused) => {
@@ -220,7 +221,7 @@ impl StreamWatch {
                     record: record.number,
                     request: message.reply.map(|reply| reply.record),
                     message: message.name.raw().to_string(),
-                    reason: refused.reason(message.name.raw()),
+                    reason: refused.reason(message.name.raw(), &values),
                     about,
                     unasked: unasked && def.answers.is_empty(),
                     after: 0,
@@ -362,7 +363,7 @@ impl ReplyTimes {
         {
             holding.others += 1;
             holding.longest = holding.longest.max(reply.nanos);
-            if holding.records.len() < super::MOST_RECORDS {
+            if holding.records.len() < super::MAX_RECORDS {
                 holding.records.push(reply.request);
             }
             if self.held.as_ref().is_none_or(|held| held.others <= holding.others) {

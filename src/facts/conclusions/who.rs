@@ -8,9 +8,9 @@ use crate::capture::Moment;
 use crate::session::Side;
 
 /// The most sessions whose names are kept.
-const MOST_SESSIONS: usize = 4096;
+const MAX_SESSIONS: usize = 4096;
 /// The most requests of one session whose texts are kept.
-const MOST_TEXTS: usize = 64;
+const MAX_TEXTS: usize = 64;
 
 /// The sessions of the streams with findings.
 #[derive(Default)]
@@ -35,7 +35,7 @@ pub(super) struct NamedSession {
 impl SessionNames {
     /// There is a finding of a stream.
     pub(super) fn wanted(&mut self, stream: TransportStream) {
-        if self.wanted.len() < MOST_SESSIONS {
+        if self.wanted.len() < MAX_SESSIONS {
             self.wanted.insert(stream);
         }
     }
@@ -43,11 +43,11 @@ impl SessionNames {
     /// A session is over.
     pub(super) fn session(&mut self, session: &ClientSession) {
         let wanted = session.streams.iter().any(|stream| self.wanted.contains(&stream.id));
-        if !wanted || self.sessions.len() >= MOST_SESSIONS {
+        if !wanted || self.sessions.len() >= MAX_SESSIONS {
             return;
         }
         let lines = session.unanswered.iter().chain(&session.refusals).chain(&session.slowest);
-        let texts = lines.take(MOST_TEXTS).map(|line| {
+        let texts = lines.take(MAX_TEXTS).map(|line| {
             (line.record, (line.at.frame, line.text.clone()))
         });
         // Who plays is told before whose account it is.

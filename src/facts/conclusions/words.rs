@@ -2,6 +2,11 @@
 
 use crate::capture::Time;
 
+/// Nanoseconds since 1970.
+pub(super) fn nanos(time: Time) -> i64 {
+    time.seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(time.nanos))
+}
+
 /// A length of time, in a unit that says something.
 pub(super) fn length(nanos: i64) -> String {
     let millis = nanos.max(0) / 1_000_000;
@@ -23,7 +28,7 @@ pub(super) fn clock(time: Time) -> String {
 
 /// A time some nanoseconds before another.
 pub(super) fn before(time: Time, nanos: i64) -> Time {
-    let all = super::super::silence::nanos(time).saturating_sub(nanos);
+    let all = self::nanos(time).saturating_sub(nanos);
     let nanos = u32::try_from(all.rem_euclid(1_000_000_000)).unwrap_or(0);
     Time { seconds: all.div_euclid(1_000_000_000), nanos, ..time }
 }

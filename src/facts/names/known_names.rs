@@ -1,17 +1,15 @@
 //! Names of things by their numbers, each with the record that gave it. It knows how many are
 //! remembered, and not where they come from.
 
-use std::collections::VecDeque;
-
 use super::number_filter::NumberFilter;
 use super::stream_places::Nameable;
 use crate::facts::TransportStream;
-use crate::hashing::SeededMap;
+use crate::maps::BoundedMap;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, Tree};
 
 /// How many names are remembered; beyond that the oldest are forgotten.
-pub(super) const LIMIT: usize = 16_384;
+pub(super) const MAX_NAMES: usize = 16_384;
 
 /// A message to learn from and to find names for.
 #[derive(Clone, Copy)]
@@ -28,14 +26,19 @@ pub(super) struct InferenceMessage<'a> {
 }
 
 /// Names by identity, each with the record that gave it.
-#[derive(Default)]
 pub(super) struct KnownNames {
-    pub(super) things: SeededMap<Nameable, (String, u64)>,
-    order: VecDeque<Nameable>,
+    pub(super) things: BoundedMap<Nameable, (String, u64)>,
     numbers: NumberFilter,
     /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)`
     /// after that.
     full: Option<bool>,
+}
+
+impl Default for KnownNames {
+    fn default() -> Self {
+        let things = BoundedMap::new(MAX_NAMES);
+        KnownNames { things, numbers: NumberFilter::default(), full: None }
+    }
 }
 
 impl KnownNames {
@@ -92,18 +95,10 @@ impl KnownNames {
             }
             return;
         }
-        let mut text = String::new();
-        if self.order.len() >= LIMIT
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.full.get_or_insert(false);
-            text = self.things.remove(&oldest).unwrap_or_default().0;
-            text.clear();
-        }
-        text.push_str(name);
         self.numbers.add(thing.2 as u64);
-        self.things.insert(thing, (text, record));
-        self.order.push_back(thing);
+        if self.things.insert(thing, (name.to_string(), record)).is_some() {
+            self.full.get_or_insert(false);
+        }
     }
 }
 

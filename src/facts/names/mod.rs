@@ -257,7 +257,7 @@ fn parent(tree: &Tree, index: u32) -> u32 {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-    use super::known_names::LIMIT;
+    use super::known_names::MAX_NAMES;
     use super::*;
     use crate::proto::{load_tables, protocol_named};
     use crate::session::Transport;
@@ -396,8 +396,9 @@ mod tests {
             stream: (Transport::Tcp, 0),
         };
         names.infer_in(seen);
-        let known: Vec<&str> = names.known.things.values().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(known, ["Ada Example"]);
+        let kind = tables.sym("agent").unwrap();
+        let known = names.known.things.get(&(known_names::tables_id(&tables), kind, 0xaa));
+        assert_eq!(known, Some(&("Ada Example".to_string(), 1)));
     }
 
     #[test]
@@ -405,11 +406,11 @@ mod tests {
         let mut known = KnownNames::default();
         let kind = Sym::ELEMENT;
         let mut said = 0;
-        for number in 0..LIMIT as u128 + 10 {
+        for number in 0..MAX_NAMES as u128 + 10 {
             known.keep((0, kind, number), &format!("thing {number}"), 1);
             said += usize::from(known.take_full());
         }
-        assert_eq!((said, known.things.len()), (1, LIMIT));
+        assert_eq!((said, known.things.len()), (1, MAX_NAMES));
         assert_eq!(known.things.get(&(0, kind, 9)), None);
         assert_eq!(known.things.get(&(0, kind, 10)), Some(&("thing 10".into(), 1)));
     }

@@ -1,10 +1,8 @@
 //! The place that each stream is about: its number and its name may come in different messages of
 //! the stream, in any order.
 
-use std::collections::VecDeque;
-
 use crate::facts::TransportStream;
-use crate::hashing::SeededMap;
+use crate::maps::BoundedMap;
 use crate::table::{PlaceRole, TypeDef};
 use crate::tree::Sym;
 
@@ -12,7 +10,7 @@ use crate::tree::Sym;
 pub(super) type Nameable = (usize, Sym, u128);
 
 /// How many streams are remembered; beyond that the oldest are forgotten.
-const LIMIT: usize = 4096;
+const MAX_STREAMS: usize = 4096;
 
 /// What is known of a stream's place.
 #[derive(Default)]
@@ -23,10 +21,12 @@ struct StreamPlace {
 }
 
 /// The places of all streams.
-#[derive(Default)]
-pub(super) struct StreamPlaces {
-    places: SeededMap<TransportStream, StreamPlace>,
-    order: VecDeque<TransportStream>,
+pub(super) struct StreamPlaces(BoundedMap<TransportStream, StreamPlace>);
+
+impl Default for StreamPlaces {
+    fn default() -> Self {
+        StreamPlaces(BoundedMap::new(MAX_STREAMS))
+    }
 }
 
 impl StreamPlaces {
@@ -37,7 +37,7 @@ impl StreamPlaces {
         stream: TransportStream,
         number: Nameable,
     ) -> Option<(&str, u64)> {
-        let place = self.of(stream);
+        let place = self.place_of(stream)?;
         place.number = Some(number);
         place.name.as_ref().map(|(name, record)| (name.as_str(), *record))
     }
@@ -49,21 +49,16 @@ impl StreamPlaces {
         name: &str,
         record: u64,
     ) -> Option<Nameable> {
-        let place = self.of(stream);
+        let place = self.place_of(stream)?;
         place.name = Some((name.to_string(), record));
         place.number
     }
 
-    fn of(&mut self, stream: TransportStream) -> &mut StreamPlace {
-        if !self.places.contains_key(&stream) {
-            if self.order.len() >= LIMIT
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.places.remove(&oldest);
-            }
-            self.order.push_back(stream);
+    fn place_of(&mut self, stream: TransportStream) -> Option<&mut StreamPlace> {
+        if self.0.get(&stream).is_none() {
+            self.0.insert(stream, StreamPlace::default());
         }
-        self.places.entry(stream).or_default()
+        self.0.get_mut(&stream)
     }
 }
 
@@ -92,10 +87,10 @@ mod tests {
         assert_eq!(places.name(one, "LabOne", 5), Some(number));
         assert_eq!(places.name(other, "LabTwo", 6), None);
         assert_eq!(places.enter(other, number), Some(("LabTwo", 6)));
-        for stream in 0..2 * LIMIT as u32 {
+        for stream in 0..2 * MAX_STREAMS as u32 {
             let _ = places.name((Transport::Tcp, stream), "x", 7);
         }
-        assert_eq!((places.places.len(), places.order.len()), (LIMIT, LIMIT));
+        assert_eq!(places.0.len(), MAX_STREAMS);
         assert_eq!(places.enter(one, number), None);
     }
 }

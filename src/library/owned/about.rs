@@ -4,11 +4,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::OwnedRecord;
-use crate::facts::{definition, refused};
-use crate::out::{Body, event_word, format_time};
-use crate::proto::{Side, Transport};
-use crate::record::StoredBody;
-use crate::session::Reply;
+use crate::facts::{MessageValues, definition, refused};
+use crate::print::format_time;
+use crate::record::{Body, StoredBody, event_word};
+use crate::session::{Reply, Side, Transport};
 
 impl OwnedRecord {
     /// Its number, from 1, counted before any filter.
@@ -256,8 +255,9 @@ impl OwnedRecord {
     pub fn refused(&self) -> Option<String> {
         self.view(|record| {
             let Body::Message { message, tables, tree } = &record.body else { return None };
-            let refused = refused(definition(message.name, tables, tree)?, tables, tree)?;
-            Some(refused.reason(message.name.raw()))
+            let values = MessageValues { tables, tree, bytes: message.bytes };
+            let refused = refused(definition(message.name, tables, tree)?, &values)?;
+            Some(refused.reason(message.name.raw(), &values))
         })?
     }
 

@@ -1,11 +1,12 @@
 //! Splits a stream into messages, and finds the next message again where framing was lost. MOUL's
 //! messages carry no length: the tables say where each ends.
 
-use super::super::{Context, Event, EventKind, Moment, Side};
 use super::half::Stage;
 use super::search::{MessageReader, Search, SearchResult, search};
 use super::session::{MoulSession, Whole, message_name};
+use crate::capture::Moment;
 use crate::digits::counted;
+use crate::session::{Context, Event, EventKind, Side};
 use crate::table::Outcome;
 
 /// The first bytes of the gatekeeper's AuthSrvIpAddressRequest, and its length from a client.

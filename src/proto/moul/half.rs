@@ -1,9 +1,10 @@
 //! One direction of a connection: the bytes that wait to become messages, and the cipher that
 //! decrypts them.
 
-use super::super::{Context, Emit, Moment, Side};
 use super::keys::Rc4;
+use crate::capture::Moment;
 use crate::session::StreamBuffer;
+use crate::session::{Context, Emit, Side};
 
 /// How far a keystream is advanced over bytes that were never captured: this many bytes in any
 /// case, and this many more for each captured byte. Without the bound, a few packets with distant

@@ -1,8 +1,8 @@
 //! The types of MOUL that need code: Plasma's texts, which are inverted and come in several
-//! encodings.
+//! encodings, and times of 32 or 64 bits.
 //!
-//! Each becomes one text, with its count and its bytes as spans. This file does not know which
-//! field a text is or what it means.
+//! A text becomes one text, with its count and its bytes as spans. This file does not know which
+//! field a text or time is or what it means.
 
 use crate::table::{Call, Cursor, Native, READ_AS_LATIN_1, Run, Stop};
 use crate::tree::{
@@ -10,14 +10,22 @@ use crate::tree::{
 };
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [Native; 3] = {
+pub const NATIVES: [Native; 4] = {
     let parts: &[&str] = &["SafeCount"];
     [
         Native { parts, ..Native::new("safe_string", safe_string) },
         Native { parts, ..Native::new("safe_wstring", safe_wstring) },
         Native { parts, ..Native::new("p_string", p_string) },
+        Native::new("wide_time", read_wide_time),
     ]
 };
+
+/// The note of a text that holds a zero. The count decides where the text ends, but programs that
+/// keep it as a C string lose what follows the zero.
+const ZERO_INSIDE: &str = "a zero inside the text, where a C string ends";
+
+/// The largest number that JSON readers keep exactly.
+const EXACT: u64 = 1 << 53;
 
 /// A SafeString: a u16 count of bytes, its four highest bits set, then the bytes, every one
 /// inverted.
@@ -48,6 +56,10 @@ fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
             len,
         ));
     }
+    let zero = if kind == TextKind::Utf8 { 0 } else { !0 };
+    if bytes.contains(&zero) {
+        run.problem(Severity::Note, node, ZERO_INSIDE, 0, 0);
+    }
     Ok(0)
 }
 
@@ -69,7 +81,29 @@ fn p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u
             len,
         ));
     }
+    if bytes.contains(&0) {
+        run.problem(Severity::Note, node, ZERO_INSIDE, 0, 0);
+    }
     Ok(0)
+}
+
+/// Seconds since 1970, in 32 bits. A time that these cannot say is 0xffffffff, and 64 signed bits
+/// follow. Without these the number stays as it is.
+fn read_wide_time(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let seconds = u32::from_le_bytes(cursor.array()?);
+    let wide = if seconds == u32::MAX && cursor.left() >= 8 {
+        Some(i64::from_le_bytes(cursor.array()?))
+    } else {
+        None
+    };
+    let (value, kind) = match wide {
+        Some(seconds) if seconds.unsigned_abs() <= EXACT => (seconds as u64, Kind::Signed),
+        Some(seconds) => (seconds as u64, Kind::Signed64),
+        None => (u64::from(seconds), Kind::Unsigned),
+    };
+    run.tree.leaf(call.node(cursor, start, kind, value));
+    Ok(value)
 }
 
 /// How to read the bytes of a SafeString that is not inverted ASCII. Every known program inverts
@@ -108,6 +142,9 @@ fn safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resu
     let node = Spans { start, count, pad: 0, place: Node::place(at, len), len, tail, kind }
         .add(run, cursor, call);
     run.check_text(node, kind, cursor.buffer(), at, bytes);
+    if bytes.as_chunks::<2>().0.contains(&[!0, !0]) {
+        run.problem(Severity::Note, node, ZERO_INSIDE, 0, 0);
+    }
     if end != 0 {
         run.problem(
             Severity::Note,
@@ -259,6 +296,14 @@ mod tests {
     #[test]
     fn the_old_count() {
         assert_eq!(read("Text", &[2, 0, !b'o', !b'k']), one("ok", 4, 1));
+    }
+
+    #[test]
+    fn a_zero_inside_a_text_is_noted() {
+        assert_eq!(read("Text", &safe(b"a\0b")), one("a\0b", 5, 1));
+        assert_eq!(read("Plain", b"\x03\0a\0b"), one("a\0b", 5, 1));
+        let wide = [3, 0xf0, !b'a', 0xff, 0xff, 0xff, !b'b', 0xff, 0, 0];
+        assert_eq!(read("Wide", &wide), one("a\0b", 10, 1));
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! How a connection begins: connect packet, key agreement, and the proof of a key.
 
-use super::super::{Context, EventKind, Moment, Side};
 use super::closed::why_closed;
 use super::half::Stage;
-use super::keys::{KeyService, SessionKey, SessionLine, session_text};
+use super::keys::{KeyService, SessionKey, SessionLine, write_session_line};
 use super::recognise::is_http;
 use super::session::{MoulSession, Whole, message_name};
 use super::settings::MoulSettings;
 use super::unlock::{Encryption, KeyVerdict, Lock, unlock};
+use crate::capture::Moment;
 use crate::session::{Answer, RequestKey, Secret};
+use crate::session::{Context, EventKind, Side};
 use crate::table::{Outcome, ServiceId, Stop, Tables};
 use crate::tree::Sym;
 
@@ -219,7 +220,7 @@ impl MoulSession {
         match mode {
             Encryption::Encrypted(key, file) => {
                 let text = format!("a key of {file} opens this connection");
-                let secret = Secret::new(session_text(&self.session_line(*key)));
+                let secret = Secret::new(write_session_line(&self.session_line(*key)));
                 self.say(
                     Side::Server,
                     EventKind::Key { key_file: file.clone(), secret },
@@ -248,7 +249,7 @@ impl MoulSession {
 
     /// Reports, once in a run, that keys carried by the capture are no longer tried.
     pub(super) fn report_budget(&mut self, at: Moment, context: &mut Context<'_>) {
-        if MoulSettings::of(context.settings).keys.budget.is_to_be_reported() {
+        if MoulSettings::of(context.settings).keys.budget.should_report() {
             let text = "the keys that the capture carries have caused too much work without opening anything: from here on not all of them are tried; \
                         with --keys a key is always tried";
             self.say(

@@ -2,15 +2,16 @@
 //!
 //! It knows the order in which these come. The tables know what a message contains.
 
-use super::super::{Context, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start};
 use super::half::{Half, Stage};
 use super::joined_key::JoinedKey;
 use super::keys::Deriver;
 use super::recognise::begins;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::Added;
+use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::session::{Answer, ReplyShare, Request, RequestKey, Requests, is_partial, request_key};
+use crate::session::{Context, Ends, Event, EventKind, Message, Session, Share, Side, Start};
 use crate::table::{MessageId, READ_AS_LATIN_1, ServiceId, Tables};
 use crate::tree::Tree;
 

@@ -133,7 +133,7 @@ fn read_descriptors(values: &OptionValues) -> Result<Vec<DescriptorFile>, Settin
         }
         files.push(DescriptorFile { name: name.clone(), bytes: bytes.clone() });
     }
-    match store.closed().next() {
+    match store.encrypted().next() {
         Some(name) if values.no_capture => {
             let text = format!(
                 "{name}: encrypted with the key of a server, which only a capture of a login has"

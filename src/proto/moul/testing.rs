@@ -6,8 +6,9 @@
 use super::Moul;
 use super::keys::KeyRing;
 use super::settings::MoulSettings;
-use crate::proto::{Context, Emit, LazyTables, Options};
+use crate::proto::LazyTables;
 use crate::session::Settings;
+use crate::session::{Context, Emit, Options};
 use crate::table::Evaluator;
 use crate::tree::Tree;
 

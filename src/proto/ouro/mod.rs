@@ -22,9 +22,9 @@ mod stream;
 pub use session::LinkSession;
 
 use super::{
-    LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Session, Settings,
-    SettingsError, Start, Transport, Verdict,
+    LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, SettingsError, Verdict,
 };
+use crate::session::{Session, Settings, Start, Transport};
 use crate::table::{Native, TableSource, Tables};
 
 /// The protocol.

@@ -1,6 +1,7 @@
 //! The user's options for City of Heroes.
 
-use crate::proto::{OptionKind, OptionSpec, OptionValues, Settings};
+use crate::proto::{OptionKind, OptionSpec, OptionValues};
+use crate::session::Settings;
 
 /// The options.
 pub(super) const OPTIONS: [OptionSpec; 1] = [OptionSpec {

@@ -16,8 +16,9 @@ use super::siblings::{Joined, LostReason, PieceOutcome, PiecePayload, Set, Sibli
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
-use crate::proto::{
-    Context, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session, Side, Start,
+use crate::proto::Moment;
+use crate::session::{
+    Context, Ends, Event, EventKind, Learned, LearnedValue, Message, Session, Side, Start,
     Transport,
 };
 use crate::table::Tables;
@@ -253,7 +254,8 @@ impl LinkSession {
                 }
             };
         };
-        if self.link.version.is_none() && guessed != self.link.guessed {
+        let opens = command.control == Some(control::CONNECT) && command.exact;
+        if self.link.version.is_none() && guessed != self.link.guessed && !opens {
             let text = format!(
                 "the link's CONNECT was not captured; commands are taken to be {}",
                 numbering.words()
@@ -270,7 +272,7 @@ impl LinkSession {
             // The link knows it.
             Some(number) if received.sending != Sending::First => number,
             Some(number) => {
-                if number == control::CONNECT && command.exact {
+                if opens {
                     // A new link numbers its pieces from the start.
                     self.give_up(
                         Side::Client,
@@ -291,7 +293,12 @@ impl LinkSession {
             None => {
                 self.link.heard(client);
                 self.link.cookies.setting = OuroSettings::cookies(context.settings);
-                let (cookies, text) = self.link.cookies.judge(bytes, bits, command.body, client);
+                let judged = received.right && received.sending == Sending::First;
+                let (cookies, text) = if judged {
+                    self.link.cookies.judge(bytes, bits, command.body, client)
+                } else {
+                    (self.link.cookies.are_on(), None)
+                };
                 layout.cookies = cookies;
                 if let Some(text) = text {
                     self.event(EventKind::Remark, received, text.to_string(), context);

@@ -12,10 +12,9 @@ use super::packet::{self, Packet};
 use crate::captured::Captured;
 use crate::digits::counted;
 use crate::digits::hex;
-use crate::proto::{
-    Context, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side,
-};
+use crate::proto::Moment;
 use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
+use crate::session::{Context, Ends, Event, EventKind, Learned, Message, Reply, Session, Side};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 

@@ -6,12 +6,10 @@ use std::net::SocketAddr;
 use std::sync::OnceLock;
 
 use super::SecondLife;
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::proto::{
-    Context, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol, Share,
-    Side, Start, Transport, Verdict,
-};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::proto::{LazyTables, Moment, Opening, Protocol, Verdict};
 use crate::session::Settings;
+use crate::session::{Context, Emit, Ends, Event, Message, Options, Share, Side, Start, Transport};
 use crate::table::{Evaluator, Tables, parse_hex};
 use crate::tree::{Kind, Node, Tree};
 

@@ -7,7 +7,7 @@ use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
 use super::scope::{FieldScope, ValueSort, refs_of_entries};
-use crate::hashing::SeededSet;
+use crate::maps::SeededSet;
 use crate::tree::{TextKind, TypeRef, mark};
 
 impl Compiler<'_> {

@@ -5,7 +5,7 @@ use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
 use super::scope::FieldScope;
-use crate::hashing::SeededSet;
+use crate::maps::SeededSet;
 use crate::tree::{Sym, TypeRef};
 
 /// The deepest nesting of groups in an info line.
@@ -46,6 +46,7 @@ impl Compiler<'_> {
             graph,
             share,
             refuses_unless,
+            refuses_unless_texts: mods.refuses_unless_texts.clone(),
         };
         Ok((facts != FieldFacts::default()).then(|| Box::new(facts)))
     }
@@ -324,7 +325,7 @@ fn refusing_layouts(p: &Program) -> SeededSet<LayoutId> {
 
 fn type_refuses(p: &Program, ty: TypeRef, layouts: &SeededSet<LayoutId>, depth: usize) -> bool {
     let Some(def) = p.types.get(ty.0 as usize) else { return false };
-    if def.facts.as_ref().is_some_and(|facts| !facts.refuses_unless.is_empty()) {
+    if def.facts.as_ref().is_some_and(|facts| facts.may_refuse()) {
         return true;
     }
     match &def.read {

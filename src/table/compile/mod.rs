@@ -25,7 +25,7 @@ use std::rc::Rc;
 use super::error::{TableError, TableSource};
 use super::program::*;
 use super::text::*;
-use crate::hashing::SeededMap;
+use crate::maps::SeededMap;
 use crate::tree::{Sym, TypeRef};
 use scope::FieldScope;
 

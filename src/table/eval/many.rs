@@ -120,7 +120,7 @@ impl Run<'_> {
         match (len.from, end) {
             (LenFrom::Const(_), _) if content < n => self.fixed_text(node, text, content + unit),
             (LenFrom::Const(_), _) => {}
-            (_, TextEnd::Zero) if content == n && !bytes.is_empty() => {
+            (_, TextEnd::Zero) if content == n => {
                 self.problem(Severity::Note, node, "no zero at the text's end", 0, 0);
             }
             _ => {}

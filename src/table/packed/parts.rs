@@ -14,6 +14,7 @@ packed_structs! {
     Len { from, bytes }
     FieldFacts {
         identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, person, chat, file, graph, share, refuses_unless,
+        refuses_unless_texts,
     }
     InfoLine { parts }
 }

@@ -41,8 +41,17 @@ pub struct FieldFacts {
     pub graph: Option<GraphRole>,
     /// What it is of a reply in several messages (`share WORD`).
     pub share: Option<ShareRole>,
-    /// If not empty, any other value refuses (`refuses unless A, B`).
+    /// If not empty, any other number refuses (`refuses unless A | B`).
     pub refuses_unless: Vec<u64>,
+    /// If not empty, any other text refuses (`refuses unless "a" | "b"`).
+    pub refuses_unless_texts: Vec<String>,
+}
+
+impl FieldFacts {
+    /// Whether some value of the field refuses.
+    pub fn may_refuse(&self) -> bool {
+        !self.refuses_unless.is_empty() || !self.refuses_unless_texts.is_empty()
+    }
 }
 
 /// What a field tells about a person.

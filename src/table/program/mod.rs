@@ -27,7 +27,7 @@ pub use types::*;
 pub use super::text::{Condition, RuleSide, ServiceFrame};
 use std::borrow::Cow;
 
-use crate::hashing::SeededMap;
+use crate::maps::SeededMap;
 use crate::tree::{Sym, TypeRef};
 
 /// A text of a program. For embedded tables it is a part of the program's own bytes.

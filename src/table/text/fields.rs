@@ -233,6 +233,20 @@ impl TableParser<'_> {
         Ok(all)
     }
 
+    /// The values behind `refuses unless`: numbers, and quoted texts.
+    fn refuses_unless(&mut self, facts: &mut FactMods) -> Result<(), TableError> {
+        loop {
+            if matches!(self.now.tok, Tok::Str(_)) {
+                facts.refuses_unless_texts.push(self.string("")?);
+            } else {
+                facts.refuses_unless.push(self.sum()?);
+            }
+            if !self.eat("|")? {
+                return Ok(());
+            }
+        }
+    }
+
     /// The word behind `place`.
     fn place_role(&mut self) -> Result<PlaceRole, TableError> {
         if self.eat_word("named")? {
@@ -282,7 +296,7 @@ impl TableParser<'_> {
             if !self.eat_word("unless")? {
                 return Err(self.wrong("`unless` and the values that are no refusal"));
             }
-            facts.refuses_unless = self.alternatives()?;
+            self.refuses_unless(facts)?;
         } else if self.eat_word("leaves")? {
             if !self.eat_word("unless")? {
                 return Err(self.wrong("`unless` and the values with which the client stays"));

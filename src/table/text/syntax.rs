@@ -296,6 +296,7 @@ pub(in crate::table) struct FactMods {
     pub(in crate::table) graph: Option<NameAst>,
     pub(in crate::table) share: Option<NameAst>,
     pub(in crate::table) refuses_unless: Vec<ExprAst>,
+    pub(in crate::table) refuses_unless_texts: Vec<String>,
     pub(in crate::table) identity: Vec<String>,
 }
 
@@ -331,6 +332,7 @@ pub(in crate::table) static NO_MODS: Mods = Mods {
         graph: None,
         share: None,
         refuses_unless: Vec::new(),
+        refuses_unless_texts: Vec::new(),
         identity: Vec::new(),
     },
 };

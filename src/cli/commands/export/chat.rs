@@ -6,9 +6,9 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::options::export::ExportChatArgs;
 use crate::cli::plan::Plan;
 use crate::facts::Chat;
-use crate::out::chat::{chat_json, chat_text};
-use crate::out::json::one_line;
 use crate::pipeline::{Filtered, Output};
+use crate::print::chat::{chat_json, chat_text};
+use crate::print::json::one_line;
 use crate::record::Record;
 use crate::run::{Beside, CaptureRun};
 

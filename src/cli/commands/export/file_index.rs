@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::facts::{FileTransfer, ListEntry, PartOrder};
-use crate::out::{csv_cell, format_time};
+use crate::print::{csv_cell, format_time};
 
 /// The columns of index.csv.
 pub(super) const INDEX_COLUMNS: &str = "record,last_record,time,stream,protocol,service,from,name,wire_name,kind,size,sha256,complete,missing,remarks\n";
