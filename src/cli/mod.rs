@@ -1,6 +1,7 @@
 //! The command line: parsing, commands and exit status.
 
 mod commands;
+mod conclusions;
 mod config;
 mod error;
 mod files;
@@ -11,7 +12,6 @@ mod pseudonyms;
 mod session_pass;
 mod stale_files;
 mod summary;
-mod unrecognised;
 
 use crate::remark;
 use std::ffi::OsString;

@@ -4,6 +4,8 @@
 pub mod chat;
 mod clock;
 #[cfg(feature = "cli")]
+mod conclusions;
+#[cfg(feature = "cli")]
 mod csv;
 #[cfg(feature = "cli")]
 pub mod follow;
@@ -14,6 +16,8 @@ pub mod json;
 mod lua;
 #[cfg(feature = "cli")]
 pub mod oneline;
+#[cfg(feature = "cli")]
+mod marked;
 mod paint;
 mod problem;
 #[cfg(feature = "cli")]
@@ -35,6 +39,10 @@ mod zone;
 mod zone_utc;
 
 pub use clock::format_time;
+#[cfg(feature = "cli")]
+pub use conclusions::{ConclusionLines, conclusion_lines};
+#[cfg(feature = "cli")]
+pub use marked::append_marked;
 #[cfg(feature = "cli")]
 pub use csv::csv_cell;
 #[cfg(feature = "cli")]

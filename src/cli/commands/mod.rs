@@ -3,6 +3,7 @@
 mod completions;
 mod config;
 mod decode;
+pub(super) mod diagnose;
 mod diff;
 mod export;
 mod follow;
@@ -46,6 +47,7 @@ pub(super) fn run(cli: &Cli) -> Result<Status, CliError> {
         Some(Command::Schema(args)) => schema::run(args, &cli.read),
         Some(Command::Tables(tables)) => tables::run(tables, &cli.read),
         Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
+        Some(Command::Diagnose(LateArgs(args))) => diagnose::run(args),
         Some(Command::Stats(LateArgs(args))) => stats::run(args),
         Some(Command::Sessions(LateArgs(args))) => sessions::run(args),
         Some(Command::Split(args)) => split::run(args, &cli.read),

@@ -43,6 +43,6 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
             counted(shortened, "message")
         ));
     }
-    ending.say_summary(&outcome);
+    ending.say_summary(&mut outcome);
     Ok(status)
 }

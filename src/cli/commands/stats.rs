@@ -2,11 +2,12 @@
 
 use std::io::Write;
 
+use crate::cli::conclusions;
 use crate::cli::error::{CliError, Status};
 use crate::cli::options::ReadArgs;
 use crate::cli::plan::Plan;
 use crate::facts::{Stats, StreamMap, StreamSummary};
-use crate::pipeline::{Filtered, Output, StreamKey, StreamOver};
+use crate::pipeline::{Diagnosis, Filtered, Output, StreamKey, StreamOver};
 use crate::print::stats::{FrameSpan, stats_json, stats_text};
 use crate::record::{Body, Record};
 use crate::run::CaptureRun;
@@ -57,11 +58,14 @@ impl Output for StatsCounter {
 }
 
 pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
-    let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(args)?;
+    let Plan { reading, mut setup, filter, limit, ending, .. } = Plan::new(args)?;
+    // Conclusions say who it was.
+    setup.names = true;
     let counter =
         StatsCounter { stats: Stats::default(), kept: filter.is_some().then(StreamMap::default) };
     let mut filtered = Filtered::new(counter, filter.clone(), limit);
-    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut filtered);
+    let run = CaptureRun::new(&reading, setup)?.diagnosing(Some(Diagnosis::with_sessions()));
+    let mut outcome = run.into_output(&mut filtered);
     let counter = filtered.into_inner();
     let mut error = outcome.error.take();
     if let Some(error) = error.take_if(|error| !error.is_of_captures()) {
@@ -70,10 +74,12 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     }
     let flow = outcome.pipeline.summary().flow;
     let span = FrameSpan { frames: flow.frames, times: flow.times };
+    let found = conclusions::of(&mut outcome);
     let mut out = Vec::new();
     if args.json {
-        stats_json(&counter.stats, &span, &mut out);
+        stats_json(&counter.stats, &span, &found, &mut out);
     } else {
+        out.extend_from_slice(conclusions::at_head(&found, args).as_bytes());
         out.extend_from_slice(stats_text(&counter.stats, &span).as_bytes());
     }
     std::io::stdout().write_all(&out).map_err(CliError::writing)?;
@@ -83,9 +89,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
     let status = ending.status(&outcome, filter.as_deref())?;
     // The tables say what the summary says.
     if args.json {
-        ending.say_summary(&outcome);
-    } else {
-        ending.explain_nothing(&outcome);
+        ending.say_counts(&outcome);
     }
     Ok(status)
 }

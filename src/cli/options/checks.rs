@@ -15,7 +15,8 @@ use crate::cli::files;
 use crate::suggest::suggestion;
 
 /// The names of all commands.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
+    "diagnose",
     "tables",
     "decode",
     "stats",
@@ -143,6 +144,7 @@ impl Cli {
     pub(in crate::cli) fn reading(&self) -> &ReadArgs {
         match &self.command {
             Some(Command::Stats(LateArgs(read))) => read,
+            Some(Command::Diagnose(LateArgs(diagnose))) => &diagnose.read,
             Some(Command::Follow(LateArgs(follow))) => &follow.read,
             Some(Command::Sessions(LateArgs(sessions))) => &sessions.read,
             Some(Command::Report(LateArgs(report))) => &report.read,
@@ -171,6 +173,7 @@ impl Cli {
     pub(in crate::cli) fn reading_mut(&mut self) -> &mut ReadArgs {
         match &mut self.command {
             Some(Command::Stats(LateArgs(read))) => read,
+            Some(Command::Diagnose(LateArgs(diagnose))) => &mut diagnose.read,
             Some(Command::Follow(LateArgs(follow))) => &mut follow.read,
             Some(Command::Sessions(LateArgs(sessions))) => &mut sessions.read,
             Some(Command::Report(LateArgs(report))) => &mut report.read,
@@ -221,6 +224,7 @@ pub(in crate::cli) fn has_use(command: &str, option: &str) -> bool {
             command,
             PROGRAM
                 | "stats"
+                | "diagnose"
                 | "sessions"
                 | "diff"
                 | "decode"
@@ -235,7 +239,7 @@ pub(in crate::cli) fn has_use(command: &str, option: &str) -> bool {
         "csv" => matches!(command, PROGRAM | "sessions"),
         "oneline" => matches!(command, PROGRAM | "diff"),
         "time" => matches!(command, PROGRAM | "config"),
-        "filter" => command != "sessions",
+        "filter" => !matches!(command, "sessions" | "diagnose"),
         // What is compared, followed or put together would end at another place in each stream.
         "count" => !matches!(command, "diff" | "follow" | "export files"),
         "tail" => !matches!(command, "report" | "diff"),
@@ -271,6 +275,7 @@ fn command_name(command: Option<&Command>) -> &'static str {
         Some(Command::Tables(TablesCommand::Check { .. })) => "tables check",
         Some(Command::Decode(_)) => "decode",
         Some(Command::Stats(_)) => "stats",
+        Some(Command::Diagnose(_)) => "diagnose",
         Some(Command::Sessions(_)) => "sessions",
         Some(Command::Follow(_)) => "follow",
         Some(Command::Export(export)) => export.name(),

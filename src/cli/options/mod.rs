@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::cli::commands::diagnose::DiagnoseArgs;
 use completion_words::CompletionWords;
 use export::ExportCommand;
 use late_args::LateArgs;
@@ -53,6 +54,8 @@ pub enum Command {
     Tables(TablesCommand),
     /// Decode bytes from a log or a debugger
     Decode(DecodeArgs),
+    /// Say what is wrong in captures, the worst first
+    Diagnose(LateArgs<DiagnoseArgs>),
     /// Print statistics of captures: messages, problems, replies, and how much was understood
     Stats(LateArgs<ReadArgs>),
     /// Write one HTML page that shows the decoded captures

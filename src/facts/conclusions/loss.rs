@@ -61,8 +61,13 @@ impl Losses {
         self.found.len() > before
     }
 
-    pub(super) fn conclude(&self, names: &SessionNames, all: &mut Vec<Conclusion>) {
-        for loss in &self.found {
+    pub(super) fn conclude(
+        &self,
+        names: &SessionNames,
+        wanted: &dyn Fn(&StreamRef) -> bool,
+        all: &mut Vec<Conclusion>,
+    ) {
+        for loss in self.found.iter().filter(|loss| wanted(&loss.stream)) {
             loss.conclude(names, all);
         }
     }

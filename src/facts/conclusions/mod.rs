@@ -354,35 +354,46 @@ impl Conclusions {
         capture.conclude(&seen, &self.gaps, &mut all);
         self.gaps.conclude(capture, &self.names, &mut all);
         self.closed.conclude(self.streams, &mut all);
-        self.of_sessions(tables, &mut all);
+        self.of_streams(&|_| true, tables, &mut all);
+        self.refusals.count_harmless(&self.names, &self.latest, &mut all);
         self.slowness.conclude(&self.names, &mut all);
-        self.losses.conclude(&self.names, &mut all);
         self.disagreements.conclude(&mut all);
-        // Of two that are alike in everything else the one that was found first comes first.
-        all.sort_by_key(|one| {
-            let first = one.records.first().copied().unwrap_or(u64::MAX);
-            (one.weight, one.kind, std::cmp::Reverse(one.size), first)
-        });
+        sort(&mut all);
         all
     }
 
     /// The conclusions about one session, the heaviest first.
     pub fn of_session<'t>(
         &self,
-        number: u64,
+        session: &ClientSession,
         tables: &dyn Fn(&str) -> Option<&'t Tables>,
     ) -> Vec<Conclusion> {
-        let mut all = self.all(&CaptureFacts::default(), tables);
-        all.retain(|one| one.session == Some(number));
+        let own = |stream: &StreamRef| session.streams.iter().any(|own| own.id == stream.id);
+        let mut all = Vec::new();
+        self.of_streams(&own, tables, &mut all);
+        all.retain(|one| one.session == Some(session.number));
+        sort(&mut all);
         all
     }
 
-    fn of_sessions<'t>(
+    /// The conclusions that are about single streams.
+    fn of_streams<'t>(
         &self,
+        wanted: &dyn Fn(&StreamRef) -> bool,
         tables: &dyn Fn(&str) -> Option<&'t Tables>,
         all: &mut Vec<Conclusion>,
     ) {
-        self.waits.conclude(&self.names, tables, all);
-        self.refusals.conclude(&self.names, &self.latest, all);
+        self.waits.conclude(&self.names, wanted, tables, all);
+        self.refusals.conclude(&self.names, wanted, &self.latest, all);
+        self.slowness.conclude_streams(&self.names, wanted, all);
+        self.losses.conclude(&self.names, wanted, all);
     }
+}
+
+/// The heaviest first. Of two that are alike in everything else the one that was found first.
+fn sort(all: &mut [Conclusion]) {
+    all.sort_by_key(|one| {
+        let first = one.records.first().copied().unwrap_or(u64::MAX);
+        (one.weight, one.kind, std::cmp::Reverse(one.size), first)
+    });
 }

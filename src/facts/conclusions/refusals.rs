@@ -14,7 +14,7 @@ use crate::record::EndedBy;
 use crate::session::Side;
 
 /// A client that failed so often in a row is in a loop.
-const LOOP: usize = 3;
+const LOOP: u64 = 3;
 /// The most clients and servers of which failures are counted.
 const MAX_PAIRS: usize = 4096;
 /// A refusal ended a stream if the client sent no more messages than this after it.
@@ -138,7 +138,7 @@ impl Refusals {
     }
 
     fn end_row(&mut self, pair: &(IpAddr, SocketAddr)) {
-        let row = self.failures.remove(pair).filter(|row| row.count >= LOOP as u64);
+        let row = self.failures.remove(pair).filter(|row| row.count >= LOOP);
         if self.loops.len() < MAX_FINDINGS {
             self.loops.extend(row);
         }
@@ -147,13 +147,12 @@ impl Refusals {
     pub(super) fn conclude(
         &self,
         names: &SessionNames,
+        wanted: &dyn Fn(&StreamRef) -> bool,
         latest: &HashMap<IpAddr, (Moment, TransportStream)>,
         all: &mut Vec<Conclusion>,
     ) {
-        let open = self.failures.values().filter(|row| row.count >= LOOP as u64);
-        let mut loops: Vec<&Failures> = self.loops.iter().chain(open).collect();
-        loops.sort_by_key(|row| row.first);
-        for row in &loops {
+        let loops = self.loops();
+        for row in loops.iter().filter(|row| wanted(&row.stream)) {
             let record = row.records.last().copied().unwrap_or(0);
             let who = names.side(&row.stream, record, Side::Client);
             let text = format!(
@@ -174,28 +173,48 @@ impl Refusals {
                 row.stream.ends.client.ip()
             )));
         }
-        let mut harmless = self.harmless;
-        for last in &self.last {
-            let in_loop = loops.iter().any(|row| row.streams.contains(&last.stream.id));
-            if in_loop || last.is_followed(names, latest) {
-                harmless += u64::from(!in_loop);
-                continue;
-            }
-            all.push(last.conclude(names));
+        let own = self.last.iter().filter(|last| wanted(&last.stream));
+        let last = own.filter(|last| !last.is_in(&loops) && !last.is_followed(names, latest));
+        all.extend(last.map(|last| last.conclude(names)));
+    }
+
+    /// Clients that came again and again, in the order of their first coming.
+    fn loops(&self) -> Vec<&Failures> {
+        let open = self.failures.values().filter(|row| row.count >= LOOP);
+        let mut loops: Vec<&Failures> = self.loops.iter().chain(open).collect();
+        loops.sort_by_key(|row| row.first);
+        loops
+    }
+
+    /// The conclusion about refusals after which it went on.
+    pub(super) fn count_harmless(
+        &self,
+        names: &SessionNames,
+        latest: &HashMap<IpAddr, (Moment, TransportStream)>,
+        all: &mut Vec<Conclusion>,
+    ) {
+        let loops = self.loops();
+        let followed = |last: &&FinalRefusal| !last.is_in(&loops) && last.is_followed(names, latest);
+        let harmless = self.harmless + self.last.iter().filter(followed).count() as u64;
+        if harmless == 0 {
+            return;
         }
-        if harmless > 0 {
-            let text = format!(
-                "{} {} refused after which it went on",
-                counted(harmless, "request"),
-                plural(harmless, "was", "were")
-            );
-            let conclusion = Conclusion::new(Weight::Hint, Kind::Refused, text).sized(harmless);
-            all.push(conclusion.more("moulsniff … --oneline -Y refused"));
-        }
+        let text = format!(
+            "{} {} refused after which it went on",
+            counted(harmless, "request"),
+            plural(harmless, "was", "were")
+        );
+        let conclusion = Conclusion::new(Weight::Hint, Kind::Refused, text).sized(harmless);
+        all.push(conclusion.more("moulsniff … --oneline -Y refused"));
     }
 }
 
 impl FinalRefusal {
+    /// Whether its stream is one of those of a client that came again and again.
+    fn is_in(&self, loops: &[&Failures]) -> bool {
+        loops.iter().any(|row| row.streams.contains(&self.stream.id))
+    }
+
     /// Whether the client went on, on this stream or on another.
     fn is_followed(
         &self,

@@ -109,10 +109,23 @@ impl Slowness {
         found | server.add(stream, watch, ended)
     }
 
-    pub(super) fn conclude(&self, names: &SessionNames, all: &mut Vec<Conclusion>) {
-        for (held, stream, side) in &self.held {
+    /// The conclusions about single streams.
+    pub(super) fn conclude_streams(
+        &self,
+        names: &SessionNames,
+        wanted: &dyn Fn(&StreamRef) -> bool,
+        all: &mut Vec<Conclusion>,
+    ) {
+        for (held, stream, side) in self.held.iter().filter(|(_, stream, _)| wanted(stream)) {
             all.push(held_up(held, stream, *side, names));
         }
+        for full in self.full.iter().filter(|full| wanted(&full.stream)) {
+            all.push(full.conclude(names));
+        }
+    }
+
+    /// The conclusions about servers.
+    pub(super) fn conclude(&self, names: &SessionNames, all: &mut Vec<Conclusion>) {
         for server in self.servers.values() {
             for side in [Side::Client, Side::Server] {
                 let own = server.sides.get(side.index());
@@ -122,9 +135,6 @@ impl Slowness {
                 all.extend(own.and_then(|own| own.conclude(side, names, &worst_held)));
             }
             all.extend(server.network(names));
-        }
-        for full in &self.full {
-            all.push(full.conclude(names));
         }
     }
 }

@@ -118,10 +118,11 @@ impl Waits {
     pub(super) fn conclude<'t>(
         &self,
         names: &SessionNames,
+        wanted: &dyn Fn(&StreamRef) -> bool,
         tables: &dyn Fn(&str) -> Option<&'t Tables>,
         all: &mut Vec<Conclusion>,
     ) {
-        for waiting in &self.streams {
+        for waiting in self.streams.iter().filter(|waiting| wanted(&waiting.stream)) {
             let tables = tables(waiting.stream.protocol);
             for asker in [Side::Client, Side::Server] {
                 let own = waiting.asked.iter().filter(|asked| asked.asker == asker);

@@ -68,7 +68,10 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
         }
         wrapped("", &third, out);
     }
-    wrapped("", &stats.problems().by_severity().to_string(), out);
+    // Where no message was read, nothing was looked at.
+    if messages > 0 {
+        wrapped("", &stats.problems().by_severity().to_string(), out);
+    }
 }
 
 fn problem_list(title: &str, severity: Severity, kinds: &[ProblemKind], out: &mut String) {

@@ -66,7 +66,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
             ));
         }
     }
-    ending.say_summary(&outcome);
+    ending.say_summary(&mut outcome);
     Ok(status)
 }
 
