@@ -303,7 +303,7 @@ pub(super) fn coloured(when: When, terminal: bool) -> bool {
 }
 
 /// The characters of a line on the terminal: as `COLUMNS` says, or the terminal.
-fn width() -> usize {
+pub(super) fn width() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let asked = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     said.or_else(asked).filter(|width| *width > 0).unwrap_or(80)

@@ -1,6 +1,6 @@
 //! What is read: captures that were typed as words or with `-r`, and captures that still grow.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
@@ -79,6 +79,13 @@ impl CaptureArgs {
     pub(in crate::cli) fn take_first_word(&mut self) -> Option<PathBuf> {
         let place = self.0.iter().position(|typed| typed.is_word)?;
         Some(self.0.remove(place).path)
+    }
+
+    /// Takes a word away that turned out to be no capture.
+    pub(in crate::cli) fn take_word(&mut self, word: &Path) {
+        if let Some(place) = self.0.iter().position(|typed| typed.is_word && typed.path == word) {
+            self.0.remove(place);
+        }
     }
 
     /// How many there are.
