@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::FrameSpan;
 use crate::capture::Time;
 use crate::facts::{ByteCounts, ProblemKind, Problems, Replies, Stats, World};
+use crate::record::Counts;
 use crate::out::json::{JsonObject, json_object, json_round_trips};
 use crate::tree::Severity;
 
@@ -145,7 +146,11 @@ fn json_bytes(bytes: &ByteCounts, out: &mut Vec<u8>) {
 }
 
 fn json_streams(bytes: &ByteCounts, o: &mut JsonObject<'_>) {
-    for stream in bytes.listed() {
+    // Where a number had several connections, they are one member.
+    for connections in bytes.listed().chunk_by(|a, b| a.key() == b.key()) {
+        let Some(stream) = connections.first() else { continue };
+        let mut bytes = Counts::default();
+        connections.iter().for_each(|connection| bytes.add(connection.bytes));
         o.member(&format!("{}:{}", stream.transport.word(), stream.stream), |out| {
             json_object(out, |o| {
                 o.text("protocol", &stream.protocol);
@@ -153,7 +158,7 @@ fn json_streams(bytes: &ByteCounts, o: &mut JsonObject<'_>) {
                 o.text("client", &stream.client.to_string());
                 o.text("server", &stream.server.to_string());
                 json_round_trips(&stream.round_trips, o);
-                o.bytes(stream.bytes);
+                o.bytes(bytes);
             });
         });
     }
