@@ -13,10 +13,10 @@
 mod captured;
 #[path = "src/digits.rs"]
 mod digits;
-#[path = "src/hashing.rs"]
-mod hashing;
 #[path = "src/leb128.rs"]
 mod leb128;
+#[path = "src/maps.rs"]
+mod maps;
 #[path = "src/suggest.rs"]
 mod suggest;
 #[path = "src/table/packer.rs"]

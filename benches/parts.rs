@@ -14,16 +14,18 @@ use std::io::Cursor;
 
 use criterion::{BatchSize, Criterion, Throughput};
 use material::{DIRTSAND, Sent};
-use moulsniff::capture::{Capture, Moment, Source};
+use moulsniff::capture::{Capture, Moment, Source, Time};
 use moulsniff::captured::Captured;
 use moulsniff::flow::{
     Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals,
 };
-use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::out::tree::{Annotations, TreeWriter};
-use moulsniff::out::{Body, Record, RoundTrips};
-use moulsniff::proto::moul::keys::{Rc4, session_key};
-use moulsniff::proto::{LazyTables, Message, Side, Transport, protocol_named};
+use moulsniff::print::PrintedTime;
+use moulsniff::print::json::{JsonOptions, JsonWriter};
+use moulsniff::print::tree::TreeWriter;
+use moulsniff::proto::moul::keys::{Rc4, derive_session_key};
+use moulsniff::proto::{LazyTables, protocol_named};
+use moulsniff::record::{Body, Names, Record, RoundTrips};
+use moulsniff::session::{Message, Side, Transport};
 use moulsniff::table::{Evaluator, Outcome, ServiceId, Tables};
 use moulsniff::tree::Tree;
 
@@ -110,7 +112,7 @@ fn keys(c: &mut Criterion) {
     c.bench_function("session key", |b| {
         b.iter(|| {
             y[0] = y[0].wrapping_add(1);
-            session_key(key, black_box(&y), &[1, 2, 3, 4, 5, 6, 7])
+            derive_session_key(key, black_box(&y), &[1, 2, 3, 4, 5, 6, 7])
         });
     });
 }
@@ -175,9 +177,7 @@ fn messages(c: &mut Criterion) {
             b.iter(|| {
                 all.iter().for_each(|read| {
                     out.clear();
-                    with_record(read, tables, |record| {
-                        json.record(record, Annotations::default(), &mut out)
-                    });
+                    with_record(read, tables, |record| json.record(record, &mut out));
                 });
             });
         });
@@ -187,7 +187,7 @@ fn messages(c: &mut Criterion) {
                 all.iter().for_each(|read| {
                     out.clear();
                     with_record(read, tables, |record| {
-                        trees.record(record, Annotations::default(), &mut out)
+                        trees.record(record, PrintedTime::default(), &mut out)
                     });
                 });
             });
@@ -208,7 +208,6 @@ fn with_record(read: &Read, tables: &Tables, give: impl FnOnce(&Record<'_>)) {
         bytes: &sent.bytes,
         reply: None,
         no_reply: false,
-        once: None,
     };
     let client = ([127, 0, 0, 1], 50_000).into();
     let server = ([127, 0, 0, 1], 14_617).into();
@@ -216,6 +215,7 @@ fn with_record(read: &Read, tables: &Tables, give: impl FnOnce(&Record<'_>)) {
     give(&Record {
         number: *number,
         at: Moment::default(),
+        start: Time::default(),
         transport: Transport::Tcp,
         stream: sent.stream,
         src,
@@ -224,6 +224,7 @@ fn with_record(read: &Read, tables: &Tables, give: impl FnOnce(&Record<'_>)) {
         protocol: "moul",
         service: &sent.service,
         round_trips: RoundTrips::default(),
+        names: Names::default(),
         body: Body::Message { message: &message, tables, tree },
     });
 }

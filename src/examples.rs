@@ -1,8 +1,9 @@
 //! Runs the examples that stand beside messages and structures in the tables: the bytes must give
 //! exactly the fields.
 
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::proto::{Message, MessageOrEvent, Side, protocol_named, read_alone};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::proto::{MessageOrEvent, protocol_named, read_alone};
+use crate::session::{Message, Side};
 use crate::table::{
     Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, Sender, ServiceFrame, TableError,
     Tables, WholeMessage, parse_hex,
@@ -48,10 +49,11 @@ fn run(
     tree: &mut Tree,
 ) -> Result<(), String> {
     let bytes = tables.example_bytes(example);
-    let bytes = match example.text {
-        true => bytes.into_bytes(),
-        false => parse_hex(&bytes)
-            .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?,
+    let bytes = if example.text {
+        bytes.into_bytes()
+    } else {
+        parse_hex(&bytes)
+            .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?
     };
     let expected: serde_json::Value = serde_json::from_str(tables.example_json(example))
         .map_err(|e| format!("the example's fields are no JSON: {e}"))?;
@@ -59,7 +61,9 @@ fn run(
         .declared()
         .map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
     for (place, value) in &example.states {
-        evaluator.states.get_mut(*place as usize).into_iter().for_each(|state| *state = *value);
+        if let Some(state) = evaluator.states.get_mut(*place as usize) {
+            *state = *value;
+        }
     }
     match example.of {
         ExampleOf::Message(id)
@@ -114,11 +118,10 @@ fn positional(
     bytes.extend_from_slice(text);
     let mut result = Err("the example's bytes do not give a message".to_string());
     let mut take = |message: &Message<'_>, tree: &Tree| {
-        result = match message.name.raw() == name && message.bytes.len() == bytes.len() {
-            true => compare(tables, tree, message.bytes, expected),
-            false => {
-                Err(format!("the example's bytes give the message {}", message.name.escaped()))
-            }
+        result = if message.name.raw() == name && message.bytes.len() == bytes.len() {
+            compare(tables, tree, message.bytes, expected)
+        } else {
+            Err(format!("the example's bytes give the message {}", message.name.escaped()))
         };
     };
     read_alone(protocol, tables, Side::Client, &bytes, &mut |said| {
@@ -203,8 +206,8 @@ fn errors(tables: &Tables, tree: &Tree) -> String {
     tree.problems()
         .iter()
         .map(|p| {
-            let path = crate::out::problem_path(tree, tables, p.node);
-            format!("; {path}: {}", crate::out::problem_text(p, tables, tree))
+            let path = crate::print::problem_path(tree, tables, p.node);
+            format!("; {path}: {}", crate::print::problem_text(p, tables, tree))
         })
         .collect()
 }

@@ -66,11 +66,9 @@ pub mod filter;
 #[doc(hidden)]
 pub mod flow;
 mod folder;
-mod hashing;
 mod leb128;
 mod library;
-#[doc(hidden)]
-pub mod out;
+mod maps;
 #[doc(hidden)]
 #[cfg(feature = "cli")]
 pub mod output_file;
@@ -78,6 +76,8 @@ pub mod output_file;
 pub mod pdu;
 #[doc(hidden)]
 pub mod pipeline;
+#[doc(hidden)]
+pub mod print;
 #[doc(hidden)]
 pub mod proto;
 #[doc(hidden)]

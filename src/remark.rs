@@ -13,7 +13,7 @@ use std::sync::Mutex;
 
 use crate::captured::escape_lines;
 
-/// Writes a line onto standard error, behind the lines that wait ([`say_before`]). Every control in
+/// Writes a line onto standard error, behind the lines that wait ([`warn`]). Every control in
 /// it is escaped, except line feeds; names of files come escaped
 /// ([`file_name`](crate::captured::file_name)), so they have none. A word that may be a key is
 /// replaced. A standard error that is closed or full is nothing to say anywhere.
@@ -45,11 +45,11 @@ fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Lines that [`say_before`] remembers.
+/// Lines that [`warn`] remembers.
 #[cfg(feature = "cli")]
 const REMEMBERED: usize = 4096;
 
-/// What [`say_before`] was given.
+/// What [`warn`] was given.
 #[cfg(feature = "cli")]
 struct SaidBefore {
     /// Every line, up to [`REMEMBERED`].
@@ -69,7 +69,7 @@ static SAID: Mutex<SaidBefore> =
 /// with an error: until the next [`say`] or [`say_waiting`]. A line that was given before is left
 /// out: a command that reads two captures reads its key files and its filter for each.
 #[cfg(feature = "cli")]
-pub fn say_before(line: String) {
+pub fn warn(line: String) {
     let Ok(mut said) = SAID.lock() else { return };
     if said.all.contains(&line) {
         return;

@@ -19,12 +19,13 @@ use std::collections::BTreeMap;
 use made::{ACK, Made, end};
 use material::{DIRTSAND, MOSS, Sent};
 use moulsniff::facts::Stats;
-use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::out::tree::{AnnotationStore, Annotator, RecordAnnotator, TreeWriter};
-use moulsniff::out::{Body, Outlined, Record};
 use moulsniff::pipeline::{Output, Pipeline};
-use moulsniff::proto::Side;
+use moulsniff::print::PrintedTimes;
+use moulsniff::print::json::{JsonOptions, JsonWriter};
+use moulsniff::print::tree::TreeWriter;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, Rc4};
+use moulsniff::record::{Body, Record};
+use moulsniff::session::Side;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
@@ -74,8 +75,8 @@ fn allocations() -> usize {
 /// What is done with a record.
 enum Way {
     Stats(Box<Stats>),
-    Json(Box<(JsonWriter, RecordAnnotator)>),
-    Tree(Box<(TreeWriter, Annotator, AnnotationStore)>),
+    Json(Box<JsonWriter>),
+    Tree(Box<(TreeWriter, PrintedTimes)>),
 }
 
 impl Way {
@@ -83,15 +84,10 @@ impl Way {
         to.clear();
         match self {
             Way::Stats(stats) => stats.record(record),
-            Way::Json(both) => {
-                let (writer, known) = &mut **both;
-                writer.record(record, known.next(record), to);
-            }
+            Way::Json(writer) => writer.record(record, to),
             Way::Tree(both) => {
-                let (writer, history, annotation_store) = &mut **both;
-                annotation_store.clear(1 << 16);
-                let annotations = history.next(record, annotation_store);
-                writer.record(record, annotation_store.get(annotations), to);
+                let (writer, times) = &mut **both;
+                writer.record(record, times.next(record), to);
             }
         }
     }
@@ -136,17 +132,6 @@ impl Output for Counter {
             _ => None,
         };
         self.note(name, |way, to| way.write(record, to));
-    }
-
-    fn wants_outlines(&self) -> bool {
-        matches!(self.way, Way::Stats(_))
-    }
-
-    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        self.note(Some(record.body.message.name.raw()), |way, _| {
-            let Way::Stats(stats) = way else { panic!("nobody else wants outlines") };
-            stats.outline(record);
-        });
     }
 }
 
@@ -290,13 +275,7 @@ fn nothing_is_allocated_for_a_message_once_all_is_warm() {
 fn ways() -> [(&'static str, Way); 3] {
     [
         ("stats", Way::Stats(Box::default())),
-        (
-            "json",
-            Way::Json(Box::new((
-                JsonWriter::new(JsonOptions::default()),
-                RecordAnnotator::default(),
-            ))),
-        ),
+        ("json", Way::Json(Box::new(JsonWriter::new(JsonOptions::default())))),
         ("tree", Way::Tree(Box::default())),
     ]
 }

@@ -9,11 +9,12 @@ use std::path::PathBuf;
 
 use moulsniff::capture::{Capture, Source, Time};
 use moulsniff::flow::FlowLimits;
-use moulsniff::out::{Body, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
 use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
-use moulsniff::proto::{AllSettings, LazyTables, Options, PROTOCOLS, Settings, Side};
+use moulsniff::proto::{AllSettings, LazyTables, PROTOCOLS};
+use moulsniff::record::{Body, Record};
+use moulsniff::session::{Options, Settings, Side};
 
 /// A session with a DIRTSAND shard, and what opens it.
 pub const DIRTSAND: (&str, &[&str]) =
@@ -53,6 +54,7 @@ pub fn setup(keys: KeyRing) -> Setup {
         decode_as: Vec::new(),
         limits: FlowLimits::default(),
         max_held: 32 << 20,
+        names: true,
         pseudonyms: None,
     }
 }

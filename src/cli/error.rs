@@ -26,8 +26,8 @@ pub enum Status {
     Interrupted = 130,
 }
 
-/// Files that one error tells of.
-const MOST_TOLD: usize = 8;
+/// At most this many files are listed in one error.
+const MOST_LISTED: usize = 8;
 
 /// An error of the command line.
 #[derive(Debug)]
@@ -71,8 +71,8 @@ impl CliError {
 
     /// One error, and one line, of what is wrong with several files.
     pub(super) fn several(mut texts: Vec<String>) -> CliError {
-        let more = texts.len().saturating_sub(MOST_TOLD);
-        texts.truncate(MOST_TOLD);
+        let more = texts.len().saturating_sub(MOST_LISTED);
+        texts.truncate(MOST_LISTED);
         if more > 0 {
             texts.push(format!("and {more} more"));
         }
@@ -93,7 +93,7 @@ impl CliError {
         }
     }
 
-    /// The same error, which says remarks, too.
+    /// Appends the pending remarks to the error.
     pub(super) fn with_remarks(self, remarks: Vec<String>) -> CliError {
         if remarks.is_empty() {
             return self;

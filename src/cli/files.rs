@@ -19,6 +19,8 @@ const MOST_FILES: usize = 4096;
 /// Reads a file whole. `what` is what such a file is called in errors; a file of more than `most`
 /// bytes is refused.
 ///
+/// A file that standard output goes to is refused, too.
+///
 /// Besides plain files this reads `-` (standard input) and the pipes that a shell passes by number
 /// (`<(command)`). A named pipe, a device or a file that the kernel makes while it is read
 /// (`/proc/kmsg`) is refused without being opened, since opening or reading it might never end.
@@ -26,6 +28,7 @@ const MOST_FILES: usize = 4096;
 /// # Errors
 /// The file cannot be read, is too long, or is of a kind that is not read.
 pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, CliError> {
+    refuse_standard_output(&Inputs::of([path]))?;
     let name = name(path);
     let fail = |error| CliError::Unreadable(format!("{name}: expected {what}: {}", why(&error)));
     if path.as_os_str() == "-" {

@@ -3,14 +3,14 @@
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use super::args::ReadArgs;
 use super::error::CliError;
 use super::files;
+use super::options::PrivacyArgs;
 use crate::captured::file_name;
-use crate::out::Record;
 use crate::output_file::{Access, Inputs};
 use crate::pipeline::{Output, Setup};
 use crate::pseudonyms::Pseudonyms;
+use crate::record::Record;
 use crate::run::{CaptureRun, FrameInput, Reading};
 use crate::table::parse_hex;
 
@@ -39,7 +39,7 @@ const FIRST_LINE: &str = "moulsniff pseudonyms 1";
 const ABOUT: &str = "# Under this key the same person has the same pseudonym in every output and capture.\n# With the key one can find out which person has which pseudonym: keep it to yourself.\n";
 
 /// The giver of pseudonyms, if the user asked for them.
-pub(super) fn load(args: &ReadArgs) -> Result<Option<Pseudonyms>, CliError> {
+pub(super) fn load(args: &PrivacyArgs) -> Result<Option<Pseudonyms>, CliError> {
     let Some(path) = &args.pseudonyms else { return Ok(None) };
     let fail = |e| CliError::File(file_name(path), e);
     let key = match std::fs::symlink_metadata(path) {

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use super::ending::refuse_interrupted;
 use super::error::CliError;
 use super::files;
+use super::summary::refuse_interrupted;
 use crate::digits::{counted, plural};
 use crate::facts::{SessionMap, Sessions};
-use crate::out::{Outlined, Record};
 use crate::pipeline::{Output, Setup, StreamOver};
+use crate::record::Record;
 use crate::remark;
 use crate::run::{CaptureRun, FrameInput, Reading};
 
@@ -43,7 +43,7 @@ pub(super) fn session_map(
     }
     if map.left_out() > 0 && !reading.quiet {
         let count = map.left_out();
-        remark::say_before(format!(
+        remark::warn(format!(
             "{} {} too many streams to be remembered; {} records belong to none",
             counted(count, "session"),
             plural(count, "has", "have"),
@@ -77,8 +77,7 @@ fn read_twice(input: &FrameInput) -> Result<(), CliError> {
     }
 }
 
-/// Takes the sessions of all records. Most messages need not be looked into for that: their ends
-/// suffice.
+/// Takes the sessions of all records.
 struct SessionPass {
     sessions: Sessions,
     map: SessionMap,
@@ -92,8 +91,7 @@ impl SessionPass {
 
 impl Output for SessionPass {
     fn record(&mut self, record: &Record<'_>) {
-        // A number goes before the name that earlier records give to it, so names join no streams.
-        self.sessions.record(record, &|_| None);
+        self.sessions.record(record);
         self.add_finished();
     }
 
@@ -103,27 +101,5 @@ impl Output for SessionPass {
             over.counts,
             &over.learned,
         );
-    }
-
-    fn wants_outlines(&self) -> bool {
-        true
-    }
-
-    fn chooses_outlines(&self) -> bool {
-        true
-    }
-
-    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        self.sessions.wants_tree(record)
-    }
-
-    /// What this reading counts is not used.
-    fn defers(&self) -> bool {
-        true
-    }
-
-    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        self.sessions.outline(record);
-        self.add_finished();
     }
 }

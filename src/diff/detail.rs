@@ -9,10 +9,10 @@ use super::bounds::DiffBounds;
 use super::content::{ContentHasher, ContentView, IdentityMark};
 use super::digest::form_text;
 use super::ignore::IgnoreList;
-use crate::facts::{InfoSource, refused, write_info};
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::{problem_path, problem_text};
+use crate::facts::{InfoSource, MessageValues, refused, write_info};
 use crate::pipeline::Output;
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::{problem_path, problem_text};
 use crate::record::{Body, Record};
 use crate::session::Message;
 use crate::tree::{Kind, Node};
@@ -121,22 +121,17 @@ impl<'f> DetailCollector<'f> {
         let def =
             view.tables.message_named(message.name.raw()).and_then(|id| view.tables.message(id));
         let mut info = String::new();
-        let source = InfoSource {
-            tables: view.tables,
-            tree: view.tree,
-            bytes: view.bytes,
-            layout: def.and_then(|def| def.layout),
-            redact: self.redact,
-        };
+        let source = InfoSource::new(message, def, view.tables, view.tree, self.redact);
         write_info(source, &|_| None, &mut info);
-        let refused = def.and_then(|def| refused(def, view.tables, view.tree)).map(|refused| {
+        let values = MessageValues { tables: view.tables, tree: view.tree, bytes: view.bytes };
+        let refused = def.and_then(|def| refused(def, &values)).map(|refused| {
             let path = field_path(&problem_path(view.tree, view.tables, refused.node));
-            let value = if refused.value.is_some() {
+            let value = if refused.is_by_field() {
                 self.leaf(&view, refused.node)
             } else {
                 "true".to_string()
             };
-            [path, value, refused.reason(message.name.raw())]
+            [path, value, refused.reason(message.name.raw(), &values)]
         });
         let other = view
             .tree

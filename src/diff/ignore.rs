@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::captured::Captured;
 use crate::filter::{FilterError, Paths, RecordValue};
-use crate::out::tree::Annotations;
 use crate::proto::LazyTables;
 use crate::record::{Body, Record};
 use crate::suggest::suggestion;
@@ -166,8 +165,9 @@ impl IgnoreList {
         if text.is_empty() || text.starts_with('#') {
             return Ok(());
         }
-        let own = self.add_entry(text, tables)?;
-        own.into_iter().for_each(|pattern| pattern.met = None);
+        if let Some(pattern) = self.add_entry(text, tables)? {
+            pattern.met = None;
+        }
         Ok(())
     }
 
@@ -243,7 +243,7 @@ impl IgnoreList {
         for fields in
             self.fields.iter().filter(|fields| fields.of.as_ref().is_none_or(|of| of.takes(name)))
         {
-            let scope = fields.paths.scope(record, Annotations::default());
+            let scope = fields.paths.scope(record);
             for path in fields.paths.paths() {
                 scope.any(path, &mut |value| {
                     if let RecordValue::Node(node) = value {

@@ -13,7 +13,7 @@ use super::difference::{
 };
 use crate::captured::escape;
 use crate::digits::counted;
-use crate::out::Paint;
+use crate::print::Paint;
 
 /// Fields that are shown before and after one that differs.
 const CONTEXT: usize = 3;
@@ -80,7 +80,7 @@ pub fn summary_text(sum: &DifferenceSum, style: &DiffStyle, out: &mut String) {
     match sum.sent_again {
         [0, 0] => {}
         [a, b] if a == b => {
-            drop(write!(out, "; {} sent again in each, not compared", counted(a, "message")))
+            let _ = write!(out, "; {} sent again in each, not compared", counted(a, "message"));
         }
         [a, b] => drop(write!(
             out,
@@ -92,8 +92,8 @@ pub fn summary_text(sum: &DifferenceSum, style: &DiffStyle, out: &mut String) {
         let n = sum.renamed_once;
         let _ = write!(out, "; {} seen once, taken for renamed", counted(n, "number"));
     }
-    if sum.not_told > 0 {
-        let _ = write!(out, "; {} of these are only counted (--max-memory)", sum.not_told);
+    if sum.not_reported > 0 {
+        let _ = write!(out, "; {} of these are only counted (--max-memory)", sum.not_reported);
     }
     let [beyond_a, beyond_b] = sum.not_compared;
     for (n, name) in [(beyond_a, 'A'), (beyond_b, 'B')].into_iter().filter(|(n, _)| *n > 0) {
@@ -194,11 +194,8 @@ fn heading(section: &Section, session: &mut String, style: &DiffStyle, out: &mut
 
 /// What differences that are folded have in common.
 fn sort_of(difference: &Difference) -> String {
-    let mut key = if difference.message.is_empty() {
-        difference.info.clone()
-    } else {
-        difference.message.clone()
-    };
+    let mut key =
+        if difference.message.is_empty() { difference.info.clone() } else { difference.name() };
     for field in &difference.fields {
         let _ = write!(key, " {}", field.kind.word());
         let mut digits = false;
@@ -218,7 +215,7 @@ fn sort_of(difference: &Difference) -> String {
 
 fn difference_text(difference: &Difference, style: &DiffStyle, out: &mut String) {
     let number = |of: &Option<RecordOf>| of.map_or(String::new(), |of| format!("#{}", of.record));
-    let name = style.strong(&escape(&difference.message));
+    let name = style.strong(&escape(&difference.name()));
     let info = style.dim(&cut(&escape(&difference.info)));
     let a = number(&difference.a);
     let b = number(&difference.b);
@@ -325,7 +322,7 @@ fn identity_text(identity: &IdentityDifference) -> String {
 
 /// The fields that differ, each with some before and after it.
 fn lines_text(lines: &[FieldLine], difference: &Difference, style: &DiffStyle, out: &mut String) {
-    let told = |line: &FieldLine| {
+    let differs = |line: &FieldLine| {
         !line.same
             && difference
                 .fields
@@ -333,7 +330,7 @@ fn lines_text(lines: &[FieldLine], difference: &Difference, style: &DiffStyle, o
                 .any(|field| field.path.as_deref() == Some(line.path.as_str()))
     };
     let mut near = vec![false; lines.len()];
-    for at in lines.iter().enumerate().filter(|(_, line)| told(line)).map(|(at, _)| at) {
+    for at in lines.iter().enumerate().filter(|(_, line)| differs(line)).map(|(at, _)| at) {
         let around = near.iter_mut().take(at + CONTEXT + 1).skip(at.saturating_sub(CONTEXT));
         around.for_each(|near| *near = true);
     }
@@ -420,7 +417,7 @@ pub fn difference_line(
     for field in &difference.fields {
         let _ = write!(out, "{name}:{record}: {}: {}", field.kind.word(), escape(&section.service));
         if !difference.message.is_empty() {
-            let _ = write!(out, " {}", escape(&difference.message));
+            let _ = write!(out, " {}", escape(&difference.name()));
         }
         if let Some(path) = &field.path {
             let [a, b] = field

@@ -100,19 +100,14 @@ struct ChatSearch<'a, 'c, 'n> {
 }
 
 impl Chat {
-    /// The chat message in a record. `called` returns the name that earlier records give to the
-    /// number in a node. With `redact`, secrets are left out.
-    pub fn record<'n>(
-        &mut self,
-        record: &Record<'_>,
-        called: &dyn Fn(u32) -> Option<&'n str>,
-        redact: bool,
-    ) -> Vec<ChatLine> {
+    /// The chat message in a record. With `redact`, secrets are left out.
+    pub fn record(&mut self, record: &Record<'_>, redact: bool) -> Vec<ChatLine> {
         let Body::Message { message, tables, tree } = &record.body else { return Vec::new() };
         let values = MessageValues { tables, tree, bytes: message.bytes };
         if !values.may_have(|facts| facts.chat == Some(ChatRole::Text)) {
             return Vec::new();
         }
+        let called = &|node| record.names.name_of(node).map(|(name, _)| name);
         let search = ChatSearch::new(values, called, redact);
         if !search.marked.iter().any(|marked| marked.role == ChatRole::Text)
             || values.is_sent_again()

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::message_values::any_type_has;
 use super::{MessageValues, TransportStream, definition, refused};
-use crate::hashing::SeededMap;
+use crate::maps::SeededMap;
 use crate::record::{Body, Record};
 use crate::session::Side;
 use crate::table::{GraphRole, MessageDef};
@@ -155,7 +155,7 @@ impl Graph {
         let Some(def) = definition(message.name, tables, tree) else { return };
         let answered = message.reply.and_then(|reply| self.take_pending(reply.record));
         let marked = marked(&values);
-        if marked.is_empty() && answered.is_none() || refused(def, tables, tree).is_some() {
+        if marked.is_empty() && answered.is_none() || refused(def, &values).is_some() {
             return;
         }
         let Some(store) = self.store(record) else {

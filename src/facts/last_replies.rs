@@ -2,6 +2,7 @@
 //! once. It keeps the requests that wait ([`Waiting`] says how many).
 
 use super::Waiting;
+use super::message_values::MessageValues;
 use super::refusal::{known_message, refused};
 use super::requests::is_last_reply;
 use crate::record::{Body, Record};
@@ -21,7 +22,8 @@ impl LastReplies {
         let Some((id, def)) = known_message(message.name, tables, tree) else { return false };
         let asked =
             message.reply.and_then(|reply| Some((reply.record, *self.waiting.get(reply.record)?)));
-        let refuses = || refused(def, tables, tree).is_some();
+        let values = MessageValues { tables, tree, bytes: message.bytes };
+        let refuses = || refused(def, &values).is_some();
         let last = asked.filter(|(_, asked)| is_last_reply(def, *asked, refuses(), Some(tree)));
         if let Some((request, _)) = last {
             let _ = self.waiting.take(request);

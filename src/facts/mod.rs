@@ -7,8 +7,6 @@
 
 mod bytes;
 mod chat;
-mod client_session;
-mod clients;
 mod counters;
 mod files;
 #[cfg(feature = "cli")]
@@ -17,30 +15,19 @@ mod info;
 mod last_replies;
 mod latency;
 mod message_values;
+mod names;
 mod pace;
 mod problems;
 mod refusal;
 mod replies;
 mod requests;
-mod seen_message;
-mod session_groups;
-mod session_map;
-mod session_stream;
-mod session_values;
 mod sessions;
-mod silence;
 mod stats;
-mod story;
-mod stream_ending;
-mod stream_facts;
-mod stream_group;
 mod stream_map;
-mod stream_places;
 mod world;
 
 pub use bytes::{ByteCounts, StreamSummary};
 pub use chat::{Chat, ChatLine, ChatParty};
-pub use client_session::ClientSession;
 pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
 #[cfg(feature = "cli")]
 pub use graph::{Graph, GraphEdge, GraphField, GraphKey, GraphNode};
@@ -48,16 +35,16 @@ pub use info::{InfoSource, write_info};
 pub use last_replies::LastReplies;
 pub use latency::Latencies;
 pub use message_values::MessageValues;
+pub use names::NameInference;
 pub use pace::Pace;
 pub use problems::{ProblemKind, Problems};
 pub use refusal::{Refused, definition, refused};
 pub use replies::{Replies, RequestKind};
 pub use requests::{LastReply, RequestCounts, SlowestRequest, Waiting};
-pub use session_map::SessionMap;
-pub use session_stream::{SessionStream, TiedBy, TransportStream};
-pub use session_values::{Identity, IdentityValue, Place};
-pub use sessions::Sessions;
+pub use sessions::{
+    ClientSession, Identity, IdentityValue, LastMessage, Place, SessionMap, SessionStream,
+    Sessions, StoryLine, StoryOutcome, TiedBy, TransportStream,
+};
 pub use stats::Stats;
-pub use story::{LastMessage, StoryLine, StoryOutcome};
 pub use stream_map::StreamMap;
 pub use world::World;

@@ -1,9 +1,12 @@
 //! Whether a message refuses a request, and by which field.
 
-use super::message_values::symbol;
+use super::message_values::{MessageValues, symbol};
 use crate::captured::Captured;
 use crate::table::{MessageDef, MessageId, Refusal, Tables};
-use crate::tree::{Kind, Tree};
+use crate::tree::{Kind, Tree, mark};
+
+/// The most characters of a text that says why.
+const MAX_REASON: usize = 80;
 
 /// A message that refuses a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,16 +15,25 @@ pub struct Refused<'a> {
     pub node: u32,
     /// The field's number, where it is one; a signed one with its sign extended to 64 bits.
     pub value: Option<u64>,
-    /// What kind of number that is; [`Kind::Struct`] where there is none.
+    /// What kind of value the field has; [`Kind::Struct`] where the message always refuses.
     pub kind: Kind,
     /// The name that an enum gives it.
     pub name: Option<&'a str>,
 }
 
 impl Refused<'_> {
-    /// Why, in one word: the name, or else the number (`false` of a boolean), or else `message`,
-    /// the name of a message that always refuses.
-    pub fn reason(&self, message: &str) -> String {
+    /// Whether a field refuses, and not the message itself.
+    pub fn is_by_field(&self) -> bool {
+        self.value.is_some() || matches!(self.kind, Kind::Text(_))
+    }
+
+    /// Why, in one word: the field's text, the name of its number, or the number (`false` of a
+    /// boolean). The name `message` where the message always refuses or the text is secret.
+    pub fn reason(&self, message: &str, values: &MessageValues<'_>) -> String {
+        let text = values.tree.get(self.node).filter(|node| !node.has(mark::SECRET));
+        if let Some(text) = text.and_then(|node| values.text(node, MAX_REASON)) {
+            return text;
+        }
         match (self.name, self.value) {
             (Some(name), _) => name.to_string(),
             (None, Some(value)) => match self.kind {
@@ -57,43 +69,55 @@ pub(super) fn known_message<'a>(
 
 /// Says whether a message of these tables refuses. A field that refuses may stand at any depth; the
 /// first one counts.
-pub fn refused<'a>(def: &MessageDef, tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
+pub fn refused<'a>(def: &MessageDef, values: &MessageValues<'a>) -> Option<Refused<'a>> {
     match def.refusal {
         Refusal::Never => None,
-        Refusal::Always => Some(first_refusing(tables, tree).unwrap_or(Refused {
+        Refusal::Always => Some(first_refusing(values).unwrap_or(Refused {
             node: 0,
             value: None,
             kind: Kind::Struct,
             name: None,
         })),
-        Refusal::ByField => first_refusing(tables, tree),
+        Refusal::ByField => first_refusing(values),
     }
 }
 
-fn first_refusing<'a>(tables: &'a Tables, tree: &Tree) -> Option<Refused<'a>> {
-    (0..).zip(tree.nodes()).find_map(|(index, node)| {
-        let facts = tables.type_def(node.ty)?.facts.as_ref()?;
-        let number = matches!(
-            node.kind,
-            Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 | Kind::Bool
-        );
-        if !number || facts.refuses_unless.is_empty() || facts.refuses_unless.contains(&node.value)
-        {
-            return None;
+fn first_refusing<'a>(values: &MessageValues<'a>) -> Option<Refused<'a>> {
+    let tables = values.tables;
+    (0..).zip(values.tree.nodes()).find_map(|(index, node)| {
+        let facts = tables.type_def(node.ty)?.facts.as_ref().filter(|facts| facts.may_refuse())?;
+        if let Kind::Text(_) = node.kind {
+            let text = values.text(node, MAX_REASON).unwrap_or_default();
+            return (!facts.refuses_unless_texts.contains(&text)).then_some(Refused {
+                node: index,
+                value: None,
+                kind: node.kind,
+                name: None,
+            });
         }
-        let name = symbol(tables, node, node.value);
-        Some(Refused { node: index, value: Some(node.value), kind: node.kind, name })
+        let number = values.number(node)?;
+        let name = symbol(tables, node, number);
+        (!facts.refuses_unless.contains(&number)).then_some(Refused {
+            node: index,
+            value: Some(number),
+            kind: node.kind,
+            name,
+        })
     })
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
     fn a_reason_is_the_name_or_the_number_as_records_have_it() {
-        let reason =
-            |kind, value, name| Refused { node: 1, value, kind, name }.reason("JoinGroupReply");
+        let tables = Tables::load("test", Vec::new(), &[]).unwrap();
+        let values = MessageValues { tables: &tables, tree: &Tree::new(), bytes: &[] };
+        let reason = |kind, value, name| {
+            Refused { node: 1, value, kind, name }.reason("JoinGroupReply", &values)
+        };
         assert_eq!(reason(Kind::Bool, Some(0), None), "false");
         assert_eq!(reason(Kind::Signed, Some(u64::MAX), None), "-1");
         assert_eq!(reason(Kind::Unsigned, Some(5), None), "5");

@@ -2,7 +2,7 @@
 //! record is of the same stream.
 
 use super::TransportStream;
-use crate::hashing::SeededMap;
+use crate::maps::SeededMap;
 
 /// A value for each stream.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::literal::{Literal, NumberLiteral, numbers};
 use super::symbols::set_flags;
 use super::value::{Leaf, RecordScope};
-use super::{Check, CompareOp, SetItem};
+use super::{CompareOp, SetItem};
 
 impl CompareOp {
     /// Whether the comparison holds for an order; `None` is that of values of different kinds.
@@ -19,33 +19,6 @@ impl CompareOp {
             CompareOp::Le => order.is_some_and(|o| o.is_le()),
             CompareOp::Gt => order.is_some_and(|o| o.is_gt()),
             CompareOp::Ge => order.is_some_and(|o| o.is_ge()),
-        }
-    }
-}
-
-impl Check {
-    /// Whether it compares times with times.
-    pub(super) fn is_about_times(&self) -> bool {
-        let is_time = |literal: &Literal| literal.time.is_some();
-        match self {
-            Check::Compare(_, literal) => is_time(literal),
-            Check::In(items) => items.iter().any(|item| match item {
-                SetItem::One(literal) => is_time(literal),
-                SetItem::Range(from, to) => is_time(from) || is_time(to),
-            }),
-            _ => false,
-        }
-    }
-
-    /// Whether it holds for a value, if that is known before the value is decoded. `is_other` tells
-    /// whether the value is certainly another text than a literal.
-    pub(super) fn tells_at_once(&self, is_other: impl Fn(&Literal) -> bool) -> Option<bool> {
-        match self {
-            Check::Present => Some(true),
-            Check::Compare(op @ (CompareOp::Eq | CompareOp::Ne), literal) if is_other(literal) => {
-                Some(matches!(op, CompareOp::Ne))
-            }
-            _ => None,
         }
     }
 }

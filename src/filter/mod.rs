@@ -4,29 +4,21 @@
 //! An expression is compiled once and tested on records and trees directly, without making JSON.
 //! This module knows tables, trees and records. It knows no protocol and not the command line.
 
-mod absent;
 mod compare;
 mod hints;
 mod host;
-mod info;
 mod keys;
 mod literal;
 mod named;
 mod names;
-mod needle;
 mod parse;
 mod parse_path;
 mod path;
-#[cfg(feature = "regex")]
-mod pattern;
 mod scan;
-mod shortcuts;
-mod sought;
 mod symbols;
 #[cfg(test)]
 mod tests;
 mod times;
-mod unread;
 mod value;
 
 use std::collections::BTreeMap;
@@ -42,16 +34,10 @@ pub use value::{Leaf, RecordScope, RecordValue};
 
 use crate::captured::{Escaped, write_mistake};
 use crate::facts::SessionMap;
-use crate::out::tree::{Annotations, RecordAnnotator};
-use crate::out::{Outlined, Record};
 use crate::proto::LazyTables;
-use crate::tree::Tree;
+use crate::record::Record;
 use literal::Literal;
 use names::FilterNames;
-#[cfg(feature = "regex")]
-use pattern::TextPattern;
-use shortcuts::Shortcuts;
-use unread::OutlineBalance;
 
 /// A compiled expression.
 ///
@@ -76,12 +62,6 @@ pub struct Filter {
     sessions: Option<Arc<SessionMap>>,
     /// Whether the condition asks for names that earlier records give.
     wants_names: bool,
-    /// Whether it may ever be known without fields that the condition does not hold, and that it
-    /// holds.
-    told_unread: [bool; 2],
-    outline_balance: OutlineBalance,
-    /// The tree of a message that was not read: empty.
-    no_tree: Tree,
 }
 
 /// A mistake in an expression, with its place.
@@ -100,8 +80,7 @@ enum BooleanExpr {
     And(Vec<BooleanExpr>),
     Or(Vec<BooleanExpr>),
     Not(Box<BooleanExpr>),
-    /// A condition, and what decides it without a tree.
-    Test(Path, Check, Box<Shortcuts>),
+    Test(Path, Check),
 }
 
 /// A test of the values at a path. It holds if one of them passes.
@@ -111,7 +90,7 @@ enum Check {
     In(Vec<SetItem>),
     Contains(Literal),
     #[cfg(feature = "regex")]
-    Matches(Box<TextPattern>),
+    Matches(Box<regex::Regex>),
     Has(Literal),
 }
 
@@ -162,23 +141,9 @@ impl Filter {
         let protocols = protocols(tables);
         let kept = AtomicBool::new(false);
         let sessions = None;
-        let outline_balance = OutlineBalance::default();
-        let no_tree = Tree::new();
         let wants_names = false;
-        let told_unread = [false; 2];
-        let filter = Filter {
-            condition,
-            protocols,
-            redact,
-            doubts,
-            used,
-            kept,
-            sessions,
-            wants_names,
-            told_unread,
-            outline_balance,
-            no_tree,
-        };
+        let filter =
+            Filter { condition, protocols, redact, doubts, used, kept, sessions, wants_names };
         Ok(filter.completed())
     }
 
@@ -187,8 +152,6 @@ impl Filter {
     fn completed(mut self) -> Filter {
         self.condition.order_by_cost();
         self.wants_names = self.condition.any_path(&Path::wants_names);
-        self.told_unread =
-            [false, true].map(|holds| self.condition.may_be_told_unread(holds, self.redact));
         self
     }
 
@@ -220,17 +183,15 @@ impl Filter {
     }
 
     /// Whether [`keeps`](Filter::keeps) depends on the names that earlier records give. Otherwise
-    /// it may be called without annotations.
+    /// records need none.
     pub fn wants_names(&self) -> bool {
         self.wants_names
     }
 
-    /// Whether the condition holds for a record; `annotations` are the names that earlier records
-    /// give to its numbers.
-    pub fn keeps(&self, record: &Record<'_>, annotations: Annotations<'_>) -> bool {
-        let scope = RecordScope::new(record, annotations, &self.protocols, self.redact);
+    /// Whether the condition holds for a record.
+    pub fn keeps(&self, record: &Record<'_>) -> bool {
+        let scope = RecordScope::new(record, &self.protocols, self.redact);
         let kept = self.condition.holds(&scope.with_sessions(self.sessions.as_deref()));
-        self.outline_balance.whole();
         if kept && !self.doubts.is_empty() {
             self.kept.store(true, Ordering::Relaxed);
         }
@@ -251,66 +212,6 @@ impl Filter {
             Some(doubt) if !self.kept.load(Ordering::Relaxed) => Err(doubt.clone()),
             _ => Ok(()),
         }
-    }
-}
-
-/// A filter with what it needs to know of earlier records, for an output that sees all of them;
-/// without a filter it keeps every record.
-#[derive(Default)]
-pub struct RecordFilter {
-    filter: Option<Arc<Filter>>,
-    annotator: RecordAnnotator,
-    /// The last message of which only the outline was read, and whether it is kept.
-    asked: (u64, Option<bool>),
-}
-
-impl RecordFilter {
-    /// Keeps the records that `filter` keeps.
-    pub fn new(filter: Option<impl Into<Arc<Filter>>>) -> RecordFilter {
-        let annotator = RecordAnnotator::telling_names();
-        RecordFilter { filter: filter.map(Into::into), annotator, asked: (0, None) }
-    }
-
-    /// Whether the next record is kept. Every record of the capture has to be asked about, in
-    /// order.
-    pub fn keeps(&mut self, record: &Record<'_>) -> bool {
-        let Some(filter) = &self.filter else { return true };
-        if !filter.wants_names() {
-            return filter.keeps(record, Annotations::default());
-        }
-        let kept = filter.keeps(record, self.annotator.next(record));
-        self.annotator.new_names().for_each(|name| filter.learn_name(&name));
-        kept
-    }
-
-    /// Whether outlines of messages are enough, as far as the filter is concerned.
-    pub fn wants_outlines(&self) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter.asks_outlines(true))
-    }
-
-    /// Whether the tree of a message of which only the outline was read is needed to know whether
-    /// the message is kept. If not, it is not [asked about](RecordFilter::keeps) again.
-    pub fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        let Some(filter) = &self.filter else { return false };
-        let names = filter.wants_names() && self.annotator.learns_from(record);
-        self.asked = (record.number, filter.decides(record, names));
-        self.asked.1.is_none()
-    }
-
-    /// Whether a message is kept that came as an outline. Its tree was [not
-    /// needed](RecordFilter::wants_tree).
-    pub fn keeps_outline(&self, record: &Record<'_, Outlined<'_>>) -> bool {
-        self.filter.is_none() || self.asked == (record.number, Some(true))
-    }
-
-    /// Whether there is a filter.
-    pub fn is_some(&self) -> bool {
-        self.filter.is_some()
-    }
-
-    /// The filter. After the last record, it knows whether its names occurred.
-    pub fn filter(&self) -> Option<&Filter> {
-        self.filter.as_deref()
     }
 }
 
@@ -375,14 +276,9 @@ impl Paths {
         self.paths.iter().any(Path::wants_names)
     }
 
-    /// A scope in which the paths can be looked up in a record; `annotations` are the names that
-    /// earlier records give to its numbers.
-    pub fn scope<'a>(
-        &'a self,
-        record: &'a Record<'a>,
-        annotations: Annotations<'a>,
-    ) -> RecordScope<'a> {
-        RecordScope::new(record, annotations, &self.protocols, self.redact)
+    /// A scope in which the paths can be looked up in a record.
+    pub fn scope<'a>(&'a self, record: &'a Record<'a>) -> RecordScope<'a> {
+        RecordScope::new(record, &self.protocols, self.redact)
             .with_sessions(self.sessions.as_deref())
     }
 }
@@ -397,8 +293,8 @@ impl BooleanExpr {
             BooleanExpr::And(all) => all.iter().all(|c| c.holds(scope)),
             BooleanExpr::Or(any) => any.iter().any(|c| c.holds(scope)),
             BooleanExpr::Not(c) => !c.holds(scope),
-            BooleanExpr::Test(path, check, _) => {
-                scope.passes(path, &mut |value| check.holds(scope, value))
+            BooleanExpr::Test(path, check) => {
+                scope.any(path, &mut |value| check.holds(scope, value))
             }
         }
     }
@@ -421,7 +317,7 @@ impl BooleanExpr {
                 list.iter().map(BooleanExpr::cost).max().unwrap_or(0)
             }
             BooleanExpr::Not(c) => c.cost(),
-            BooleanExpr::Test(path, check, _) => path.cost() + check.cost(),
+            BooleanExpr::Test(path, check) => path.cost() + check.cost(),
         }
     }
 
@@ -448,29 +344,7 @@ impl Check {
         }
     }
 
-    /// Whether it holds for a value that is no time.
-    fn holds_for(&self, leaf: &Leaf<'_>) -> bool {
-        let order = |literal: &Literal| compare::compare(leaf, literal);
-        match self {
-            Check::Present => true,
-            Check::Compare(comparison, literal) => comparison.holds(order(literal)),
-            Check::In(items) => items.iter().any(|item| item.contains(&order)),
-            Check::Contains(literal) => compare::contains(leaf, literal),
-            #[cfg(feature = "regex")]
-            Check::Matches(pattern) => compare::any_text(leaf, |text| pattern.is_match(text)),
-            Check::Has(literal) => compare::has(leaf, literal),
-        }
-    }
-
-    /// Whether it holds for the name of something.
-    fn holds_for_name(&self, name: &str) -> bool {
-        self.holds_for(&Leaf::Text(name.into()))
-    }
-
     fn holds<'a>(&self, scope: &RecordScope<'a>, value: RecordValue<'a>) -> bool {
-        if let Some(holds) = self.tells_at_once(|literal| scope.is_other_text(value, literal)) {
-            return holds;
-        }
         match self {
             Check::Present => true,
             Check::Compare(comparison, literal) => comparison.holds(order(scope, value, literal)),

@@ -2,10 +2,9 @@
 
 use std::sync::OnceLock;
 
-use super::absent::FieldPlaces;
-use super::keys::{KeyParts, RecordKey, part_names};
+use super::keys::{KeyParts, RecordKey};
 use super::symbols::SymbolPart;
-use crate::table::{OutlineOf, Tables};
+use crate::table::Tables;
 use crate::tree::Sym;
 
 /// A compiled path.
@@ -13,8 +12,6 @@ use crate::tree::Sym;
 pub struct Path {
     pub(super) text: Box<str>,
     pub(super) steps: Vec<PathStep>,
-    /// Those of its steps that are names of fields, without which it leads nowhere in a message.
-    fields: Box<[usize]>,
 }
 
 /// One step of a path.
@@ -24,6 +21,8 @@ pub(super) enum PathStep {
     Key(PathKey),
     /// The values of a key in this object and in everything within it.
     Anywhere(PathKey),
+    /// Every value without parts.
+    Everywhere,
     /// An element of a list, counted from 0.
     Index(usize),
     /// All elements of a list.
@@ -41,17 +40,15 @@ pub(super) struct PathKey {
     /// Set if values of enums or flag sets have this key in the JSON.
     pub(super) symbol: Option<SymbolPart>,
     syms: Vec<OnceLock<Option<Sym>>>,
-    places: FieldPlaces,
 }
 
 impl PathKey {
     /// A key for records of as many protocols.
     pub(super) fn new(text: &str, protocols: usize) -> PathKey {
         let syms = vec![OnceLock::new(); protocols];
-        let places = FieldPlaces::new(protocols);
         let record = RecordKey::named(text);
         let symbol = SymbolPart::of(text);
-        PathKey { text: text.to_string(), record, symbol, syms, places }
+        PathKey { text: text.to_string(), record, symbol, syms }
     }
 
     /// Its symbol in `tables`, which are those of the protocol with this index among those the
@@ -62,43 +59,11 @@ impl PathKey {
         let find = || tables.sym(&self.text).filter(|s| *s != Sym::ELEMENT);
         self.syms.get(protocol).map_or_else(find, |known| *known.get_or_init(find))
     }
-
-    /// Whether a message of which only the outline was read certainly has no field of this name.
-    pub(super) fn is_absent(&self, protocol: usize, tables: &Tables, read: OutlineOf<'_>) -> bool {
-        self.sym(protocol, tables)
-            .is_none_or(|name| self.places.lacks(name, tables, protocol, read))
-    }
-}
-
-impl PathStep {
-    pub(super) fn key(&self) -> Option<&PathKey> {
-        match self {
-            PathStep::Key(key) | PathStep::Anywhere(key) => Some(key),
-            PathStep::Index(_) | PathStep::All => None,
-        }
-    }
-}
-
-/// Which of a path's steps are certainly names of fields.
-fn field_steps(steps: &[PathStep]) -> Box<[usize]> {
-    let first = match steps.first() {
-        Some(PathStep::Key(key)) if key.text == "fields" => 1,
-        Some(PathStep::Anywhere(key))
-            if key.record.is_none() && part_names().all(|part| part != key.text) =>
-        {
-            0
-        }
-        _ => return Box::default(),
-    };
-    let names =
-        steps.iter().enumerate().skip(first).filter_map(|(at, step)| Some((at, step.key()?)));
-    names.filter(|(_, key)| key.symbol.is_none()).map(|(at, _)| at).collect()
 }
 
 impl Path {
     pub(super) fn new(text: &str, steps: Vec<PathStep>) -> Path {
-        let fields = field_steps(&steps);
-        Path { text: text.into(), steps, fields }
+        Path { text: text.into(), steps }
     }
 
     /// The path as it was written.
@@ -115,12 +80,6 @@ impl Path {
         }
     }
 
-    /// The names that a message's fields must have for the path to lead anywhere in it. None where
-    /// it also leads to other parts of a record.
-    pub(super) fn field_names(&self) -> impl Iterator<Item = &PathKey> {
-        self.fields.iter().filter_map(|at| self.steps.get(*at)?.key())
-    }
-
     /// Whether it leads to the session of a record.
     pub(super) fn wants_session(&self) -> bool {
         let key = match self.steps.first() {
@@ -133,6 +92,9 @@ impl Path {
     /// How expensive looking it up is, for ordering conditions: a key of the record is cheap, a
     /// search at any depth is expensive.
     pub(super) fn cost(&self) -> u32 {
+        if matches!(self.steps.first(), Some(PathStep::Everywhere)) {
+            return 40;
+        }
         if self.steps.iter().any(|s| matches!(s, PathStep::Anywhere(_))) {
             return 20;
         }

@@ -1,6 +1,6 @@
 //! Looks up paths in a record.
 
-use super::keys::{KEYS, KeyParts};
+use super::keys::{KEYS, KeyParts, RecordKey};
 use super::path::{Path, PathKey, PathStep};
 use super::symbols::SymbolPart;
 use super::value::{Leaf, RecordScope, RecordValue};
@@ -18,29 +18,12 @@ impl<'a> RecordScope<'a> {
         self.walk(RecordValue::Record, &path.steps, see)
     }
 
-    /// Whether a value at a path passes a test, whose answer depends on nothing but the value.
-    /// Where the path is a key at any depth, all nodes of that name are tested first, whether the
-    /// key leads to them or not: mostly none of them passes.
-    pub(super) fn passes(
-        &self,
-        path: &Path,
-        test: &mut dyn FnMut(RecordValue<'a>) -> bool,
-    ) -> bool {
-        match (path.steps.as_slice(), self.message) {
-            ([PathStep::Anywhere(key)], Some(_)) => {
-                self.anywhere_in_record(key, test, &mut |index, test| {
-                    self.has_passing(key, test) && self.below(index, key, test)
-                })
-            }
-            _ => self.any(path, test),
-        }
-    }
-
     fn walk(&self, value: RecordValue<'a>, steps: &[PathStep], see: See<'_, 'a>) -> bool {
         let Some((step, rest)) = steps.split_first() else { return see(value) };
         match step {
             PathStep::Key(key) => self.get(value, key).is_some_and(|v| self.walk(v, rest, see)),
             PathStep::Anywhere(key) => self.anywhere(value, key, &mut |v| self.walk(v, rest, see)),
+            PathStep::Everywhere => self.leaves(value, &mut |v| self.walk(v, rest, see)),
             PathStep::Index(n) => {
                 let mut at = 0;
                 self.elements(value, &mut |v| {
@@ -66,24 +49,31 @@ impl<'a> RecordScope<'a> {
         match value {
             RecordValue::Record => key.record.and_then(|key| (key.get)(self)),
             RecordValue::Node(index) => self.member(index, key),
-            RecordValue::Problem(i) => self.problem_key(i, &key.text),
-            RecordValue::Link(link) => match key.text.as_str() {
-                "record" => Some(RecordValue::Int(link.record.into())),
-                "elapsed_ms" => Some(RecordValue::Float(milliseconds(link.nanos))),
-                _ => None,
-            },
-            RecordValue::Refused(refused) => self.refused_key(refused, &key.text),
             RecordValue::CalledNames => self
                 .called()
                 .find(|called| self.field_path(called.node) == key.text)
                 .map(RecordValue::CalledName),
-            RecordValue::CalledName(called) => match key.text.as_str() {
+            _ => self.part(value, &key.text),
+        }
+    }
+
+    /// A part of something that is no field.
+    fn part(&self, value: RecordValue<'a>, key: &str) -> Option<RecordValue<'a>> {
+        match value {
+            RecordValue::Problem(i) => self.problem_key(i, key),
+            RecordValue::Link(link) => match key {
+                "record" => Some(RecordValue::Int(link.record.into())),
+                "elapsed_ms" => Some(RecordValue::Float(milliseconds(link.nanos))),
+                _ => None,
+            },
+            RecordValue::Refused(refused) => self.refused_key(refused, key),
+            RecordValue::CalledName(called) => match key {
                 "name" => Some(RecordValue::Text(called.name)),
                 "record" => Some(RecordValue::Int(called.record.into())),
                 _ => None,
             },
             RecordValue::Counts(c) => {
-                let n = match key.text.as_str() {
+                let n = match key {
                     "payload" => c.payload,
                     "explained" => c.explained,
                     "opaque" => c.opaque,
@@ -100,8 +90,9 @@ impl<'a> RecordScope<'a> {
 
     fn refused_key(&self, refused: Refused<'a>, key: &str) -> Option<RecordValue<'a>> {
         match key {
-            "field" => refused.value.map(|_| RecordValue::FieldPath(refused.node)),
-            "value" => refused.value.map(|_| RecordValue::Number(refused.node)),
+            "field" => refused.is_by_field().then_some(RecordValue::FieldPath(refused.node)),
+            "value" if refused.value.is_some() => Some(RecordValue::Number(refused.node)),
+            "value" => refused.is_by_field().then_some(RecordValue::Node(refused.node)),
             "name" => refused.name.map(RecordValue::Text),
             _ => None,
         }
@@ -175,9 +166,12 @@ impl<'a> RecordScope<'a> {
     /// jq's `..`.
     fn anywhere(&self, value: RecordValue<'a>, key: &PathKey, see: See<'_, 'a>) -> bool {
         match value {
-            RecordValue::Record => self.anywhere_in_record(key, see, &mut |index, see| {
-                self.anywhere(RecordValue::Node(index), key, see)
-            }),
+            RecordValue::Record => {
+                let composites = KEYS.iter().filter(|key| !matches!(key.parts, KeyParts::None));
+                let mut parts = composites.filter_map(|key| (key.get)(self));
+                self.get(RecordValue::Record, key).is_some_and(&mut *see)
+                    || parts.any(|part| self.anywhere(part, key, see))
+            }
             RecordValue::Problems | RecordValue::Links(_) | RecordValue::CalledNames => {
                 self.elements(value, &mut |v| self.get(v, key).is_some_and(&mut *see))
             }
@@ -186,39 +180,48 @@ impl<'a> RecordScope<'a> {
         }
     }
 
-    /// The same in a record; `in_fields` does it in its fields.
-    fn anywhere_in_record(
-        &self,
-        key: &PathKey,
-        see: See<'_, 'a>,
-        in_fields: &mut dyn FnMut(u32, See<'_, 'a>) -> bool,
-    ) -> bool {
-        let composites = KEYS.iter().filter(|key| !matches!(key.parts, KeyParts::None));
-        let mut parts = composites.filter_map(|key| (key.get)(self));
-        self.get(RecordValue::Record, key).is_some_and(&mut *see)
-            || parts.any(|part| match part {
-                RecordValue::Node(index) => in_fields(index, see),
-                part => self.anywhere(part, key, see),
-            })
+    /// Calls `see` with each value that has no parts, in the record and in everything within it. Of
+    /// fields with names that came with the traffic, these names are values as well.
+    fn leaves(&self, value: RecordValue<'a>, see: See<'_, 'a>) -> bool {
+        match value {
+            RecordValue::Record => {
+                KEYS.iter().any(|key| (key.get)(self).is_some_and(|v| self.parts_of(key, v, see)))
+            }
+            RecordValue::Node(index) => self.leaves_below(index, see),
+            _ => see(value),
+        }
     }
 
-    /// Whether a node anywhere in the message has a key's name, or a part of this name, and passes
-    /// a test.
-    fn has_passing(&self, key: &PathKey, test: See<'_, 'a>) -> bool {
-        let Some(view) = self.message else { return false };
-        let sym = key.sym(self.protocol, view.tables);
-        let named = |n: &Node| {
-            Some(n.name) == sym || n.name.0 >= Sym::DYNAMIC && self.is_named(n.name, key)
+    /// [`RecordScope::leaves`] in the value of a key.
+    fn parts_of(&self, key: &RecordKey, value: RecordValue<'a>, see: See<'_, 'a>) -> bool {
+        let mut each = |value, names: &[&str]| {
+            names.iter().any(|name| self.part(value, name).is_some_and(&mut *see))
         };
-        let symbol = |index, n: &Node| {
-            let has_names = key.symbol.is_some() && view.tables.symbols(n.ty).is_some();
-            if has_names { self.symbol_key(index, n, key) } else { None }
-        };
-        let mut nodes = (0..).zip(view.tree.nodes());
-        nodes.any(|(index, node)| {
-            named(node) && test(RecordValue::Node(index))
-                || symbol(index, node).is_some_and(&mut *test)
-        })
+        match (key.parts, value) {
+            (KeyParts::None | KeyParts::Fields, _) => self.leaves(value, see),
+            // The bytes of an event have no parts, those of a stream's end have.
+            (KeyParts::Object(_), RecordValue::EventBytes) => see(value),
+            (KeyParts::Object(names), _) => each(value, names),
+            (KeyParts::List(names) | KeyParts::ByPath(names), _) => {
+                self.elements(value, &mut |element| each(element, names))
+            }
+        }
+    }
+
+    /// [`RecordScope::leaves`] in the tree.
+    fn leaves_below(&self, index: u32, see: See<'_, 'a>) -> bool {
+        let (Some(view), Some(node)) = (self.message, self.node(index)) else { return false };
+        if let Some(name) = view.tree.dynamic(node.name)
+            && see(RecordValue::Text(name.raw()))
+        {
+            return true;
+        }
+        match node.kind {
+            Kind::Struct | Kind::List if !self.hides(node) => {
+                view.tree.members(index).any(|(i, _)| self.leaves_below(i, see))
+            }
+            _ => see(RecordValue::Node(index)),
+        }
     }
 
     /// Whether a message may have a key anywhere in its fields. Looking at the names of all nodes

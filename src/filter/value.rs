@@ -1,15 +1,18 @@
 //! A record as an object with the keys and values of its JSON, without writing JSON.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::net::SocketAddr;
 
-use super::literal::Literal;
 use super::symbols::set_flags;
 use crate::capture::Time;
 use crate::digits::{hex, uuid_text};
-use crate::facts::{InfoSource, Refused, SessionMap, definition, refused, write_info};
-use crate::out::tree::Annotations;
-use crate::out::{Body, Counts, Record, format_time, problem_path, problem_text};
+use crate::facts::{
+    InfoSource, MessageValues, Refused, SessionMap, definition, refused, write_info,
+};
+use crate::print::{format_time, problem_path, problem_text};
+use crate::record::{Body, Record};
+use crate::session::Counts;
 use crate::table::{EnumDef, MessageDef, Tables};
 use crate::tree::{Kind, LinkKind, Node, RecordLink, TextKind, Tree, decode_text, mark};
 
@@ -18,14 +21,14 @@ const NANOS_PER_SECOND: i128 = 1_000_000_000;
 /// A record, and what is needed to look up paths in it.
 pub struct RecordScope<'a> {
     pub(super) record: &'a Record<'a>,
-    /// What earlier records say about it.
-    annotations: Annotations<'a>,
     /// Set for messages.
     pub(super) message: Option<MessageView<'a>>,
     /// The index of its protocol among those the filter was compiled for.
     pub(super) protocol: usize,
     redact: bool,
     sessions: Option<&'a SessionMap>,
+    /// The line that says what the message is about, once it was asked for.
+    info: OnceCell<String>,
 }
 
 /// A message's tree, with the tables and bytes that its nodes refer to.
@@ -43,8 +46,6 @@ pub enum RecordValue<'a> {
     Record,
     /// A node of the tree.
     Node(u32),
-    /// A number that was found in the message's bytes, without a tree.
-    Found(Node),
     /// The number of a node whose values have names.
     Number(u32),
     /// The list of names of the flags that are set in a node.
@@ -69,6 +70,8 @@ pub enum RecordValue<'a> {
     Refused(Refused<'a>),
     /// The line that says what the message is about.
     Info,
+    /// What the message carries.
+    Carried,
     /// The names that earlier records give to numbers in the message.
     CalledNames,
     /// One of these names.
@@ -137,7 +140,6 @@ pub enum Leaf<'a> {
 impl<'a> RecordScope<'a> {
     pub(super) fn new(
         record: &'a Record<'a>,
-        annotations: Annotations<'a>,
         protocols: &[&'static str],
         redact: bool,
     ) -> RecordScope<'a> {
@@ -148,7 +150,7 @@ impl<'a> RecordScope<'a> {
             _ => None,
         };
         let protocol = index_of(record.protocol, protocols);
-        RecordScope { record, annotations, message, protocol, redact, sessions: None }
+        RecordScope { record, message, protocol, redact, sessions: None, info: OnceCell::new() }
     }
 
     /// The scope, in which the record belongs to a session of these.
@@ -159,11 +161,6 @@ impl<'a> RecordScope<'a> {
     /// The number of the session that the record belongs to, where sessions are known.
     pub(super) fn session(&self) -> Option<u32> {
         self.sessions?.session(self.record)
-    }
-
-    /// What earlier records say about this one.
-    pub fn annotations(&self) -> Annotations<'a> {
-        self.annotations
     }
 
     /// What tables say of the message as a whole.
@@ -181,24 +178,43 @@ impl<'a> RecordScope<'a> {
     /// The value with which the message refuses a request.
     pub(super) fn refused(&self) -> Option<Refused<'a>> {
         let view = self.message?;
-        refused(self.definition()?, view.tables, view.tree)
+        let MessageView { tables, tree, bytes } = view;
+        refused(self.definition()?, &MessageValues { tables, tree, bytes })
     }
 
     /// What earlier records call the message's numbers.
     pub(super) fn called(&self) -> impl Iterator<Item = CalledName<'a>> {
         let named =
-            self.annotations.names().map(|(node, name, record)| CalledName { node, name, record });
+            self.record.names.iter().map(|(node, name, record)| CalledName { node, name, record });
         named.filter(|called| self.node(called.node).is_some_and(|node| !self.hides(node)))
     }
 
     /// The line that says what the message is about.
-    fn info(&self) -> Option<String> {
-        let MessageView { tables, tree, bytes } = self.message?;
-        let layout = self.definition().and_then(|def| def.layout);
-        let source = InfoSource { tables, tree, bytes, layout, redact: self.redact };
-        let mut text = String::new();
-        write_info(source, &|node| self.annotations.name_of(node).map(|(name, _)| name), &mut text);
-        Some(text)
+    fn info(&self) -> &str {
+        self.info.get_or_init(|| {
+            let mut text = String::new();
+            if let Some(source) = self.info_source() {
+                let called = |node| self.record.names.name_of(node).map(|(name, _)| name);
+                write_info(source, &called, &mut text);
+            }
+            text
+        })
+    }
+
+    /// Whether there is a line that says what the message is about.
+    pub(super) fn has_info(&self) -> bool {
+        !self.info().is_empty()
+    }
+
+    /// What the message carries.
+    pub(super) fn carried(&self) -> Option<Cow<'a, str>> {
+        self.info_source()?.carried()
+    }
+
+    fn info_source(&self) -> Option<InfoSource<'a>> {
+        let Body::Message { message, tables, tree } = &self.record.body else { return None };
+        let def = definition(message.name, tables, tree);
+        Some(InfoSource::new(message, def, tables, tree, self.redact))
     }
 
     /// The path of a field as the JSON's `names` and `refused` have it.
@@ -238,7 +254,6 @@ impl<'a> RecordScope<'a> {
             RecordValue::Node(index) => {
                 self.node(index).map_or(Leaf::Null, |node| self.node_leaf(node))
             }
-            RecordValue::Found(node) => self.node_leaf(&node),
             RecordValue::Number(index) => self.node(index).map_or(Leaf::Null, integer),
             RecordValue::Int(n) => Leaf::Int(n),
             RecordValue::Float(f) => Leaf::Float(f),
@@ -247,9 +262,8 @@ impl<'a> RecordScope<'a> {
             RecordValue::Address(at) => Leaf::Address(at),
             RecordValue::Bool(truth) => Leaf::Bool(truth),
             RecordValue::FieldPath(node) => Leaf::Text(Cow::Owned(self.field_path(node))),
-            RecordValue::Info => {
-                self.info().map_or(Leaf::Null, |text| Leaf::Text(Cow::Owned(text)))
-            }
+            RecordValue::Info => Leaf::Text(Cow::Owned(self.info().to_string())),
+            RecordValue::Carried => self.carried().map_or(Leaf::Null, Leaf::Text),
             RecordValue::ProblemText(i) => {
                 self.problem(i, |p, v| problem_text(p, v.tables, v.tree))
             }
@@ -301,7 +315,6 @@ impl<'a> RecordScope<'a> {
                 Some(i128::from(time.seconds) * NANOS_PER_SECOND + i128::from(time.nanos))
             }
             RecordValue::Node(index) => self.node_instant(index),
-            RecordValue::Found(node) => self.unix_time(&node),
             _ => None,
         }
     }
@@ -365,14 +378,6 @@ impl<'a> RecordScope<'a> {
         }
     }
 
-    /// Whether a value is certainly a text other than the literal, judged by its bytes alone.
-    /// `false` means that this is not known.
-    pub(super) fn is_other_text(&self, value: RecordValue<'a>, literal: &Literal) -> bool {
-        let RecordValue::Node(index) = value else { return false };
-        let (Some(view), Some(node)) = (self.message, self.node(index)) else { return false };
-        !self.hides(node) && is_other_text(node, view.tree.bytes(node.buffer, view.bytes), literal)
-    }
-
     fn content(&self, node: &Node) -> Cow<'a, [u8]> {
         self.message.map_or(Cow::Borrowed(&[]), |v| v.tree.content(node, v.bytes))
     }
@@ -391,40 +396,6 @@ pub(super) fn index_of(protocol: &str, protocols: &[&'static str]) -> usize {
     // Mostly the same text, not only an equal one.
     let same = protocols.iter().position(|known| std::ptr::eq(*known, protocol));
     same.or_else(|| protocols.iter().position(|known| *known == protocol)).unwrap_or(usize::MAX)
-}
-
-/// Whether a text whose place is in `bytes` is certainly another one than the literal.
-pub(super) fn is_other_text(node: &Node, bytes: &[u8], literal: &Literal) -> bool {
-    let flip = match node.kind {
-        Kind::Text(TextKind::Utf8) => 0,
-        Kind::Text(TextKind::Inverted8) => 0xff,
-        _ => return false,
-    };
-    let same = |bytes: &[u8]| {
-        bytes.len() == literal.raw.len()
-            && bytes.iter().zip(literal.raw.bytes()).all(|(b, wanted)| b ^ flip == wanted)
-    };
-    let (start, length) = node.content();
-    let bytes = bytes.get(start..start.saturating_add(length));
-    // Bytes that are no valid text become U+FFFD.
-    !literal.raw.contains('\u{fffd}') && bytes.is_some_and(|bytes| !same(bytes))
-}
-
-/// A value that was found in a message, in the form in which it is compared; `None` if it may be a
-/// time. The place of a text is in `bytes`.
-pub(super) fn found<'a>(tables: &'a Tables, node: &Node, bytes: &'a [u8]) -> Option<Leaf<'a>> {
-    Some(match node.kind {
-        Kind::Text(kind) => {
-            let (start, length) = node.content();
-            Leaf::Text(text(kind, Cow::Borrowed(bytes.get(start..start + length)?)))
-        }
-        Kind::Struct | Kind::List => Leaf::Composite,
-        Kind::Null => Leaf::Null,
-        _ if tables.type_op(node.ty).shown => return None,
-        _ => tables
-            .symbols(node.ty)
-            .map_or_else(|| plain_number(node), |symbols| symbol(symbols, node)),
-    })
 }
 
 /// A value of an enum or a flag set.

@@ -72,6 +72,15 @@ impl NotReadCounts {
         all
     }
 
+    /// The reasons as texts, those of most frames first, and `others` for what was not counted one
+    /// by one.
+    #[must_use]
+    pub fn named(&self) -> Vec<(String, u64)> {
+        let others = (self.others > 0).then(|| ("others".to_string(), self.others));
+        let reasons = self.reasons().into_iter().map(|(reason, n)| (reason.to_string(), n));
+        reasons.chain(others).collect()
+    }
+
     /// Frames of further reasons, which are not counted one by one.
     #[must_use]
     pub fn others(&self) -> u64 {

@@ -15,9 +15,10 @@ use crate::filter::Filter;
 use crate::flow::FlowLimits;
 use crate::pipeline::{DecodeAs, Setup};
 use crate::proto::{
-    AllSettings, Given, GivenFile, LazyTables, NamedService, OptionKind, OptionSpec, Options,
+    AllSettings, LazyTables, NamedService, OptionFile, OptionKind, OptionSpec, OptionValues,
     PROTOCOLS, Protocol, all_tables, decode_named,
 };
+use crate::session::Options;
 use crate::suggest::suggestion;
 use crate::table::{MAX_TABLE_BYTES, TableSource};
 
@@ -34,7 +35,7 @@ use crate::table::{MAX_TABLE_BYTES, TableSource};
 /// ```
 #[derive(Debug, Default)]
 pub struct Decoder {
-    given: Given,
+    values: OptionValues,
     tables: Vec<TableSource>,
     decode_as: Vec<String>,
     filter: Option<String>,
@@ -93,8 +94,8 @@ impl Decoder {
         let folder = path.is_dir().then(|| file_name(path));
         for file in files::named(path, rule.extension)? {
             let bytes = files::read(&file, rule.most_bytes)?;
-            let file = GivenFile { name: file_name(&file), bytes, folder: folder.clone() };
-            self.given.add_file(spec.name, file);
+            let file = OptionFile { name: file_name(&file), bytes, folder: folder.clone() };
+            self.values.add_file(spec.name, file);
         }
         Ok(self)
     }
@@ -115,8 +116,8 @@ impl Decoder {
         name: &str,
         bytes: Vec<u8>,
     ) -> Result<Decoder, LibraryError> {
-        self.given
-            .add_file(spec(option)?.name, GivenFile { name: name.into(), bytes, folder: None });
+        self.values
+            .add_file(spec(option)?.name, OptionFile { name: name.into(), bytes, folder: None });
         Ok(self)
     }
 
@@ -308,7 +309,7 @@ impl Decoder {
     /// There is no such service, or the bytes are not whole messages of it.
     pub fn decode(&self, name: &str, bytes: &[u8]) -> Result<Vec<OwnedRecord>, LibraryError> {
         let tables: Arc<[LazyTables]> = all_tables(self.tables.clone())?.into();
-        let settings = AllSettings::new(&self.given, &mut |_| {})?;
+        let settings = AllSettings::new(&self.values, &mut |_| {})?;
         let context = Arc::new(RecordContext::new(Arc::clone(&tables), self.redact));
         let mut records = Vec::new();
         let named = NamedService::find(&tables, name)?;
@@ -342,11 +343,12 @@ impl Decoder {
         let context = RecordContext::new(Arc::clone(&tables), self.redact);
         let setup = Setup {
             tables,
-            settings: AllSettings::new(&self.given, &mut |_| {})?,
+            settings: AllSettings::new(&self.values, &mut |_| {})?,
             options: self.options,
             decode_as,
             limits: self.limits,
             max_held: self.limits.total_buffer,
+            names: true,
             pseudonyms: None,
         };
         Records::begin(Reader { capture, setup, filter, context: Arc::new(context) })

@@ -1,8 +1,8 @@
 //! Facts about fields beside their values: their places, their problems, and names from earlier
 //! records.
 
-use crate::out::tree::Annotations;
-use crate::out::{Body, Record, problem_path, problem_text};
+use crate::print::{problem_path, problem_text};
+use crate::record::{Body, Record};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};
 
@@ -126,14 +126,10 @@ pub(super) fn problems_of(record: &Record<'_>, redact: bool) -> Vec<FieldProblem
     all.collect()
 }
 
-pub(super) fn names_of(
-    record: &Record<'_>,
-    annotations: Annotations<'_>,
-    redact: bool,
-) -> Vec<FieldName> {
+pub(super) fn names_of(record: &Record<'_>, redact: bool) -> Vec<FieldName> {
     let Body::Message { tables, tree, .. } = &record.body else { return Vec::new() };
     let shown = |node: u32| !(redact && tree.get(node).is_some_and(|node| node.has(mark::SECRET)));
-    let named = annotations.names().filter(|(node, ..)| shown(*node));
+    let named = record.names.iter().filter(|(node, ..)| shown(*node));
     named
         .map(|(node, name, record)| FieldName {
             field: problem_path(tree, tables, node),

@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex};
 use super::error::LibraryError;
 use super::fields::{FieldName, FieldProblem, FieldSpan, names_of, problems_of, spans_of};
 use super::values::{FieldValue, value_of};
-use crate::capture::Moment;
-use crate::captured::Captured;
+use crate::capture::{Moment, Time};
 use crate::digits::counted;
 use crate::filter::Paths;
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::out::tree::{AnnotationRange, AnnotationStore, Annotations, TreeOptions, TreeWriter};
-use crate::out::{Body, Counts, EndedBy, Paint, Record};
-use crate::proto::{Event, LazyTables, Message, Reply, Side, Transport};
-use crate::record::RoundTrips;
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::print::tree::{TreeOptions, TreeWriter};
+use crate::print::{Paint, PrintedTime};
+use crate::proto::LazyTables;
+use crate::record::{Body, Names, Record, RoundTrips, StoredBody, StoredRecord};
+use crate::session::{Message, Transport};
 use crate::table::Tables;
 use crate::tree::{Tree, TreeParts};
 
@@ -35,67 +35,23 @@ const PATHS: usize = 256;
 /// assert_eq!(record.get("fields.trans_id"), Some(7.into()));
 /// # Ok::<(), moulsniff::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct OwnedRecord {
     context: Arc<RecordContext>,
-    head: OwnedHead,
-    body: OwnedBody,
-    annotations: OwnAnnotations,
+    stored: StoredRecord,
+    time: PrintedTime,
 }
 
-#[derive(Debug)]
-struct OwnedHead {
-    number: u64,
-    at: Moment,
-    transport: Transport,
-    stream: u32,
-    src: SocketAddr,
-    dst: SocketAddr,
-    from: Side,
-    protocol: &'static str,
-    service: String,
-    round_trips: RoundTrips,
-}
-
-enum OwnedBody {
-    Message(OwnedMessage),
-    Event(Event),
-    StreamEnd { end: EndedBy, text: String, counts: Counts, closed_in: Option<u64> },
-}
-
-struct OwnedMessage {
-    name: String,
-    number: Option<u64>,
-    offset: u64,
-    bytes: Vec<u8>,
-    reply: Option<Reply>,
-    no_reply: bool,
-    /// Missing for a moment, until the pipeline hands it over.
-    tree: Option<Tree>,
-}
-
-impl std::fmt::Debug for OwnedBody {
+impl std::fmt::Debug for OwnedRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            OwnedBody::Message(message) => {
-                write!(f, "{} of {}", message.name, counted(message.bytes.len(), "byte"))
+        let StoredRecord { head, body, text, bytes, .. } = &self.stored;
+        write!(f, "record {}: ", head.number)?;
+        match body {
+            StoredBody::Message { .. } => {
+                write!(f, "{text} of {}", counted(bytes.len(), "byte"))
             }
-            OwnedBody::Event(event) => write!(f, "{:?}", event.kind),
-            OwnedBody::StreamEnd { end, .. } => write!(f, "{end:?}"),
+            StoredBody::Event(event) => write!(f, "{:?}", event.kind),
+            StoredBody::StreamEnd { end, .. } => write!(f, "{end:?}"),
         }
-    }
-}
-
-/// What earlier records call the numbers in a record.
-#[derive(Default)]
-pub(super) struct OwnAnnotations {
-    pub(super) store: AnnotationStore,
-    pub(super) range: AnnotationRange,
-}
-
-impl std::fmt::Debug for OwnAnnotations {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} names", self.store.get(self.range).names().count())
     }
 }
 
@@ -137,34 +93,9 @@ impl OwnedRecord {
     pub(super) fn new(
         context: &Arc<RecordContext>,
         record: &Record<'_>,
-        annotations: OwnAnnotations,
+        time: PrintedTime,
     ) -> OwnedRecord {
-        let body = match &record.body {
-            Body::Message { message, .. } => OwnedBody::Message(OwnedMessage::new(message, None)),
-            Body::Event(event) => OwnedBody::Event((*event).clone()),
-            Body::StreamEnd { end, text, counts, closed_in } => OwnedBody::StreamEnd {
-                end: *end,
-                text: (*text).to_owned(),
-                counts: *counts,
-                closed_in: *closed_in,
-            },
-        };
-        let Record { number, at, transport, stream, src, dst, from, protocol, round_trips, .. } =
-            *record;
-        let service = record.service.to_owned();
-        let head = OwnedHead {
-            number,
-            at,
-            transport,
-            stream,
-            src,
-            dst,
-            from,
-            protocol,
-            service,
-            round_trips,
-        };
-        OwnedRecord { context: Arc::clone(context), head, body, annotations }
+        OwnedRecord { context: Arc::clone(context), stored: StoredRecord::new(record), time }
     }
 
     /// A message that comes from no capture.
@@ -177,46 +108,38 @@ impl OwnedRecord {
     ) -> OwnedRecord {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         let lazy = LazyTables::of(&context.tables, tables.protocol());
-        let head = OwnedHead {
+        let record = Record {
             number,
             at: Moment::default(),
+            start: Time::default(),
             transport: lazy.map_or(Transport::Tcp, |lazy| lazy.protocol().transport()),
             stream: 0,
             src: nowhere,
             dst: nowhere,
             from: message.from,
             protocol: lazy.map_or("", |lazy| lazy.protocol().name()),
-            service: message.service.to_owned(),
+            service: message.service,
             round_trips: RoundTrips::default(),
+            names: Names::default(),
+            body: Body::Message { message, tables, tree },
         };
+        let mut owned = OwnedRecord::new(context, &record, PrintedTime::default());
         let mut parts = TreeParts::default();
         let mut copy = Tree::new();
         parts.copy_of(tree);
         parts.put_into(&mut copy);
-        let body = OwnedBody::Message(OwnedMessage::new(message, Some(copy)));
-        OwnedRecord {
-            context: Arc::clone(context),
-            head,
-            body,
-            annotations: OwnAnnotations::default(),
-        }
+        owned.take_tree(&mut copy);
+        owned
     }
 
-    /// Takes the tree of its message, if that is missing.
+    /// Takes the tree of its message.
     pub(super) fn take_tree(&mut self, from: &mut Tree) {
-        if let OwnedBody::Message(OwnedMessage { tree: tree @ None, .. }) = &mut self.body {
-            *tree = Some(std::mem::take(from));
-        }
+        self.stored.take_tree(from);
     }
 
     /// Bytes of memory that it takes beside its tree, roughly.
     pub(super) fn size(&self) -> usize {
-        let own = match &self.body {
-            OwnedBody::Message(message) => message.bytes.len() + message.name.len(),
-            OwnedBody::Event(event) => event.bytes.len() + event.text.len(),
-            OwnedBody::StreamEnd { text, .. } => text.len(),
-        };
-        size_of::<OwnedRecord>() + own
+        self.stored.size()
     }
 
     /// The first value at a path, with the paths of filters and columns: `fields.trans_id`,
@@ -279,8 +202,8 @@ impl OwnedRecord {
         take: &mut dyn FnMut(FieldValue) -> bool,
     ) -> Result<(), LibraryError> {
         let paths = self.context.path(path)?;
-        self.view(|record, annotations| {
-            let scope = paths.scope(record, annotations);
+        self.view(|record| {
+            let scope = paths.scope(record);
             for path in paths.paths() {
                 if scope
                     .any(path, &mut |value| value_of(&scope, record, value).is_some_and(&mut *take))
@@ -301,7 +224,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn problems(&self) -> Vec<FieldProblem> {
-        self.view(|record, _| problems_of(record, self.context.redact)).unwrap_or_default()
+        self.view(|record| problems_of(record, self.context.redact)).unwrap_or_default()
     }
 
     /// The names that earlier records of the capture give to numbers and UUIDs in this message.
@@ -314,8 +237,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn names(&self) -> Vec<FieldName> {
-        self.view(|record, annotations| names_of(record, annotations, self.context.redact))
-            .unwrap_or_default()
+        self.view(|record| names_of(record, self.context.redact)).unwrap_or_default()
     }
 
     /// Where each field lies in the bytes; the fields of the message, counts and gaps included,
@@ -328,7 +250,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn spans(&self) -> Vec<FieldSpan> {
-        self.view(|record, _| spans_of(record)).unwrap_or_default()
+        self.view(spans_of).unwrap_or_default()
     }
 
     /// The record as the program's `--json` prints it, on one line without its end.
@@ -355,7 +277,7 @@ impl OwnedRecord {
 
     fn json_with(&self, spans: bool) -> String {
         let mut writer = JsonWriter::new(JsonOptions { spans, redact: self.context.redact });
-        self.written(|record, annotations, out| writer.record(record, annotations, out))
+        self.written(|record, out| writer.record(record, out))
     }
 
     /// The record as the program prints it for the eye: a line, and one for each field. It begins
@@ -373,74 +295,21 @@ impl OwnedRecord {
             redact: self.context.redact,
             ..TreeOptions::default()
         });
-        self.written(|record, annotations, out| writer.record(record, annotations, out))
+        self.written(|record, out| writer.record(record, self.time, out))
     }
 
-    fn written(&self, write: impl FnOnce(&Record<'_>, Annotations<'_>, &mut Vec<u8>)) -> String {
+    fn written(&self, write: impl FnOnce(&Record<'_>, &mut Vec<u8>)) -> String {
         let mut out = Vec::new();
-        self.view(|record, annotations| write(record, annotations, &mut out));
+        self.view(|record| write(record, &mut out));
         if out.last() == Some(&b'\n') {
             out.pop();
         }
         String::from_utf8_lossy(&out).into_owned()
     }
 
-    fn owned_message(&self) -> Option<&OwnedMessage> {
-        match &self.body {
-            OwnedBody::Message(message) => Some(message),
-            _ => None,
-        }
-    }
-
     /// Lends it as outputs are handed records.
-    fn view<T>(&self, show: impl FnOnce(&Record<'_>, Annotations<'_>) -> T) -> Option<T> {
-        let OwnedHead {
-            number, at, transport, stream, src, dst, from, protocol, round_trips, ..
-        } = self.head;
-        let service = self.head.service.as_str();
-        let message;
-        let body = match &self.body {
-            OwnedBody::Message(own) => {
-                let OwnedMessage { number, offset, ref bytes, reply, no_reply, .. } = *own;
-                let name = Captured::new(&own.name);
-                let once = None;
-                message =
-                    Message { name, number, service, from, offset, bytes, reply, no_reply, once };
-                let tables = LazyTables::of(&self.context.tables, protocol)?.get();
-                Body::Message { message: &message, tables, tree: own.tree.as_ref()? }
-            }
-            OwnedBody::Event(event) => Body::Event(event),
-            OwnedBody::StreamEnd { end, text, counts, closed_in } => {
-                Body::StreamEnd { end: *end, text, counts: *counts, closed_in: *closed_in }
-            }
-        };
-        let record = Record {
-            number,
-            at,
-            transport,
-            stream,
-            src,
-            dst,
-            from,
-            protocol,
-            service,
-            round_trips,
-            body,
-        };
-        Some(show(&record, self.annotations.store.get(self.annotations.range)))
-    }
-}
-
-impl OwnedMessage {
-    fn new(message: &Message<'_>, tree: Option<Tree>) -> OwnedMessage {
-        OwnedMessage {
-            name: message.name.raw().to_owned(),
-            number: message.number,
-            offset: message.offset,
-            bytes: message.bytes.to_vec(),
-            reply: message.reply,
-            no_reply: message.no_reply,
-            tree,
-        }
+    fn view<T>(&self, show: impl FnOnce(&Record<'_>) -> T) -> Option<T> {
+        let lazy = LazyTables::of(&self.context.tables, self.stored.protocol())?;
+        Some(self.stored.view(lazy.get(), show))
     }
 }

@@ -7,12 +7,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use super::error::{ErrorKind, LibraryError};
-use super::owned::{OwnAnnotations, OwnedRecord, RecordContext};
+use super::owned::{OwnedRecord, RecordContext};
 use crate::capture::{Capture, CaptureItem};
 use crate::filter::Filter;
-use crate::out::tree::{AnnotationStore, Annotator};
-use crate::out::{Body, Record};
 use crate::pipeline::{Output, Pipeline, Setup};
+use crate::print::PrintedTimes;
+use crate::record::{Body, Record};
 use crate::tree::Tree;
 
 /// Bytes of records that are handed over at once, unless the next frame has to be waited for.
@@ -162,7 +162,7 @@ impl Reader {
             sender,
             context,
             filter,
-            annotator: Annotator::default(),
+            times: PrintedTimes::default(),
             parcel: Vec::new(),
             bytes: 0,
             open: true,
@@ -205,7 +205,7 @@ struct Collector {
     sender: SyncSender<Parcel>,
     context: Arc<RecordContext>,
     filter: Option<Filter>,
-    annotator: Annotator,
+    times: PrintedTimes,
     parcel: Vec<OwnedRecord>,
     /// Bytes of memory that the parcel takes.
     bytes: usize,
@@ -237,18 +237,14 @@ impl Output for Collector {
         if !self.open {
             return;
         }
-        let mut annotations = AnnotationStore::default();
-        let range = self.annotator.next(record, &mut annotations);
-        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(record, annotations.get(range)))
-        {
+        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(record)) {
             return;
         }
-        self.bytes += annotations.bytes();
         if let Body::Message { tree, .. } = &record.body {
             self.bytes += tree.size();
         }
-        let record =
-            OwnedRecord::new(&self.context, record, OwnAnnotations { store: annotations, range });
+        let time = self.times.next(record);
+        let record = OwnedRecord::new(&self.context, record, time);
         self.bytes += record.size();
         self.parcel.push(record);
     }

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::filter::{Leaf, RecordScope, RecordValue};
-use crate::out::{Body, Record, format_time};
+use crate::print::format_time;
+use crate::record::{Body, Record};
 use crate::tree::{Kind, Node, Sym};
 
 /// The value of a field or of a record's key.

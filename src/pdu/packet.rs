@@ -83,9 +83,10 @@ impl PduWriter {
 /// whose own code finds its messages, whatever service they belong to, is named alone.
 pub fn dissector_name(tables: &Tables, service: &str, from: Side) -> String {
     let protocol = tables.protocol();
-    match tables.services().iter().all(|service| service.positional || service.header.is_empty()) {
-        true => protocol.to_string(),
-        false => format!("{protocol}.{service}.{}", from.word()),
+    if tables.services().iter().all(|service| service.positional || service.header.is_empty()) {
+        protocol.to_string()
+    } else {
+        format!("{protocol}.{service}.{}", from.word())
     }
 }
 
@@ -176,7 +177,9 @@ impl<'a> PduPacket<'a> {
                 .first_chunk::<4>()
                 .map(|octets| IpAddr::from(*octets))
                 .filter(|_| tags::IPV4.contains(&tag));
-            v4.or(v6).into_iter().for_each(|address| end.set_ip(address));
+            if let Some(address) = v4.or(v6) {
+                end.set_ip(address);
+            }
             return;
         }
         if let Some(end) = place(tags::PORTS).and_then(|at| self.ends.get_mut(at)) {

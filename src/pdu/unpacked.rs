@@ -75,9 +75,10 @@ impl<'a> Unpacked<'a> {
         // The line of what it is about is made from the tree.
         reader.counted()?;
         let number = if has(HAS_NUMBER) { Some(reader.number()?) } else { None };
-        let reply = match has(HAS_REPLY) {
-            true => Some(Reply { record: reader.number()?, nanos: unzigzag(reader.number()?) }),
-            false => None,
+        let reply = if has(HAS_REPLY) {
+            Some(Reply { record: reader.number()?, nanos: unzigzag(reader.number()?) })
+        } else {
+            None
         };
         let no_reply = has(NO_REPLY);
         let from = if has(FROM_SERVER) { Side::Server } else { Side::Client };

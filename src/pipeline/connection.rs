@@ -10,10 +10,10 @@ use super::waiting::{Kept, KeptWhat, WaitingPieces};
 use super::{Output, StreamKey, StreamOver};
 use crate::capture::Moment;
 use crate::flow::{Dir, End, Note, Stream};
-use crate::out::{RoundTrip, RoundTrips};
-use crate::proto::{Context, Ends, LazyTables, Opening, Session, Side, Start, Transport, Verdict};
+use crate::proto::{LazyTables, Opening, Verdict};
+use crate::record::{RoundTrip, RoundTrips};
 use crate::session::Counts;
-use crate::tree::Deferring;
+use crate::session::{Context, Ends, Session, Side, Start, Transport};
 
 /// What a connection works with during one call: what all connections share, and where records go.
 pub(super) struct RunContext<'a> {
@@ -245,18 +245,20 @@ impl Connection {
     }
 
     fn ends(&self) -> Ends {
-        match self.client_is_forward {
-            true => Ends { client: self.stream.forward, server: self.stream.backward },
-            false => Ends { client: self.stream.backward, server: self.stream.forward },
+        if self.client_is_forward {
+            Ends { client: self.stream.forward, server: self.stream.backward }
+        } else {
+            Ends { client: self.stream.backward, server: self.stream.forward }
         }
     }
 
     /// The receiver of the client's direction is the server, and the other way round.
     fn round_trips(&self) -> RoundTrips {
         let [forward, backward] = self.round_trips;
-        match self.client_is_forward {
-            true => RoundTrips { server: forward, client: backward },
-            false => RoundTrips { server: backward, client: forward },
+        if self.client_is_forward {
+            RoundTrips { server: forward, client: backward }
+        } else {
+            RoundTrips { server: backward, client: forward }
         }
     }
 
@@ -334,7 +336,9 @@ impl Connection {
         // Pseudonyms are put into messages. Their bytes are handed on then.
         let clear = session.is_clear() && run.shared.setup.pseudonyms.is_none();
         let length = bytes.len() as u64;
-        self.counts.get_mut(side.index()).into_iter().for_each(|counts| counts.payload += length);
+        if let Some(counts) = self.counts.get_mut(side.index()) {
+            counts.payload += length;
+        }
         run.shared.summary.bytes.payload += length;
         if clear {
             run.out.plaintext(&self.key, side, offset, bytes);
@@ -374,14 +378,6 @@ impl Connection {
         let evaluator = shared.evaluators.get_mut(*protocol);
         let (Some(tables), Some(evaluator)) = (tables, evaluator) else { return };
         let pseudonyms = shared.setup.pseudonyms.as_mut();
-        let outlines = pseudonyms.is_none() && run.out.wants_outlines();
-        let chooses = outlines && run.out.chooses_outlines();
-        let defers = run.out.defers();
-        shared.outline.set_deferring(match (defers, outlines) {
-            (false, _) => Deferring::Never,
-            (true, true) => Deferring::Possible,
-            (true, false) => Deferring::Only,
-        });
         let mut emitter = RecordEmitter {
             out: &mut *run.out,
             summary: &mut shared.summary,
@@ -391,18 +387,15 @@ impl Connection {
             round_trips,
             counts: &mut self.counts,
             pseudonyms,
-            chooses,
-            defers,
+            names: shared.names.as_mut(),
         };
         let mut context = Context {
             tables: tables.get(),
             evaluator,
             tree: &mut shared.tree,
-            outline: (outlines || defers).then_some(&mut shared.outline),
             settings: shared.setup.settings.of(tables),
             sequences,
             options: &shared.setup.options,
-            preparations: shared.preparations.as_deref(),
             emit: &mut emitter,
         };
         call(session.as_mut(), &mut context);
@@ -422,8 +415,7 @@ impl Connection {
         let key = self.key;
         let counts = &mut self.counts;
         let pseudonyms = run.shared.setup.pseudonyms.as_mut();
-        let chooses = false;
-        let defers = out.defers();
+        let names = run.shared.names.as_mut();
         let mut emitter = RecordEmitter {
             out,
             summary,
@@ -433,8 +425,7 @@ impl Connection {
             round_trips,
             counts,
             pseudonyms,
-            chooses,
-            defers,
+            names,
         };
         emit(&mut emitter, session.service());
     }

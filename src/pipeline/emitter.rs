@@ -3,16 +3,14 @@
 //!
 //! It decides nothing about the traffic; it knows no protocol and no output by name.
 
-use std::net::SocketAddr;
-
 use super::{Output, Pseudonyms, StreamKey, Summary};
 use crate::capture::Moment;
-use crate::captured::{Captured, Escaped};
+use crate::captured::Escaped;
 use crate::digits::{counted, hex, plural};
+use crate::facts::NameInference;
 use crate::flow::{End, Note, Summed, WrongSum};
-use crate::out::{Body, EndedBy, Outlined, Record, RoundTrips};
-use crate::proto::{Decoded, Emit, Ends, Event, EventKind, Message, Share, Side};
-use crate::session::{Counts, MessageBytes, OutlinedMessage};
+use crate::record::{Body, EndedBy, Names, Record, RoundTrips};
+use crate::session::{Counts, Emit, Ends, Event, EventKind, Message, Share, Side};
 use crate::table::Tables;
 use crate::tree::Tree;
 
@@ -30,10 +28,8 @@ pub(super) struct RecordEmitter<'a> {
     pub(super) round_trips: RoundTrips,
     pub(super) counts: &'a mut [Counts; 2],
     pub(super) pseudonyms: Option<&'a mut Pseudonyms>,
-    /// Whether the output chooses which messages come as outlines.
-    pub(super) chooses: bool,
-    /// Whether the output counts what is in messages.
-    pub(super) defers: bool,
+    /// Finds the names of numbers, if somebody wants them.
+    pub(super) names: Option<&'a mut NameInference>,
 }
 
 impl RecordEmitter<'_> {
@@ -175,8 +171,36 @@ impl RecordEmitter<'_> {
 
     #[inline]
     fn record(&mut self, from: Side, at: Moment, service: &str, body: Body<'_>) -> u64 {
-        let record = self.next(from, at, service, body);
-        self.out.record(&record);
+        self.summary.records += 1;
+        let (ends, at) = match &mut self.pseudonyms {
+            Some(pseudonyms) => (pseudonyms.ends(self.ends), pseudonyms.moment(at)),
+            None => (self.ends, at),
+        };
+        let (src, dst) = match from {
+            Side::Client => (ends.client, ends.server),
+            Side::Server => (ends.server, ends.client),
+        };
+        let mut record = Record {
+            number: self.summary.records,
+            at,
+            start: *self.summary.start.get_or_insert(at.time),
+            transport: self.key.transport,
+            stream: self.key.number,
+            src,
+            dst,
+            from,
+            protocol: self.protocol,
+            service,
+            round_trips: self.round_trips,
+            names: Names::default(),
+            body,
+        };
+        if let Some(names) = &mut self.names {
+            record.names = names.infer(&record);
+            self.out.record(&record);
+        } else {
+            self.out.record(&record);
+        }
         record.number
     }
 
@@ -202,49 +226,6 @@ impl RecordEmitter<'_> {
         let message = &Message { bytes: &bytes, ..message.clone() };
         self.record(message.from, at, message.service, Body::Message { message, tables, tree })
     }
-
-    /// The addresses of sender and receiver.
-    fn from_to(from: Side, ends: Ends) -> (SocketAddr, SocketAddr) {
-        match from {
-            Side::Client => (ends.client, ends.server),
-            Side::Server => (ends.server, ends.client),
-        }
-    }
-
-    /// The next record.
-    fn next<'r, B>(&mut self, from: Side, at: Moment, service: &'r str, body: B) -> Record<'r, B> {
-        self.summary.records += 1;
-        let (ends, at) = match &mut self.pseudonyms {
-            Some(pseudonyms) => (pseudonyms.ends(self.ends), pseudonyms.moment(at)),
-            None => (self.ends, at),
-        };
-        let number = self.summary.records;
-        Record { number, at, ..self.unnumbered(from, ends, service, body) }
-    }
-
-    /// A record without its number and its moment.
-    fn unnumbered<'r, B>(
-        &self,
-        from: Side,
-        ends: Ends,
-        service: &'r str,
-        body: B,
-    ) -> Record<'r, B> {
-        let (src, dst) = Self::from_to(from, ends);
-        Record {
-            number: 0,
-            at: Moment::default(),
-            transport: self.key.transport,
-            stream: self.key.number,
-            src,
-            dst,
-            from,
-            protocol: self.protocol,
-            service,
-            round_trips: self.round_trips,
-            body,
-        }
-    }
 }
 
 impl Emit for RecordEmitter<'_> {
@@ -253,81 +234,16 @@ impl Emit for RecordEmitter<'_> {
         at: Moment,
         message: &Message<'_>,
         tables: &Tables,
-        decoded: Decoded<'_>,
+        tree: &mut Tree,
     ) -> u64 {
         self.summary.messages += 1;
-        match decoded {
-            Decoded::Tree(tree) => {
-                if !self.defers {
-                    self.summary.problems.add(tree.problems());
-                    // The payload was counted when it came.
-                    let bytes =
-                        Counts { payload: 0, ..Counts::of_message(tree, message.bytes.len()) };
-                    self.count(message.from, |c| c.add(bytes));
-                }
-                let number = self.whole_message(at, message, tables, tree);
-                self.out.take_tree(tree);
-                number
-            }
-            Decoded::Outline(id, outline) => {
-                if !self.defers {
-                    self.summary.problems.add(outline.problems());
-                    self.count(message.from, |c| c.explained += message.bytes.len() as u64);
-                }
-                let record = self.next(
-                    message.from,
-                    at,
-                    message.service,
-                    Outlined { message, id, tables, outline },
-                );
-                self.out.outline(&record);
-                record.number
-            }
-        }
-    }
-
-    fn chooses(&self) -> bool {
-        self.chooses
-    }
-
-    fn wants_tree(&mut self, outlined: &OutlinedMessage<'_>) -> bool {
-        let OutlinedMessage {
-            id,
-            tables,
-            outline,
-            read: MessageBytes { from, offset, bytes, at, .. },
-        } = *outlined;
-        let Some(def) = tables.message(id) else { return true };
-        let service = tables.service(def.service).map_or("", |service| &service.name);
-        let name = Captured::new(tables.name(def.name));
-        let number = def.number;
-        let message = &Message {
-            name,
-            number,
-            service,
-            from,
-            offset,
-            bytes,
-            reply: None,
-            no_reply: false,
-            once: None,
-        };
-        let body = Outlined { message, id, tables, outline };
-        let record = Record {
-            number: self.summary.records + 1,
-            at,
-            ..self.unnumbered(from, self.ends, service, body)
-        };
-        // The record of a reply names its request.
-        !def.answers.is_empty() || self.out.wants_tree(&record)
-    }
-
-    fn defers(&self) -> bool {
-        self.defers
-    }
-
-    fn left_out(&mut self, from: Side) -> u64 {
-        self.out.left_out(&self.key, from)
+        self.summary.problems.add(tree.problems());
+        // The payload was counted when it came.
+        let bytes = Counts { payload: 0, ..Counts::of_message(tree, message.bytes.len()) };
+        self.count(message.from, |c| c.add(bytes));
+        let number = self.whole_message(at, message, tables, tree);
+        self.out.take_tree(tree);
+        number
     }
 
     fn event(&mut self, at: Moment, event: Event) {

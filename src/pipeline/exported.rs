@@ -5,36 +5,45 @@
 //! is decoded from its bytes, as a message of its service and sender. This module knows protocols
 //! by their trait alone, and no output.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use super::emitter::RecordEmitter;
 use super::shared::Shared;
 use super::{Output, Pseudonyms, StreamKey, StreamOver};
 use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
-use crate::out::RoundTrips;
+use crate::facts::NameInference;
+use crate::maps::BoundedMap;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
-use crate::proto::{
-    Context, Decoded, Emit, Ends, Event, EventKind, LazyTables, Message, Side, Start, feed_alone,
-};
+use crate::proto::{LazyTables, feed_alone};
+use crate::record::RoundTrips;
+use crate::session::{Context, Emit, Ends, Event, EventKind, Message, Side, Start};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
 use crate::tree::{Sym, TreeParts};
 
 /// The most streams counted at once. If there are more, those so far are taken as ended.
-const MOST_STREAMS: usize = 16_384;
+const MAX_STREAMS: usize = 16_384;
 /// The most records whose new numbers are remembered, for messages that answer them.
-const MOST_RECORDS: usize = 65_536;
+const MAX_RECORDS: usize = 65_536;
 
 /// The exported messages of a run.
-#[derive(Default)]
 pub(super) struct ExportedMessages {
     streams: HashMap<StreamKey, ExportedStream>,
-    /// The new number of each record of the exported capture, and these records in order.
-    numbers: HashMap<u64, u64>,
-    known: VecDeque<u64>,
+    /// The new number of each record of the exported capture.
+    numbers: BoundedMap<u64, u64>,
     /// The fingerprints of the protocols' tables.
     fingerprints: HashMap<usize, u64>,
+}
+
+impl Default for ExportedMessages {
+    fn default() -> Self {
+        ExportedMessages {
+            streams: HashMap::new(),
+            numbers: BoundedMap::new(MAX_RECORDS),
+            fingerprints: HashMap::new(),
+        }
+    }
 }
 
 /// A stream that messages came from.
@@ -157,7 +166,7 @@ impl ExportedMessages {
         else {
             return;
         };
-        if self.streams.len() >= MOST_STREAMS && !self.streams.contains_key(&exported.key) {
+        if self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&exported.key) {
             self.finish(shared, out);
         }
         let before = self.streams.len();
@@ -219,7 +228,6 @@ impl ExportedMessages {
             bytes: exported.packet.bytes,
             reply: self.reply(&head),
             no_reply: head.no_reply,
-            once: None,
         };
         let mut emitter = emitter(
             exported,
@@ -227,10 +235,10 @@ impl ExportedMessages {
             counts,
             &mut shared.summary,
             shared.setup.pseudonyms.as_mut(),
+            shared.names.as_mut(),
             out,
         );
-        let number =
-            emitter.message(exported.at, &message, tables, Decoded::Tree(&mut shared.tree));
+        let number = emitter.message(exported.at, &message, tables, &mut shared.tree);
         self.remember(head.record, number);
         true
     }
@@ -253,12 +261,6 @@ impl ExportedMessages {
     }
 
     fn remember(&mut self, record: u64, number: u64) {
-        if self.known.len() >= MOST_RECORDS
-            && let Some(oldest) = self.known.pop_front()
-        {
-            self.numbers.remove(&oldest);
-        }
-        self.known.push_back(record);
         self.numbers.insert(record, number);
     }
 }
@@ -269,25 +271,13 @@ fn emitter<'a>(
     counts: &'a mut [Counts; 2],
     summary: &'a mut super::Summary,
     pseudonyms: Option<&'a mut Pseudonyms>,
+    names: Option<&'a mut NameInference>,
     out: &'a mut dyn Output,
 ) -> RecordEmitter<'a> {
     let key = exported.key;
     let ends = exported.ends;
     let round_trips = RoundTrips::default();
-    let chooses = false;
-    let defers = out.defers();
-    RecordEmitter {
-        out,
-        summary,
-        key,
-        ends,
-        protocol,
-        round_trips,
-        counts,
-        pseudonyms,
-        chooses,
-        defers,
-    }
+    RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, names }
 }
 
 /// Decodes a packet's bytes as what the packet calls them, else as a message of its service and
@@ -309,6 +299,7 @@ fn decode_anew(
         counts,
         &mut shared.summary,
         shared.setup.pseudonyms.as_mut(),
+        shared.names.as_mut(),
         out,
     );
     let Some(service) = table_service(exported, lazy) else {
@@ -320,11 +311,9 @@ fn decode_anew(
             tables,
             evaluator,
             tree: &mut shared.tree,
-            outline: None,
             settings: shared.setup.settings.of(lazy),
             sequences: [None; 2],
             options: &shared.setup.options,
-            preparations: None,
             emit: &mut emitter,
         };
         let from = exported.from;
@@ -364,9 +353,8 @@ fn decode_anew(
         bytes,
         reply: None,
         no_reply: false,
-        once: None,
     };
-    emitter.message(at, &message, tables, Decoded::Tree(&mut shared.tree));
+    emitter.message(at, &message, tables, &mut shared.tree);
 }
 
 /// The service whose table reads the bytes of a packet. `None` if the protocol's own code has to.

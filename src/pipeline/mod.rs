@@ -9,6 +9,7 @@
 mod connection;
 mod emitter;
 mod exported;
+mod filtered;
 #[cfg(not(feature = "cli"))]
 mod no_pseudonyms;
 mod output;
@@ -19,20 +20,18 @@ mod waiting;
 
 use std::sync::Arc;
 
-use crate::capture::{Frame, Moment};
+use crate::capture::{Frame, Moment, Time};
 use crate::flow::{Flow, FlowLimits, FlowStats, NotReadCounts};
-#[cfg(feature = "cli")]
-use crate::out::MessageTotals;
 use crate::pdu;
-use crate::proto::{AllSettings, LazyTables, Options, Protocol, Transport};
+use crate::proto::{AllSettings, LazyTables, Protocol};
 #[cfg(feature = "cli")]
 use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
-#[cfg(feature = "cli")]
-use crate::session::Preparations;
+use crate::session::{Options, Transport};
 use crate::suggest::suggestion;
 use crate::tree::ProblemCounts;
 use exported::ExportedMessages;
+pub use filtered::Filtered;
 #[cfg(not(feature = "cli"))]
 use no_pseudonyms::NoPseudonyms as Pseudonyms;
 pub use output::{Output, StreamKey, StreamOver};
@@ -55,6 +54,8 @@ pub struct Setup {
     pub limits: FlowLimits,
     /// The most bytes that the sessions of all streams hold together, remembered messages included.
     pub max_held: usize,
+    /// Whether records have the [names](crate::record::Record::names) that earlier records give.
+    pub names: bool,
     /// Replaces names in everything that outputs get by pseudonyms, if the user asked for it.
     pub pseudonyms: Option<Pseudonyms>,
 }
@@ -132,6 +133,8 @@ pub struct Summary {
     pub flow: FlowStats,
     /// Records.
     pub records: u64,
+    /// The time of the first of them.
+    pub start: Option<Time>,
     /// Messages among them.
     pub messages: u64,
     /// Problems of these messages.
@@ -207,26 +210,6 @@ impl Pipeline {
     /// How many frames were not read so far, and why.
     pub fn not_read(&self) -> &NotReadCounts {
         self.flow.not_read()
-    }
-
-    /// What it works with.
-    #[cfg(feature = "cli")]
-    pub(crate) fn setup(&self) -> &Setup {
-        &self.table.shared.setup
-    }
-
-    /// From now on sessions ask there for work to be done ahead.
-    #[cfg(feature = "cli")]
-    pub(crate) fn set_preparations(&mut self, preparations: Option<Arc<Preparations>>) {
-        self.table.shared.preparations = preparations;
-    }
-
-    /// Adds what an output that [defers](Output::defers) has counted in messages.
-    #[cfg(feature = "cli")]
-    pub(crate) fn add_totals(&mut self, totals: MessageTotals) {
-        let summary = &mut self.table.shared.summary;
-        summary.bytes.add(totals.bytes);
-        summary.problems.add_counts(totals.problems);
     }
 
     /// The ended conversations that no protocol recognised.

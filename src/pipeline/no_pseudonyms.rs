@@ -1,7 +1,7 @@
 //! Replaces `pseudonyms` in a library without the program. Nothing here is ever called.
 
 use crate::capture::Moment;
-use crate::proto::{Ends, Event, Learned, Message};
+use crate::session::{Ends, Event, Learned, Message};
 use crate::table::Tables;
 use crate::tree::Tree;
 

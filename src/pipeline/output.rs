@@ -3,9 +3,8 @@
 //!
 //! It names the arguments of an output. It knows no output and no protocol.
 
-use crate::out::{EndedStream, Outlined, Record, RoundTrips};
-use crate::proto::{Ends, Learned, Side, Transport};
-use crate::session::Counts;
+use crate::record::{Record, RoundTrips};
+use crate::session::{Counts, Ends, Learned, Side, Transport};
 use crate::tree::Tree;
 
 /// Receives the records of a capture.
@@ -15,9 +14,8 @@ use crate::tree::Tree;
 ///
 /// # Order of the calls
 ///
-/// All calls come from one thread at a time, in the order of the capture. For each record there is
-/// exactly one call: `record`, or [`outline`](Output::outline) where the output asked for outlines.
-/// Record numbers are 1, 2, 3 … without holes, counted before any filter.
+/// All calls come from one thread, in the order of the capture. Record numbers are 1, 2, 3 … without
+/// holes, counted before any filter.
 ///
 /// - [`take_tree`](Output::take_tree) follows each `record` of a message at once.
 /// - [`plaintext`](Output::plaintext) comes before the records of the messages in it.
@@ -30,7 +28,7 @@ use crate::tree::Tree;
 ///
 /// Nothing. A record and all it refers to (names, bytes, tree, tables, event) is borrowed for the
 /// call, and its memory is reused for the next record. An output that needs something later copies
-/// it (see [`Batch`](crate::out::Batch)). The exception is the tree that `take_tree` lends mutably.
+/// it (see [`StoredRecord`](crate::record::StoredRecord)). The exception is the tree that `take_tree` lends mutably.
 ///
 /// # Gaps and counts
 ///
@@ -52,42 +50,9 @@ pub trait Output {
     /// it.
     fn take_tree(&mut self, _tree: &mut Tree) {}
 
-    /// Whether outlines of messages are enough for now. Called before each call of a session. While
-    /// it returns `true`, a message whose tree has no more than its outline comes as
-    /// [`outline`](Output::outline). All other messages still come as [`record`](Output::record).
-    fn wants_outlines(&self) -> bool {
-        false
-    }
-
-    /// Whether to call [`wants_tree`](Output::wants_tree) for each message that would come as an
-    /// outline. Called like [`wants_outlines`](Output::wants_outlines).
-    fn chooses_outlines(&self) -> bool {
-        false
-    }
-
-    /// Whether the output wants the tree of a message that would come as an outline. Whether it
-    /// answers a request is not known yet, so that `record` never has a reply.
-    fn wants_tree(&mut self, _record: &Record<'_, Outlined<'_>>) -> bool {
-        false
-    }
-
-    /// Whether the output looks into messages later, on any thread: it counts their bytes and
-    /// problems, and leaves out what is [said once](crate::session::Message::once). It then takes
-    /// messages with a [deferred](crate::tree::Deferring) part, as outlines. The same for the whole
-    /// run.
-    fn defers(&self) -> bool {
-        false
-    }
-
-    /// How many notes of a side's messages of a stream were left out so far, if the output
-    /// [defers](Output::defers).
-    fn left_out(&mut self, _stream: &StreamKey, _from: Side) -> u64 {
-        0
-    }
-
-    /// The next record, a message that was read into an outline. Never called while
-    /// [`wants_outlines`](Output::wants_outlines) and [`defers`](Output::defers) return `false`.
-    fn outline(&mut self, _record: &Record<'_, Outlined<'_>>) {}
+    /// The next record, which a filter drops. An output hears of it only if it is within a
+    /// [`Filtered`](super::Filtered) one.
+    fn dropped(&mut self, _record: &Record<'_>) {}
 
     /// The next plaintext bytes of a direction of a recognised stream. `offset` counts from the
     /// direction's first byte, handshake included; a gap shows as an offset beyond the end of the
@@ -97,10 +62,8 @@ pub trait Output {
     /// Both directions of a recognised stream ended.
     fn stream_over(&mut self, _stream: &StreamOver<'_>) {}
 
-    /// Whether reading goes on. Called after each frame. With `may_block`, reading the next frame
-    /// may block: an output that shows records at once has to write them before this returns. After
-    /// `false`, the caller ends the run or, if the output only paused to hand its records to
-    /// another thread, goes on with the next frame later.
+    /// Whether reading goes on. Called after each frame. With `may_block`, reading the next frame may
+    /// block: an output that shows records at once has to write them before this returns.
     fn wants_more(&mut self, _may_block: bool) -> bool {
         true
     }
@@ -132,19 +95,4 @@ pub struct StreamOver<'a> {
     pub round_trips: RoundTrips,
     /// Facts that the stream told about its network, for `stats`.
     pub learned: Vec<Learned>,
-}
-
-impl From<&StreamOver<'_>> for EndedStream {
-    fn from(over: &StreamOver<'_>) -> EndedStream {
-        let StreamOver { key, ends, protocol, service, counts, round_trips, learned } = over;
-        EndedStream {
-            stream: (key.transport, key.number),
-            ends: *ends,
-            protocol,
-            service: service.to_string(),
-            counts: *counts,
-            round_trips: *round_trips,
-            learned: learned.clone(),
-        }
-    }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::proto::Transport;
+use crate::session::Transport;
 
 /// The most ports that are counted one by one.
 const PORTS: usize = 1024;

@@ -3,14 +3,14 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use super::passed_over::PassedOver;
 use super::{Setup, Summary};
-use crate::proto::{Ends, Known, LazyTables, Opening, Transport};
-use crate::session::Preparations;
+use crate::facts::NameInference;
+use crate::proto::{Known, LazyTables, Opening};
+use crate::session::{Ends, Transport};
 use crate::table::Evaluator;
-use crate::tree::{Outline, Tree};
+use crate::tree::Tree;
 
 /// The most servers that are remembered, for connections that began before the capture.
 const KNOWN_SERVERS: usize = 4096;
@@ -22,11 +22,10 @@ pub(super) struct Shared {
     pub(super) evaluators: Vec<Evaluator>,
     /// Every message is read into this one.
     pub(super) tree: Tree,
-    pub(super) outline: Outline,
     pub(super) summary: Summary,
     pub(super) passed_over: PassedOver,
-    /// Where sessions ask for work to be done ahead.
-    pub(super) preparations: Option<Arc<Preparations>>,
+    /// Finds the names of numbers, if somebody wants them.
+    pub(super) names: Option<NameInference>,
     /// The protocol of a server, and its service, unless it offers several.
     servers: HashMap<SocketAddr, (&'static str, Option<String>)>,
 }
@@ -40,13 +39,12 @@ impl Shared {
             evaluator
         };
         Shared {
+            names: setup.names.then(NameInference::default),
             evaluators: setup.tables.iter().map(ready).collect(),
             setup,
             tree: Tree::new(),
-            outline: Outline::default(),
             summary: Summary::default(),
             passed_over: PassedOver::default(),
-            preparations: None,
             servers: HashMap::new(),
         }
     }

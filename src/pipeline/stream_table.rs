@@ -8,8 +8,8 @@ use super::shared::Shared;
 use super::{Output, StreamKey};
 use crate::capture::Moment;
 use crate::flow::{Cause, Dir, End, FlowSink, Note, Stream, StreamId, TcpOpening, Totals};
-use crate::out::RoundTrip;
-use crate::proto::Transport;
+use crate::record::RoundTrip;
+use crate::session::Transport;
 
 /// The open streams.
 pub(super) struct StreamTable {

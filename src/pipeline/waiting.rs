@@ -4,7 +4,7 @@
 
 use crate::capture::Moment;
 use crate::flow::{Dir, End, Note};
-use crate::proto::Transport;
+use crate::session::Transport;
 
 /// How many bytes of each direction of a TCP stream are looked at to recognise its protocol.
 const LOOK: usize = 4096;

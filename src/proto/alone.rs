@@ -1,11 +1,12 @@
 //! Reads bytes that come without a capture, as one direction of a connection: the examples in
 //! tables, and the bytes that `decode` gets.
 
-use super::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Message, Moment, Options, Protocol, Session,
-    Share, Side, Start, Transport,
-};
+use super::Protocol;
+use crate::capture::Moment;
 use crate::session::Settings;
+use crate::session::{
+    Context, Emit, Ends, Event, EventKind, Message, Options, Session, Share, Side, Start, Transport,
+};
 use crate::table::{Evaluator, Tables};
 use crate::tree::Tree;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -35,11 +36,9 @@ pub fn read_alone(
         tables,
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
-        outline: None,
         settings: &Settings::default(),
         sequences: [None; 2],
         options: &Options::default(),
-        preparations: None,
         emit: &mut EmitTo { take, messages: 0 },
     };
     feed_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
@@ -69,16 +68,8 @@ struct EmitTo<'a> {
 }
 
 impl Emit for EmitTo<'_> {
-    fn message(
-        &mut self,
-        _: Moment,
-        message: &Message<'_>,
-        _: &Tables,
-        decoded: Decoded<'_>,
-    ) -> u64 {
-        if let Decoded::Tree(tree) = decoded {
-            (self.take)(MessageOrEvent::Message(message, tree));
-        }
+    fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, tree: &mut Tree) -> u64 {
+        (self.take)(MessageOrEvent::Message(message, tree));
         self.messages += 1;
         self.messages
     }

@@ -2,8 +2,9 @@
 //!
 //! It knows the form of declarations, but no protocol.
 
-use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
+use super::{LazyTables, Opening, Protocol, Verdict};
 use crate::session::{ChosenSession, Held, Look, Side, holds, usual_sender};
+use crate::session::{Session, Start, Transport};
 use crate::table::{
     BITSTREAM, Condition, Native, ProtocolDef, Rule, RuleSide, ServiceId, TableSource, Tables,
 };

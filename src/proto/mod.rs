@@ -5,8 +5,6 @@
 //! This module knows nothing of packets or outputs. Of captures it only knows times.
 
 mod alone;
-#[cfg(test)]
-mod at_once_tests;
 mod declared;
 mod loaded;
 mod named;
@@ -17,15 +15,12 @@ mod secrets;
 
 use crate::capture::Moment;
 use crate::remark;
-pub use crate::session::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Learned, LearnedValue, Message, MessageBytes,
-    Options, Reply, Secret, Session, Settings, Share, Side, Start, Transport,
-};
+use crate::session::{Ends, Session, Settings, Start, Transport};
 pub use alone::{MessageOrEvent, feed_alone, read_alone};
 pub use declared::DeclaredProtocol;
 pub use loaded::{all_tables, load_tables};
 pub use named::{NamedService, TakeMessage, decode_named};
-pub use options::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};
+pub use options::{FileRule, OptionFile, OptionKind, OptionSpec, OptionValues, SettingsError};
 pub use secrets::{
     Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport,
 };
@@ -184,7 +179,7 @@ pub trait Protocol: Sync {
     /// call.
     fn settings(
         &self,
-        _given: &Given,
+        _values: &OptionValues,
         _warn: &mut dyn FnMut(String),
     ) -> Result<Settings, SettingsError> {
         Ok(Settings::default())
@@ -237,10 +232,13 @@ impl AllSettings {
     ///
     /// # Errors
     /// The error of the first protocol that cannot work with its options.
-    pub fn new(given: &Given, warn: &mut dyn FnMut(String)) -> Result<AllSettings, SettingsError> {
+    pub fn new(
+        values: &OptionValues,
+        warn: &mut dyn FnMut(String),
+    ) -> Result<AllSettings, SettingsError> {
         PROTOCOLS
             .iter()
-            .map(|protocol| protocol.settings(given, warn))
+            .map(|protocol| protocol.settings(values, warn))
             .collect::<Result<_, _>>()
             .map(AllSettings)
     }

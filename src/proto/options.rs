@@ -49,7 +49,7 @@ pub struct FileRule {
 }
 
 /// A file that was given, whole.
-pub struct GivenFile {
+pub struct OptionFile {
     /// Its name, for errors and events.
     pub name: String,
     /// Its content.
@@ -59,30 +59,30 @@ pub struct GivenFile {
     pub folder: Option<String>,
 }
 
-impl fmt::Debug for GivenFile {
+impl fmt::Debug for OptionFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GivenFile({}, {} bytes)", self.name, self.bytes.len())
+        write!(f, "OptionFile({}, {} bytes)", self.name, self.bytes.len())
     }
 }
 
 /// The given values of all protocols' options.
 #[derive(Debug, Default)]
-pub struct Given {
-    files: Vec<(&'static str, GivenFile)>,
+pub struct OptionValues {
+    files: Vec<(&'static str, OptionFile)>,
     words: Vec<(&'static str, String)>,
     /// Whether no capture is read. A protocol then reports at once what only a capture could
     /// supply.
     pub no_capture: bool,
 }
 
-impl Given {
+impl OptionValues {
     /// No value yet. `no_capture` is the field's value.
-    pub fn new(no_capture: bool) -> Given {
-        Given { no_capture, ..Given::default() }
+    pub fn new(no_capture: bool) -> OptionValues {
+        OptionValues { no_capture, ..OptionValues::default() }
     }
 
     /// Adds a file that was given for an option. Files keep the order in which they are added.
-    pub fn add_file(&mut self, option: &'static str, file: GivenFile) {
+    pub fn add_file(&mut self, option: &'static str, file: OptionFile) {
         self.files.push((option, file));
     }
 
@@ -92,7 +92,7 @@ impl Given {
     }
 
     /// The files that were given for an option, in order.
-    pub fn files<'a>(&'a self, option: &str) -> impl Iterator<Item = &'a GivenFile> {
+    pub fn files<'a>(&'a self, option: &str) -> impl Iterator<Item = &'a OptionFile> {
         self.files.iter().filter(move |(name, _)| *name == option).map(|(_, file)| file)
     }
 

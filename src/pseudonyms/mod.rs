@@ -69,9 +69,10 @@ impl Pseudonyms {
             return ends;
         }
         self.known.address(ends.client.ip(), &self.values);
-        let server = match self.known.addresses.contains(&ends.server.ip()) {
-            true => SocketAddr::new(self.values.address(ends.server.ip()), ends.server.port()),
-            false => ends.server,
+        let server = if self.known.addresses.contains(&ends.server.ip()) {
+            SocketAddr::new(self.values.address(ends.server.ip()), ends.server.port())
+        } else {
+            ends.server
         };
         Ends { client: self.values.socket(ends.client), server }
     }

@@ -5,10 +5,10 @@ use std::io::Write;
 use super::least_text::least_text;
 use crate::captured::Escaped;
 use crate::filter::{Leaf, Paths, RecordScope, RecordValue};
-use crate::out::csv_cell;
-use crate::out::json::{self, JsonOptions, JsonWriter};
-use crate::out::tree::Annotations;
-use crate::out::{Body, Record, format_time};
+use crate::print::csv_cell;
+use crate::print::format_time;
+use crate::print::json::{self, JsonOptions, JsonWriter};
+use crate::record::{Body, Record};
 
 /// Bytes that a cell's buffer keeps allocated for the next cell. Each thread has one.
 const KEEP: usize = 1 << 20;
@@ -45,17 +45,11 @@ impl Columns {
 
     /// Appends a record. Returns false if its line would exceed `most` bytes, and then leaves an
     /// incomplete line.
-    pub(super) fn record(
-        &mut self,
-        record: &Record<'_>,
-        annotations: Annotations<'_>,
-        most: usize,
-        out: &mut Vec<u8>,
-    ) -> bool {
+    pub(super) fn record(&mut self, record: &Record<'_>, most: usize, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         for i in 0..self.paths.paths().len() {
             self.cell.clear();
-            let fits = self.fill(i, record, annotations, most);
+            let fits = self.fill(i, record, most);
             if !fits || out.len() - start + self.cell.len() > most {
                 self.cell = Vec::new();
                 return false;
@@ -69,16 +63,10 @@ impl Columns {
     /// Puts the values of a column into the cell: one value as it is, several joined by commas or,
     /// in CSV, as a JSON array. Returns false if they would exceed `most` bytes, and then leaves
     /// some of them out.
-    fn fill(
-        &mut self,
-        column: usize,
-        record: &Record<'_>,
-        annotations: Annotations<'_>,
-        most: usize,
-    ) -> bool {
+    fn fill(&mut self, column: usize, record: &Record<'_>, most: usize) -> bool {
         let Columns { paths, csv, json, cell } = self;
         let Some(path) = paths.paths().get(column) else { return true };
-        let scope = paths.scope(record, annotations);
+        let scope = paths.scope(record);
         let mut values = 0;
         scope.any(path, &mut |_| {
             values += 1;
@@ -195,7 +183,7 @@ impl<'a> Cell<'_, 'a> {
                 out.push(b']');
             }
             (RecordValue::CalledNames, Body::Message { message, tables, tree }) => {
-                json.names(tables, tree, message.bytes, scope.annotations(), out);
+                json.names(tables, tree, message.bytes, self.record.names, out);
             }
             (RecordValue::CalledName(called), _) => json::called(called.name, called.record, out),
             (RecordValue::Refused(refused), Body::Message { tables, tree, message }) => {

@@ -61,8 +61,7 @@ impl FrameSource {
             FrameInput::Files(paths) => {
                 let sources: Result<Vec<Source>, RunError> =
                     paths.iter().map(|path| source(path, &interrupt)).collect();
-                let capture = Capture::new(sources?).unpacking_ahead(reading.threads > 1);
-                From::Files(capture.unpacking_within(reading.unpack_room.clone()))
+                From::Files(Capture::new(sources?).unpacking_ahead(reading.threads > 1))
             }
             FrameInput::Growing(path) => {
                 refuse_what_never_grows(path)?;

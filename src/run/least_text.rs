@@ -47,7 +47,7 @@ fn escaped(text: &[u8], flip: u8) -> usize {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
-    use crate::out::json::{JsonOptions, JsonWriter};
+    use crate::print::json::{JsonOptions, JsonWriter};
     use crate::table::{Evaluator, TableSource, Tables};
 
     #[test]

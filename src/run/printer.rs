@@ -1,213 +1,108 @@
-//! Prints the records that a filter keeps onto a stream.
+//! Prints records onto a stream: collects them in batches, which a pool of threads formats.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use super::batch_sink::BatchSink;
-use super::formatter::{Formatter, TextBatches};
-use super::ordered::OrderedWriter;
-use super::text::{Meter, Text, most_text};
+use super::pool::{FormatBatch, FormatPool, TextSink};
+use super::text::{Meter, most_text};
 use super::writer::RecordWriter;
-use crate::filter::Filter;
-use crate::out::tree::{AnnotationStore, Annotations, Annotator};
-use crate::out::{Body, Outlined, Record};
 use crate::pipeline::Output;
+use crate::print::{PrintedTime, PrintedTimes};
+use crate::proto::LazyTables;
+use crate::record::{Body, Record, StoredRecord};
+use crate::tree::Tree;
 
-/// How many bytes are collected before they are written, while more input is available.
-const BUFFER: usize = 64 << 10;
-
-/// Bytes that an empty buffer keeps allocated.
-const KEEP: usize = 2 << 20;
-
-/// How to print records.
-#[derive(Clone, Copy, Debug)]
-pub struct PrintOptions {
-    /// How many threads work. To end after some records, one.
-    pub threads: usize,
-    /// Bytes of text allowed in addition to those that each byte of a message allows. Messages that
-    /// would exceed it are printed without their fields. `None`: no bound.
-    pub max_output: Option<u64>,
-    /// The run ends when this many records are printed, if one thread works.
-    pub limit: u64,
-}
+/// Bytes of records in a batch for another thread: large enough that handing it over costs little,
+/// and small enough to stay in a core's cache until it is formatted.
+const BATCH: usize = 512 << 10;
+/// Bytes that the records of an empty batch keep allocated together.
+const KEEP: usize = 4 << 20;
+/// A message of this many bytes, its tree included, may become tens of MiB of text.
+const LARGE: usize = 128 << 10;
 
 /// Prints records onto a stream.
 pub struct Printer<W: Write> {
-    pub(super) mode: Mode<W>,
-    filter: Option<Arc<Filter>>,
+    pool: FormatPool<RecordFormat, W>,
+    times: PrintedTimes,
+    batch: RecordBatch,
+    /// A batch with so many bytes is formatted.
+    enough: usize,
 }
 
-/// How records become text.
-pub(super) enum Mode<W: Write> {
-    /// On the thread that decodes.
-    Direct(Box<Direct<W>>),
-    /// In batches, on several threads.
-    Batched(Box<BatchSink<TextBatches<W>>>),
+/// Records that wait to be formatted.
+#[derive(Default)]
+struct RecordBatch {
+    /// The records, and behind the used ones others whose memory is used again.
+    records: Vec<(StoredRecord, PrintedTime)>,
+    used: usize,
+    bytes: usize,
 }
 
-impl<W: Write + Send> Printer<W> {
-    /// Prints the records that `filter` keeps onto `to`.
+/// Formats records.
+#[derive(Clone)]
+struct RecordFormat {
+    writer: RecordWriter,
+    tables: Arc<[LazyTables]>,
+    /// The most bytes of text that one message may have.
+    most: usize,
+}
+
+impl<W: Write + Send + 'static> Printer<W> {
+    /// Prints records, which refer to `tables`, onto `to`, on `threads` threads with the one that
+    /// decodes. `max_output` is how many bytes of text are allowed in addition to those that each
+    /// byte of a message allows; messages that would exceed it are printed without their fields.
     pub fn new(
-        mut formatter: Formatter,
-        filter: Option<Filter>,
-        printing: PrintOptions,
+        writer: RecordWriter,
+        tables: Arc<[LazyTables]>,
+        max_output: Option<u64>,
+        threads: usize,
         to: W,
     ) -> Self {
-        let PrintOptions { threads, max_output, limit } = printing;
-        let meter = Meter::new(max_output);
-        formatter.most = most_text(max_output);
-        let filter = filter.map(Arc::new);
-        let mode = match threads {
-            0 | 1 => {
-                Mode::Direct(Box::new(Direct::new(formatter, filter.clone(), meter, limit, to)))
-            }
-            _ => {
-                let formatter = formatter.for_batches(filter.clone());
-                Mode::Batched(Box::new(BatchSink::new(TextBatches::new(
-                    formatter,
-                    OrderedWriter::new(meter, to),
-                ))))
-            }
-        };
-        Printer { mode, filter }
+        let times = PrintedTimes::in_zone(writer.zone());
+        let format = RecordFormat { writer, tables, most: most_text(max_output) };
+        let pool = FormatPool::new(format, Meter::new(max_output), to, threads);
+        let enough = if pool.has_threads() { BATCH } else { 0 };
+        Printer { pool, times, batch: RecordBatch::default(), enough }
     }
 
-    /// The filter. After the last record, it knows which of its names occurred.
-    pub fn filter(&self) -> Option<&Filter> {
-        self.filter.as_deref()
+    /// Writes everything that was printed so far.
+    pub fn flush(&mut self) {
+        self.pool.flush(&mut self.batch);
     }
 
     /// How many messages were printed without their fields.
     pub fn shortened(&self) -> u64 {
-        match &self.mode {
-            Mode::Direct(direct) => direct.meter.shortened(),
-            Mode::Batched(batches) => batches.consumer.ordered.shortened(),
-        }
+        self.pool.shortened()
     }
 
     /// The first error of writing.
     pub fn take_error(&mut self) -> Option<io::Error> {
-        match &mut self.mode {
-            Mode::Direct(direct) => direct.error.take(),
-            Mode::Batched(batches) => batches.consumer.ordered.take_error(),
+        self.pool.take_error()
+    }
+
+    fn hand_on(&mut self) {
+        if self.batch.bytes >= self.enough {
+            self.pool.add(&mut self.batch);
         }
     }
 }
 
-/// Whether a record cannot affect the names that later records show.
-fn gives_no_names(record: &Record<'_>) -> bool {
-    match &record.body {
-        Body::Message { message, tree, .. } => message.reply.is_none() && tree.is_nameless(),
-        _ => true,
-    }
-}
-
-/// Prints on the thread that decodes. Nothing is copied.
-pub(super) struct Direct<W: Write> {
-    writer: RecordWriter,
-    /// The most bytes of text that one message may have.
-    most: usize,
-    filter: Option<Arc<Filter>>,
-    /// Makes the annotations, also for records that the filter drops: later ones depend on them.
-    annotator: Option<Annotator>,
-    annotations: AnnotationStore,
-    /// How many records may still be printed.
-    left: u64,
-    buffer: Text,
-    meter: Meter,
-    to: W,
-    error: Option<io::Error>,
-}
-
-impl<W: Write> Direct<W> {
-    fn new(
-        formatter: Formatter,
-        filter: Option<Arc<Filter>>,
-        meter: Meter,
-        limit: u64,
-        to: W,
-    ) -> Self {
-        let annotator = formatter.annotator(filter.as_deref());
-        let (Formatter { writer, most, .. }, annotations) = (formatter, AnnotationStore::default());
-        let left = limit;
-        let buffer = Text::default();
-        let error = None;
-        Direct { writer, most, filter, annotator, annotations, left, buffer, meter, to, error }
-    }
-
-    fn is_done(&self) -> bool {
-        self.left == 0 || self.error.is_some()
-    }
-
-    /// Writes the text collected so far.
-    pub(super) fn flush(&mut self) {
-        if self.buffer.is_empty() {
-            return;
-        }
-        let written = self.meter.write(&self.buffer, &mut self.to);
-        self.buffer.clear(KEEP);
-        if let Err(error) = written {
-            self.error.get_or_insert(error);
-        }
-    }
-}
-
-impl<W: Write> Output for Direct<W> {
+impl<W: Write + Send + 'static> Output for Printer<W> {
     fn record(&mut self, record: &Record<'_>) {
-        if self.is_done() {
+        if self.pool.has_failed() {
             return;
         }
-        let mut kept = self.filter.is_none();
-        if let (Some(filter), Some(annotator)) = (&self.filter, &mut self.annotator)
-            && !filter.wants_names()
-            && gives_no_names(record)
-        {
-            kept = filter.keeps(record, Annotations::default());
-            if !kept {
-                return annotator.pass(record);
-            }
-        }
-        let store = &mut self.annotations;
-        store.clear(BUFFER);
-        let mut own = self
-            .annotator
-            .as_mut()
-            .map(|annotator| annotator.see(record, store))
-            .unwrap_or_default();
-        if let Some(filter) = self.filter.as_ref().filter(|_| !kept)
-            && !filter.keeps(record, store.get(own))
-        {
-            return;
-        }
-        self.annotator.iter_mut().for_each(|annotator| annotator.print(record, &mut own));
-        self.left -= 1;
-        self.buffer.record(&mut self.writer, record, self.annotations.get(own), self.most);
-        if self.buffer.len() >= BUFFER {
-            self.flush();
+        self.batch.push(record, self.times.next(record));
+        // A message is complete once its tree came.
+        if !matches!(record.body, Body::Message { .. }) {
+            self.hand_on();
         }
     }
 
-    /// A message that the filter does not drop by its outline needs a tree.
-    fn wants_outlines(&self) -> bool {
-        self.filter
-            .as_ref()
-            .is_some_and(|filter| !filter.wants_names() && filter.asks_outlines(false))
-    }
-
-    fn chooses_outlines(&self) -> bool {
-        self.filter.is_some()
-    }
-
-    /// A dropped message may still contain a name that a later record shows.
-    fn wants_tree(&mut self, record: &Record<'_, Outlined<'_>>) -> bool {
-        let Some(filter) = &self.filter else { return true };
-        self.annotator.is_some() && !record.body.outline.is_nameless() || !filter.drops(record)
-    }
-
-    /// The filter drops it.
-    fn outline(&mut self, record: &Record<'_, Outlined<'_>>) {
-        if !self.is_done() {
-            self.annotator.iter_mut().for_each(|annotator| annotator.pass(record));
+    fn take_tree(&mut self, tree: &mut Tree) {
+        if !self.pool.has_failed() {
+            self.batch.take_tree(tree);
+            self.hand_on();
         }
     }
 
@@ -215,6 +110,65 @@ impl<W: Write> Output for Direct<W> {
         if may_block {
             self.flush();
         }
-        !self.is_done()
+        !self.pool.has_failed()
+    }
+}
+
+impl RecordBatch {
+    fn push(&mut self, record: &Record<'_>, time: PrintedTime) {
+        match self.records.get_mut(self.used) {
+            Some((stored, of)) => {
+                stored.store(record);
+                *of = time;
+            }
+            None => self.records.push((StoredRecord::new(record), time)),
+        }
+        self.used += 1;
+        if let (false, Some((stored, _))) =
+            (matches!(record.body, Body::Message { .. }), self.last())
+        {
+            self.bytes += stored.size();
+        }
+    }
+
+    /// Takes the tree of the last record.
+    fn take_tree(&mut self, tree: &mut Tree) {
+        if let Some((stored, _)) = self.last() {
+            stored.take_tree(tree);
+            self.bytes += stored.size();
+        }
+    }
+
+    fn last(&mut self) -> Option<&mut (StoredRecord, PrintedTime)> {
+        self.records.get_mut(self.used.checked_sub(1)?)
+    }
+
+    /// Empties it, and gives back memory beyond [`KEEP`].
+    fn clear(&mut self) {
+        (self.used, self.bytes) = (0, 0);
+        let mut left = KEEP;
+        self.records.retain(|(stored, _)| match left.checked_sub(stored.allocated()) {
+            Some(rest) => {
+                left = rest;
+                true
+            }
+            None => false,
+        });
+    }
+}
+
+impl FormatBatch for RecordFormat {
+    type Batch = RecordBatch;
+
+    fn format(&mut self, batch: &mut RecordBatch, to: &mut TextSink<'_>) {
+        let RecordFormat { writer, tables, most } = self;
+        for (stored, time) in batch.records.iter().take(batch.used) {
+            let Some(tables) = LazyTables::of(tables, stored.protocol()) else { continue };
+            if stored.size() > LARGE {
+                to.wait_for_turn();
+            }
+            stored.view(tables.get(), |record| to.text().record(writer, record, *time, *most));
+        }
+        batch.clear();
     }
 }

@@ -82,9 +82,9 @@ impl Progress {
         }
     }
 
-    /// Says a remark ([`remark::say_before`]), above the progress.
+    /// Says a remark ([`remark::warn`]), above the progress.
     pub(super) fn say_before(&self, line: String) {
-        let write = || remark::say_before(line);
+        let write = || remark::warn(line);
         match &self.bar {
             Some(bar) => bar.suspend(write),
             None => write(),

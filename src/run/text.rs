@@ -8,8 +8,8 @@
 use std::io::{self, Write};
 
 use super::writer::RecordWriter;
-use crate::out::tree::Annotations;
-use crate::out::{Body, Record};
+use crate::print::PrintedTime;
+use crate::record::{Body, Record};
 
 /// Only a record with more bytes of text than this may be shortened.
 const HEAVY: u64 = 16 << 10;
@@ -18,39 +18,24 @@ const HEAVY: u64 = 16 << 10;
 const RATIO: u64 = 256;
 /// The most bytes of text of one message, in any case.
 const LARGEST: u64 = 64 << 20;
-/// A piece of text with so many bytes gets no more records, and so many more bytes are allocated
-/// for it: most records fit.
-const PIECE: usize = 64 << 10;
-const PIECE_ROOM: usize = 16 << 10;
 
 /// The most bytes of text of one message, if `--max-output` allows `allowed`.
 pub(super) fn most_text(allowed: Option<u64>) -> usize {
     allowed.map_or(usize::MAX, |_| LARGEST as usize)
 }
 
-/// Text of some records, in order. It is in pieces, so that a long text is neither moved while it
-/// grows nor allocated anew after it was written.
+/// Text of some records, in order.
 #[derive(Default)]
 pub(super) struct Text {
-    /// The used pieces, and behind them empty ones. The last used one gets the next record.
-    pieces: Vec<TextPiece>,
-    used: usize,
-    /// Bytes of text in all pieces.
-    length: usize,
+    bytes: Vec<u8>,
+    shortenable: Vec<ShortenableRecord>,
     /// Bytes of the messages in it.
     wire: u64,
 }
 
-/// Text of whole records.
-#[derive(Default)]
-struct TextPiece {
-    bytes: Vec<u8>,
-    shortenable: Vec<ShortenableRecord>,
-}
-
 /// A record that may be printed without its fields.
 struct ShortenableRecord {
-    /// Where its text begins and ends in the piece.
+    /// Where its text begins and ends.
     start: usize,
     end: usize,
     /// The length of its text. If the text was too long to be made, a lower bound.
@@ -77,97 +62,45 @@ impl Text {
         &mut self,
         writer: &mut RecordWriter,
         record: &Record<'_>,
-        annotations: Annotations<'_>,
+        time: PrintedTime,
         most: usize,
     ) {
-        let TextPiece { bytes, shortenable } = Self::last(&mut self.pieces, &mut self.used);
-        let start = bytes.len();
-        let whole = writer.record(record, annotations, most, bytes);
+        let start = self.bytes.len();
+        let whole = writer.record(record, time, most, &mut self.bytes);
         if !whole {
-            bytes.truncate(start);
+            self.bytes.truncate(start);
         }
-        let appended = bytes.len() - start;
-        self.length += appended;
         let Body::Message { message, .. } = &record.body else { return };
         self.wire += message.bytes.len() as u64;
-        let length = if whole { appended as u64 } else { LARGEST + 1 };
+        let end = self.bytes.len();
+        let length = if whole { (end - start) as u64 } else { LARGEST + 1 };
         if length > HEAVY {
             let mut short = Vec::new();
             writer.shortened(record, &mut short);
-            shortenable.push(ShortenableRecord {
-                start,
-                end: bytes.len(),
-                length,
-                short,
-                wire: self.wire,
-            });
+            self.shortenable.push(ShortenableRecord { start, end, length, short, wire: self.wire });
         }
     }
 
     /// Lets something append bytes that are no records.
     pub(super) fn extend(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
-        let bytes = &mut Self::last(&mut self.pieces, &mut self.used).bytes;
-        let before = bytes.len();
-        append(bytes);
-        self.length += bytes.len() - before;
-    }
-
-    /// The piece that gets the next record.
-    #[allow(clippy::indexing_slicing)] // it is there
-    fn last<'p>(pieces: &'p mut Vec<TextPiece>, used: &mut usize) -> &'p mut TextPiece {
-        let full = used
-            .checked_sub(1)
-            .and_then(|last| pieces.get(last))
-            .is_none_or(|last| last.bytes.len() >= PIECE);
-        if full {
-            *used += 1;
-            if pieces.len() < *used {
-                pieces.push(TextPiece {
-                    bytes: Vec::with_capacity(PIECE + PIECE_ROOM),
-                    shortenable: Vec::new(),
-                });
-            }
-        }
-        &mut pieces[*used - 1]
+        append(&mut self.bytes);
     }
 
     pub(super) fn len(&self) -> usize {
-        self.length
+        self.bytes.len()
     }
 
-    /// Bytes that are allocated for it.
-    #[cfg(test)]
-    pub(super) fn capacity(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.bytes.capacity()).sum()
-    }
-
+    /// Whether there is nothing to write, no record without its fields either.
     pub(super) fn is_empty(&self) -> bool {
-        self.used == 0
+        self.bytes.is_empty() && self.shortenable.is_empty()
     }
 
     /// Empties it, and keeps at most `keep` bytes allocated.
     pub(super) fn clear(&mut self, keep: usize) {
-        let mut left = keep;
-        self.pieces.retain_mut(|piece| {
-            piece.bytes.clear();
-            piece.shortenable.clear();
-            let fits = piece.bytes.capacity() <= left;
-            left -= if fits { piece.bytes.capacity() } else { 0 };
-            fits
-        });
-        (self.used, self.length, self.wire) = (0, 0, 0);
-    }
-}
-
-impl From<Vec<u8>> for Text {
-    fn from(bytes: Vec<u8>) -> Text {
-        let length = bytes.len();
-        Text {
-            pieces: vec![TextPiece { bytes, shortenable: Vec::new() }],
-            used: 1,
-            length,
-            wire: 0,
-        }
+        self.bytes.clear();
+        self.bytes.shrink_to(keep);
+        self.shortenable.clear();
+        self.wire = 0;
     }
 }
 
@@ -188,31 +121,25 @@ impl Meter {
     /// # Errors
     /// If the disk is full, or the reader has closed the pipe.
     pub(super) fn write(&mut self, text: &Text, to: &mut impl Write) -> io::Result<()> {
-        for piece in text.pieces.iter().take(text.used) {
-            self.write_piece(piece, to)?;
-        }
-        self.wire += text.wire;
-        to.flush()
-    }
-
-    fn write_piece(&mut self, piece: &TextPiece, to: &mut impl Write) -> io::Result<()> {
         let mut from = 0;
-        for record in &piece.shortenable {
+        for record in &text.shortenable {
             self.printed += (record.start - from) as u64;
-            to.write_all(piece.bytes.get(from..record.start).unwrap_or_default())?;
+            to.write_all(text.bytes.get(from..record.start).unwrap_or_default())?;
             let part = if self.is_too_much(record.length, record.wire) {
                 self.shortened += 1;
                 &record.short
             } else {
-                piece.bytes.get(record.start..record.end).unwrap_or_default()
+                text.bytes.get(record.start..record.end).unwrap_or_default()
             };
             to.write_all(part)?;
             self.printed += part.len() as u64;
             from = record.end;
         }
-        let rest = piece.bytes.get(from..).unwrap_or_default();
+        let rest = text.bytes.get(from..).unwrap_or_default();
         self.printed += rest.len() as u64;
-        to.write_all(rest)
+        to.write_all(rest)?;
+        self.wire += text.wire;
+        to.flush()
     }
 
     /// Whether a message's text is more than is allowed when `wire` more bytes of messages have
@@ -233,19 +160,16 @@ mod tests {
 
     /// A text of small records and one large message of `wire` bytes between them.
     fn text(before: &str, large: usize, wire: u64) -> Text {
-        let mut text = Text::from(before.as_bytes().to_vec());
-        let start = text.len();
-        text.extend(|bytes| bytes.resize(start + large, b'x'));
-        text.wire = wire;
-        text.pieces[0].shortenable.push(ShortenableRecord {
-            start,
-            end: start + large,
-            length: large as u64,
-            short: b"short\n".to_vec(),
+        let start = before.len();
+        let end = start + large;
+        let length = large as u64;
+        let bytes = [before.as_bytes(), &vec![b'x'; large], b"after\n"].concat();
+        let short = b"short\n".to_vec();
+        Text {
+            bytes,
+            shortenable: vec![ShortenableRecord { start, end, length, short, wire }],
             wire,
-        });
-        text.extend(|bytes| bytes.extend(b"after\n"));
-        text
+        }
     }
 
     fn written(meter: &mut Meter, text: &Text) -> usize {
@@ -271,24 +195,5 @@ mod tests {
         let mut meter = Meter::new(None);
         (0..10).for_each(|_| assert_eq!(written(&mut meter, &text("", 1 << 20, 1)), (1 << 20) + 6));
         assert_eq!(meter.shortened(), 0);
-    }
-
-    #[test]
-    fn a_long_text_is_in_pieces_that_are_used_again() {
-        let lines: Vec<String> =
-            (0..10_000).map(|n| format!("line {n} of a long text\n")).collect();
-        let mut text = Text::default();
-        for keep in [usize::MAX, 3 * PIECE, 0] {
-            lines
-                .iter()
-                .for_each(|line| text.extend(|bytes| bytes.extend_from_slice(line.as_bytes())));
-            let mut to = Vec::new();
-            Meter::new(None).write(&text, &mut to).unwrap();
-            assert_eq!(String::from_utf8(to).unwrap(), lines.concat());
-            assert_eq!((text.len(), text.used), (lines.concat().len(), 4));
-            assert!(text.capacity() <= 4 * (PIECE + PIECE_ROOM), "no piece was allocated anew");
-            text.clear(keep);
-            assert!(text.is_empty() && text.capacity() <= keep);
-        }
     }
 }

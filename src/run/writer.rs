@@ -1,18 +1,20 @@
-//! Prints records as JSON, as trees, or in columns. Each printing thread has a copy of the writer.
+//! Prints records as JSON, as trees, or in columns. Each formatting thread has a copy of
+//! the writer.
 
 use super::columns::Columns;
 use super::least_text::least_text;
-use crate::out::json::JsonWriter;
-use crate::out::oneline::OneLineWriter;
-use crate::out::tree::{Annotations, Annotator, TreeWriter};
-use crate::out::{Body, Record, Zone};
+use crate::print::json::JsonWriter;
+use crate::print::oneline::OneLineWriter;
+use crate::print::tree::TreeWriter;
+use crate::print::{PrintedTime, Zone};
+use crate::record::{Body, Names, Record};
 use crate::tree::{Problem, Severity, Tree};
 
 /// The problem that replaces fields which are left out.
 const LEFT_OUT: &str =
     "fields are left out: they would be more text than --max-output allows for this capture";
 
-/// Writes single records. The annotations pass what earlier records add to a record's text.
+/// Writes single records.
 #[derive(Clone)]
 pub enum RecordWriter {
     /// `--json`
@@ -26,22 +28,21 @@ pub enum RecordWriter {
 }
 
 impl RecordWriter {
-    /// Whether [`record`](RecordWriter::record) needs annotations.
-    pub(super) fn wants_annotations(&self) -> bool {
+    /// Whether it shows the [names](crate::record::Record::names) of records.
+    pub fn wants_names(&self) -> bool {
         match self {
             RecordWriter::Json(_) | RecordWriter::Tree(_) | RecordWriter::OneLine(_) => true,
             RecordWriter::Columns(columns) => columns.wants_names(),
         }
     }
 
-    /// Makes these annotations. `None` if they are not needed.
-    pub(super) fn annotator(&self) -> Option<Annotator> {
-        let zone = match self {
+    /// The zone of its times.
+    pub(super) fn zone(&self) -> Zone {
+        match self {
             RecordWriter::Tree(writer) => writer.zone(),
             RecordWriter::OneLine(writer) => writer.zone(),
             RecordWriter::Json(_) | RecordWriter::Columns(_) => Zone::default(),
-        };
-        self.wants_annotations().then(|| Annotator::in_zone(zone))
+        }
     }
 
     /// Appends a record. Returns false as soon as its text would exceed `most` bytes. The caller
@@ -49,7 +50,7 @@ impl RecordWriter {
     pub(super) fn record(
         &mut self,
         record: &Record<'_>,
-        annotations: Annotations<'_>,
+        time: PrintedTime,
         most: usize,
         out: &mut Vec<u8>,
     ) -> bool {
@@ -57,11 +58,11 @@ impl RecordWriter {
             RecordWriter::Json(_) | RecordWriter::Tree(_) if is_too_long(record, most) => {
                 return false;
             }
-            RecordWriter::Json(writer) => writer.record(record, annotations, out),
-            RecordWriter::Tree(writer) => writer.record(record, annotations, out),
-            RecordWriter::OneLine(writer) => writer.record(record, annotations, out),
+            RecordWriter::Json(writer) => writer.record(record, out),
+            RecordWriter::Tree(writer) => writer.record(record, time, out),
+            RecordWriter::OneLine(writer) => writer.record(record, time, out),
             RecordWriter::Columns(columns) => {
-                return columns.record(record, annotations, most, out);
+                return columns.record(record, most, out);
             }
         }
         true
@@ -74,8 +75,9 @@ impl RecordWriter {
         whole.nodes().first().map(|message| tree.leaf(*message));
         tree.problem(Problem::new(Severity::Warning, 0, LEFT_OUT, 0, 0));
         let body = Body::Message { message, tables, tree: &tree };
-        // Annotations are about fields.
-        self.record(&Record { body, ..*record }, Annotations::default(), usize::MAX, out);
+        // Names are about fields.
+        let record = Record { body, names: Names::default(), ..*record };
+        self.record(&record, PrintedTime::default(), usize::MAX, out);
     }
 }
 

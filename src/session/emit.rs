@@ -1,10 +1,10 @@
 //! The output of a session: messages with their trees, events, and the accounting of bytes.
 
-use super::{Counts, Moment, Options, PassedBytes, Secret, Side, StreamBuffer};
+use super::{Counts, Moment, Options, PassedBytes, Secret, Side};
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
-use crate::table::{MessageDef, MessageId, Tables};
-use crate::tree::{Outline, Tree};
+use crate::table::{MessageDef, Tables};
+use crate::tree::Tree;
 
 /// A message that a session emits: everything that is not in its tree.
 #[derive(Clone, Debug)]
@@ -26,9 +26,6 @@ pub struct Message<'a> {
     /// This message is owed no reply, although its table says that it expects one: a router passes
     /// it on to all, or it was sent again.
     pub no_reply: bool,
-    /// The text of a note that a connection's messages have once: the receiver leaves it out of all
-    /// but the first. Only for a receiver that [defers](Emit::defers).
-    pub once: Option<&'static str>,
 }
 
 impl Message<'_> {
@@ -197,16 +194,6 @@ pub enum Share {
     Opaque,
 }
 
-/// The form in which a message was read.
-pub enum Decoded<'a> {
-    /// The tree of its fields. The receiver may swap in another tree, so the session must not use
-    /// the tree after the call.
-    Tree(&'a mut Tree),
-    /// The [outline](super::Context::outline) that the context lent, if a tree would tell the
-    /// receiver no more, and the message's definition.
-    Outline(MessageId, &'a Outline),
-}
-
 /// The bytes in which a message begins, and their place in the stream.
 #[derive(Clone, Copy)]
 pub struct MessageBytes<'a> {
@@ -218,31 +205,6 @@ pub struct MessageBytes<'a> {
     pub bytes: &'a [u8],
     /// The frame that is read now.
     pub at: Moment,
-    /// The stream where they wait, if a message in them may have been completed by an earlier
-    /// frame.
-    pub stream: Option<&'a StreamBuffer>,
-}
-
-impl MessageBytes<'_> {
-    /// A message of `length` bytes, which the first of these are: its `at` is the frame that
-    /// completed it.
-    #[inline]
-    pub fn first(self, length: usize) -> Self {
-        let at = self.stream.and_then(|stream| stream.completed(length)).unwrap_or(self.at);
-        MessageBytes { bytes: self.bytes.get(..length).unwrap_or(self.bytes), at, ..self }
-    }
-}
-
-/// A message of which only the outline was read.
-pub struct OutlinedMessage<'a> {
-    /// Its definition.
-    pub id: MessageId,
-    /// The tables with that definition.
-    pub tables: &'a Tables,
-    /// Its outline.
-    pub outline: &'a Outline,
-    /// Its bytes.
-    pub read: MessageBytes<'a>,
 }
 
 /// Where a session's messages and events go.
@@ -257,36 +219,16 @@ pub struct OutlinedMessage<'a> {
 /// is lost. [`account`](Emit::account) says for itself how its bytes count. The session reports
 /// each byte once.
 pub trait Emit {
-    /// A message. `at` is the frame that completed it. A receiver gets outlines only if it lends
-    /// one. Returns the message's record number, by which later messages may refer to it.
+    /// A message and its tree. `at` is the frame that completed it. The receiver may swap in
+    /// another tree, so the session must not use the tree after the call. Returns the message's
+    /// record number, by which later messages may refer to it.
     fn message(
         &mut self,
         at: Moment,
         message: &Message<'_>,
         tables: &Tables,
-        decoded: Decoded<'_>,
+        tree: &mut Tree,
     ) -> u64;
-    /// Whether the receiver chooses which messages it wants [the tree](Self::wants_tree) of. The
-    /// same for all messages of a connection.
-    fn chooses(&self) -> bool {
-        false
-    }
-    /// Whether a receiver that [chooses](Self::chooses) wants the tree of a message of which only
-    /// the outline was read. The next record is the message itself, if the session does not reject
-    /// it.
-    fn wants_tree(&mut self, _outlined: &OutlinedMessage<'_>) -> bool {
-        false
-    }
-    /// Whether the receiver looks into messages later: it counts their bytes and problems then, and
-    /// leaves out [what is said once](Message::once). The same for all messages of a connection.
-    fn defers(&self) -> bool {
-        false
-    }
-    /// How many notes of a side's messages a receiver that [defers](Emit::defers) has left out. It
-    /// reads all that it deferred before it answers.
-    fn left_out(&mut self, _from: Side) -> u64 {
-        0
-    }
     /// An event.
     fn event(&mut self, at: Moment, event: Event);
     /// Payload bytes that became no message and are in no event.

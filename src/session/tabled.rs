@@ -4,8 +4,8 @@
 //! parts. This file knows no protocol.
 
 use super::{
-    Answer, Context, Decoded, Event, EventKind, Extent, Framing, Message, MessageBytes, ReplyShare,
-    Request, Requests, Session, Share, Side, StreamBuffer, is_partial, request_key,
+    Answer, Context, Event, EventKind, Extent, Framing, Message, MessageBytes, ReplyShare, Request,
+    Requests, Session, Share, Side, StreamBuffer, is_partial, request_key,
 };
 use crate::capture::Moment;
 use crate::captured::Captured;
@@ -102,8 +102,7 @@ impl TableSession {
                 break;
             }
             let bytes = direction.stream.waiting();
-            let piece =
-                MessageBytes { from, offset: direction.stream.offset(), bytes, at, stream: None };
+            let piece = MessageBytes { from, offset: direction.stream.offset(), bytes, at };
             match self.step(piece, direction.searched, last, context) {
                 Step::Used(length) => {
                     direction.stream.advance(length.max(1));
@@ -201,34 +200,35 @@ impl TableSession {
         let most = context.options.max_message;
         let Some(service) = self.declared.service else { return Step::Used(piece.bytes.len()) };
         self.lend_states(context);
-        match context.message(service, piece) {
-            (Outcome::Message(_, 0), _) => Step::Lost(
+        let from = piece.from.index();
+        let Context { tables, evaluator, tree, .. } = context;
+        match evaluator.message(tables, service, from, piece.bytes, tree) {
+            Outcome::Message(_, 0) => Step::Lost(
                 EventKind::Remark,
                 "a message without any byte would never end".to_string(),
             ),
-            (Outcome::Message(id, length), outlined) => {
+            Outcome::Message(id, length) => {
                 let bytes = piece.bytes.get(..length).unwrap_or(piece.bytes);
-                self.message(id, outlined, MessageBytes { bytes, ..piece }, context);
+                self.message(id, MessageBytes { bytes, ..piece }, context);
                 Step::Used(length)
             }
-            (Outcome::Need(length), _) if length > most => {
+            Outcome::Need(length) if length > most => {
                 let text = format!(
                     "a message of at least {length} bytes is not put together (--max-message)"
                 );
                 Step::Lost(EventKind::Limit { limit: "max-message" }, text)
             }
-            (Outcome::Need(length), _) => Step::Need(length),
-            (
-                outcome @ (Outcome::Unknown(_, Some(length)) | Outcome::NoLayout(_, Some(length))),
-                _,
-            ) if (1..=most).contains(&length) => {
+            Outcome::Need(length) => Step::Need(length),
+            outcome @ (Outcome::Unknown(_, Some(length)) | Outcome::NoLayout(_, Some(length)))
+                if (1..=most).contains(&length) =>
+            {
                 let Some(bytes) = piece.bytes.get(..length) else { return Step::Need(length) };
                 let text = no_message(&outcome, context.tables);
                 self.requests.lose_replies(piece.from, piece.at);
                 self.undecoded(MessageBytes { bytes, ..piece }, text, context);
                 Step::Used(length)
             }
-            (other, _) => Step::Lost(EventKind::Remark, no_message(&other, context.tables)),
+            other => Step::Lost(EventKind::Remark, no_message(&other, context.tables)),
         }
     }
 
@@ -239,13 +239,15 @@ impl TableSession {
             return;
         };
         self.lend_states(context);
-        let outcome = context.framed(service, piece, self.declared.framing.behind());
-        let (Outcome::Message(id, length), outlined) = outcome else {
-            let text = no_message(&outcome.0, context.tables);
+        let whole = WholeMessage { bytes: piece.bytes, behind: self.declared.framing.behind() };
+        let Context { tables, evaluator, tree, .. } = context;
+        let outcome = evaluator.framed(tables, service, piece.from.index(), whole, tree);
+        let Outcome::Message(id, length) = outcome else {
+            let text = no_message(&outcome, context.tables);
             return self.undecoded(piece, text, context);
         };
         let (bytes, rest) = piece.bytes.split_at_checked(length).unwrap_or((piece.bytes, &[]));
-        self.message(id, outlined, MessageBytes { bytes, ..piece }, context);
+        self.message(id, MessageBytes { bytes, ..piece }, context);
         if !rest.is_empty() {
             let text = format!("{} behind the message, in its frame", counted(rest.len(), "byte"));
             self.undecoded(
@@ -261,28 +263,6 @@ impl TableSession {
         context.emit.event(piece.at, event.showing(piece.offset, piece.bytes, context.options));
     }
 
-    /// Reads a message again into the tree, of which only the outline was read. Returns whether
-    /// that gave the same message.
-    fn reread(
-        &self,
-        service: ServiceId,
-        piece: MessageBytes<'_>,
-        context: &mut Context<'_>,
-    ) -> bool {
-        self.lend_states(context);
-        let Context { tables, evaluator, tree, .. } = context;
-        let from = piece.from.index();
-        let bytes = piece.bytes;
-        let outcome = match self.declared.framing {
-            Framing::Layout => evaluator.message(tables, service, from, bytes, *tree),
-            _ => {
-                let whole = WholeMessage { bytes, behind: self.declared.framing.behind() };
-                evaluator.framed(tables, service, from, whole, *tree)
-            }
-        };
-        matches!(outcome, Outcome::Message(..))
-    }
-
     /// Passes the states of the connection to the evaluator.
     fn lend_states(&self, context: &mut Context<'_>) {
         if !self.states.is_empty() {
@@ -293,24 +273,17 @@ impl TableSession {
     /// Takes over the states that the last message set.
     fn take_states(&mut self, context: &Context<'_>) {
         for (place, value) in &context.evaluator.set_states {
-            self.states.get_mut(*place as usize).into_iter().for_each(|state| *state = *value);
+            if let Some(state) = self.states.get_mut(*place as usize) {
+                *state = *value;
+            }
         }
     }
 
     /// Emits a message, and links it to the request that it answers.
-    fn message(
-        &mut self,
-        id: MessageId,
-        outlined: bool,
-        piece: MessageBytes<'_>,
-        context: &mut Context<'_>,
-    ) {
+    fn message(&mut self, id: MessageId, piece: MessageBytes<'_>, context: &mut Context<'_>) {
         let MessageBytes { from, offset, bytes, at, .. } = piece;
         let Some(def) = context.tables.message(id) else { return };
         let ties = self.requests.is_request(id) || !def.answers.is_empty();
-        // An outline lacks the transaction, which links the message to others, so the tree is
-        // needed.
-        let outlined = outlined && !(ties && self.reread(def.service, piece, context));
         self.take_states(context);
         let name = context.tables.name(def.name);
         let mut message = Message {
@@ -322,12 +295,7 @@ impl TableSession {
             bytes,
             reply: None,
             no_reply: false,
-            once: None,
         };
-        if let (true, Some(outline)) = (outlined, &context.outline) {
-            context.emit.message(at, &message, context.tables, Decoded::Outline(id, outline));
-            return;
-        }
         // A message that lacks the transaction its table declares answers nothing.
         let key = if ties { request_key(def, context.tables, context.tree, bytes) } else { None };
         let partial = is_partial(context.tree);
@@ -337,8 +305,7 @@ impl TableSession {
                 Answer { message: id, from, answers: &def.answers, key, at, partial, share };
             self.requests.answer_in(&answer, context.tree)
         });
-        let record =
-            context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
+        let record = context.emit.message(at, &message, context.tables, context.tree);
         if let Some(key) = key.filter(|_| self.requests.is_request(id)) {
             self.requests.remember(Request {
                 message: id,
@@ -396,7 +363,7 @@ impl Session for TableSession {
         // A datagram may hold several messages. No message continues in the next datagram.
         let mut done = 0;
         while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
-            let piece = MessageBytes { from, offset: done as u64, bytes: rest, at, stream: None };
+            let piece = MessageBytes { from, offset: done as u64, bytes: rest, at };
             match self.step(piece, 0, true, context) {
                 Step::Used(length) => done += length.max(1),
                 Step::Need(length) => {

@@ -4,9 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
-use crate::session::{
-    Counts, CountsFrom, Decoded, Emit, LengthField, LengthOrder, Options, Settings, Unit,
-};
+use crate::session::{Counts, CountsFrom, Emit, LengthField, LengthOrder, Options, Settings, Unit};
 use crate::table::{Evaluator, TableSource};
 use crate::tree::Tree;
 
@@ -40,14 +38,7 @@ struct Emitted {
 }
 
 impl Emit for Emitted {
-    fn message(
-        &mut self,
-        _: Moment,
-        message: &Message<'_>,
-        _: &Tables,
-        decoded: Decoded<'_>,
-    ) -> u64 {
-        let Decoded::Tree(tree) = decoded else { return 0 };
+    fn message(&mut self, _: Moment, message: &Message<'_>, _: &Tables, tree: &mut Tree) -> u64 {
         self.messages += 1;
         let reply =
             message.reply.map_or(String::new(), |reply| format!(" replies to {}", reply.record));
@@ -110,11 +101,9 @@ fn emitted_by(
         tables: &tables,
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
-        outline: None,
         settings: &Settings::NONE,
         sequences: [None; 2],
         options: &options,
-        preparations: None,
         emit: &mut emitted,
     };
     let mut offsets = [0; 2];

@@ -26,14 +26,6 @@ impl<'a> Cursor<'a> {
         Cursor { data, pos: 0, limit: data.len() * 8, buffer }
     }
 
-    /// A cursor at byte `at` of a buffer, in a region that ends before byte `end`.
-    #[inline]
-    pub(super) fn region(data: &'a [u8], buffer: Buffer, at: usize, end: usize) -> Self {
-        let whole = Cursor::new(data, buffer);
-        let limit = whole.limit.min(end * 8);
-        Cursor { pos: limit.min(at * 8), limit, ..whole }
-    }
-
     /// A cursor at a bit of a buffer, up to the buffer's end.
     pub fn at_bit(mut self, bit: usize) -> Self {
         self.pos = bit.min(self.limit);
@@ -125,24 +117,6 @@ impl<'a> Cursor<'a> {
         };
         self.pos = end;
         Ok(value)
-    }
-
-    /// Moves over the next `bytes` bytes, and returns the buffer from the first of them on. Stays
-    /// and returns `None` if the region ends within them, if the cursor is within a byte, or if
-    /// less than eight bytes follow in the buffer.
-    #[inline(always)]
-    pub(super) fn run(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        #[cfg(test)]
-        if ONE_BY_ONE.get() {
-            return None;
-        }
-        let end = self.pos + bytes * 8;
-        let rest = self.data.get(self.pos >> 3..)?;
-        if self.pos & 7 != 0 || end > self.limit || rest.len() < bytes + 8 {
-            return None;
-        }
-        self.pos = end;
-        Some(rest)
     }
 
     /// Where less than eight bytes follow: they are the end of the buffer's last eight bytes.
@@ -239,12 +213,6 @@ impl<'a> Cursor<'a> {
         self.pos = to;
         passed
     }
-}
-
-#[cfg(test)]
-thread_local! {
-    /// Whether nothing is read at once that can be read value by value: a test compares both ways.
-    pub(crate) static ONE_BY_ONE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 #[cfg(test)]

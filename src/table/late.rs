@@ -4,12 +4,11 @@
 use std::sync::OnceLock;
 
 use super::packed::{Packed, PackedList, UnpackedProgram};
-use super::program::{EnumDef, Example, FixedRun, InfoLine, ListedDeclaration, Program, TypeDef};
+use super::program::{EnumDef, Example, InfoLine, ListedDeclaration, Program, TypeDef};
 
 /// The lists, from packed bytes or from a program that was just compiled.
 pub(super) struct LateLists {
     pub(super) types: LateItems<TypeDef>,
-    pub(super) runs: LateItems<FixedRun>,
     pub(super) enums: LateItems<EnumDef>,
     pub(super) infos: LateItems<InfoLine>,
     pub(super) examples: LateList<Example>,
@@ -21,7 +20,6 @@ impl LateLists {
     pub(super) fn of_compiled(program: &mut Program) -> LateLists {
         LateLists {
             types: LateItems::filled(std::mem::take(&mut program.types)),
-            runs: LateItems::filled(std::mem::take(&mut program.runs)),
             enums: LateItems::filled(std::mem::take(&mut program.enums)),
             infos: LateItems::filled(std::mem::take(&mut program.infos)),
             examples: LateList::filled(std::mem::take(&mut program.examples)),
@@ -33,7 +31,6 @@ impl LateLists {
     pub(super) fn of_unpacked(unpacked: &UnpackedProgram) -> LateLists {
         LateLists {
             types: LateItems::packed(unpacked.types),
-            runs: LateItems::packed(unpacked.runs),
             enums: LateItems::packed(unpacked.enums),
             infos: LateItems::packed(unpacked.infos),
             examples: LateList::packed(unpacked.examples),

@@ -1,9 +1,6 @@
 //! Look-ups in compiled tables: by index, by name, by number.
 
-use std::sync::OnceLock;
-
 use super::program::*;
-use super::skip::SkipProgram;
 use super::{Meaning, NativeType, TableSource, Tables, text};
 use crate::tree::{Sym, TypeRef};
 
@@ -198,6 +195,18 @@ impl Tables {
         transaction.into_iter().chain(named.iter().copied()).chain(said.iter().copied())
     }
 
+    /// The fields of a layout: name and type of each, those of all branches in the order of the text.
+    pub fn fields_of(&self, layout: LayoutId) -> impl Iterator<Item = (Sym, TypeRef)> + '_ {
+        let start = self.layout(layout).map_or(usize::MAX, |layout| layout.start as usize);
+        let steps = self.steps().get(start..).unwrap_or(&[]).iter();
+        steps.take_while(|step| !matches!(step, LayoutStep::End)).filter_map(|step| match step {
+            LayoutStep::Field { name, ty, .. } | LayoutStep::Empty { name, ty } => {
+                Some((*name, *ty))
+            }
+            _ => None,
+        })
+    }
+
     /// The fields of a structure, by its type: name and type of each, those of all branches in the
     /// order of the text.
     pub fn fields(&self, ty: TypeRef) -> impl Iterator<Item = (Sym, TypeRef)> + '_ {
@@ -215,10 +224,17 @@ impl Tables {
         })
     }
 
-    /// Whether the evaluator itself gives this name to nodes.
-    pub(in crate::table) fn is_builtin(&self, name: Sym) -> bool {
-        let Builtins { count, present, value, text, padding, end, .. } = self.program.builtins;
-        [Sym::ELEMENT, Sym::UNDECODED, count, present, value, text, padding, end].contains(&name)
+    /// A message's number as the protocol's literature has it: the name of the range, and the
+    /// number there. `None` if the tables declare no range that it is in.
+    pub fn number_in_range(&self, number: u64) -> Option<(&str, u64)> {
+        let of = |range: &NumberRange| {
+            number.checked_sub(range.base).filter(|n| range.max.is_none_or(|max| *n <= max))
+        };
+        let inside = self.program.ranges.iter().filter(|range| of(range).is_some());
+        // One range may hold others.
+        let nearest =
+            inside.min_by_key(|range| (u64::MAX - range.base, range.max.unwrap_or(u64::MAX)))?;
+        Some((&nearest.name, of(nearest)?))
     }
 
     /// Messages whose number a later file gave to another message.
@@ -236,29 +252,18 @@ impl Tables {
         &self.program.steps
     }
 
-    #[inline]
-    pub(in crate::table) fn run(&self, place: u32) -> Option<&FixedRun> {
-        self.lists.runs.get((place as usize).checked_sub(1)?)
-    }
-
-    /// The line that says what a structure is about.
+    /// The lines that say what a structure is about.
     pub fn info_of(&self, layout: &Layout) -> Option<&InfoLine> {
         self.lists.infos.get(layout.info?.0 as usize)
     }
 
-    /// A layout's skip program.
-    #[inline]
-    pub(in crate::table) fn skip_program(&self, id: LayoutId) -> Option<&SkipProgram> {
-        let all = self
-            .skips
-            .get_or_init(|| self.program.layouts.iter().map(|_| OnceLock::new()).collect());
-        let made = all.get(id.0 as usize)?;
-        Some(made.get_or_init(|| {
-            Box::new(
-                self.layout(id)
-                    .map_or_else(SkipProgram::default, |layout| SkipProgram::of(self, layout)),
-            )
-        }))
+    /// The path of the value that says what a structure carries.
+    pub fn carries_of(&self, layout: &Layout) -> Option<&[InfoStep]> {
+        let line = self.lists.infos.get(layout.carries?.0 as usize)?.lines.first()?;
+        match line.first()? {
+            InfoPart::Field(path) => Some(path),
+            _ => None,
+        }
     }
 
     #[inline]

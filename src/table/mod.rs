@@ -7,58 +7,49 @@
 //! [`Evaluator`] is the last.
 
 mod compile;
-mod contained;
 mod cursor;
 mod error;
 mod eval;
-mod forms;
 mod hex;
-mod info_texts;
-mod last_object;
 mod late;
 mod lookup;
 mod overlap;
 mod packed;
 mod program;
-mod reach;
-mod recurring;
 mod remarks;
-mod route;
-mod search_place;
-mod skip;
+mod scale;
 mod text;
-mod way;
 
-#[cfg(test)]
-pub(crate) use cursor::ONE_BY_ONE;
 pub use cursor::{Cursor, Short};
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{
     BITSTREAM, Call, Evaluator, MessageLimits, MessageStart, Native, NoPackint, OTHER_FORM,
-    Outcome, PaddedBytes, READ_AS_LATIN_1, Remembered, Run, SkippedText, Slots, Stop, TreeSink,
-    WholeMessage, read_packint,
+    Outcome, READ_AS_LATIN_1, Remembered, Run, Slots, Stop, WholeMessage, read_packint,
 };
-pub use forms::{IntForm, ValueForm};
 pub use hex::parse_hex;
-pub use info_texts::InfoText;
 pub use program::*;
-pub use reach::{LayoutAnswers, OutlineOf, TablesAnswers};
-pub use route::{FieldRoute, RouteStep};
-pub use search_place::SearchedMessage;
+pub use scale::Scale;
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::tree::TypeRef;
 use late::LateLists;
-use skip::SkipProgram;
 
-/// The words `shown` knows: how trees may explain a number.
-pub const SHOWN: [&str; 6] =
-    ["unix_time", "hex", "milliseconds", "seconds", "microseconds", "bits"];
+/// The words `shown` knows: how trees may explain a value. [`Scale`] has further ones.
+pub const SHOWN: [&str; 8] = [
+    "unix_time",
+    "unix_microseconds",
+    "hex",
+    "milliseconds",
+    "seconds",
+    "microseconds",
+    "bits",
+    "square",
+];
 
-/// A word for `shown` that one protocol adds, and the text that trees append to such a number.
+/// A word for `shown` that one protocol adds, and the text that trees append to such a number. Of
+/// up to eight bytes, the number is the one that they are with the most significant first.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
     /// The word.
@@ -76,10 +67,6 @@ pub struct Tables {
     sources: Vec<TableSource>,
     natives: Vec<NativeType>,
     meanings: Vec<Meaning>,
-    /// The skip programs made so far, by layout.
-    skips: OnceLock<Box<[OnceLock<Box<SkipProgram>>]>>,
-    /// Which layouts are self-contained, as far as somebody asked.
-    contained: OnceLock<Box<[OnceLock<bool>]>>,
 }
 
 /// How many tables were made in this run.
@@ -180,13 +167,8 @@ impl Tables {
             .collect();
         let protocol = protocol.to_string();
         let meanings = meanings.to_vec();
-        let skips = OnceLock::new();
-        let contained = OnceLock::new();
         let id = MADE.fetch_add(1, Ordering::Relaxed);
-        let mut tables =
-            Tables { id, protocol, program, lists, sources, natives, meanings, skips, contained };
-        tables.mark_recurring();
-        tables
+        Tables { id, protocol, program, lists, sources, natives, meanings }
     }
 
     /// A number that no other tables of this run have: what is derived from tables is kept under

@@ -5,10 +5,8 @@
 //! tables nor protocols nor outputs: names and types are numbers here ([`Sym`], [`TypeRef`]), and
 //! the tables know their meaning.
 
-mod copied;
 mod link;
 mod nodes;
-mod outline;
 mod parts;
 mod problem;
 mod telling;
@@ -19,11 +17,8 @@ use crate::captured::Captured;
 use std::borrow::Cow;
 use std::fmt;
 
-pub use copied::{CopiedNodes, StructureCopy};
 pub use link::{LinkKind, RecordLink};
 pub use nodes::Node;
-use nodes::Nodes;
-pub use outline::{ChosenDialects, DeferredPart, Deferring, DialectChoice, Outline, SharedContext};
 pub use parts::TreeParts;
 pub use problem::{Problem, ProblemCounts, ProblemText, Severity};
 use telling::TellingFields;
@@ -109,7 +104,7 @@ pub mod mark {
 /// A message's nodes, problems and made buffers. Cleared, not freed, between messages.
 #[derive(Default)]
 pub struct Tree {
-    nodes: Nodes,
+    nodes: Vec<Node>,
     problems: Vec<Problem>,
     links: Vec<RecordLink>,
     made: Vec<(Vec<u8>, BufferOrigin)>,
@@ -119,7 +114,6 @@ pub struct Tree {
     /// All [`mark`]s any node may have had since the tree was cleared.
     seen: u8,
     telling: TellingFields,
-    copies: Vec<StructureCopy>,
 }
 
 /// The state of a tree at some moment, for returning to it.
@@ -147,7 +141,7 @@ impl Tree {
 
     /// Empties it, keeping what was allocated.
     pub fn clear(&mut self) {
-        self.nodes.truncate(0);
+        self.nodes.clear();
         self.problems.clear();
         self.links.clear();
         for (bytes, _) in
@@ -160,7 +154,6 @@ impl Tree {
         self.names.clear();
         self.seen = 0;
         self.telling.clear();
-        self.copies.clear();
     }
 
     /// How many bytes its content takes.
@@ -173,7 +166,6 @@ impl Tree {
             + self.text.len()
             + size_of_val(self.names.as_slice())
             + self.telling.size()
-            + size_of_val(self.copies.as_slice())
     }
 
     /// How many bytes are allocated for it.
@@ -185,7 +177,6 @@ impl Tree {
             + self.text.capacity()
             + self.names.capacity() * size_of::<(u32, u32)>()
             + self.telling.allocated()
-            + self.copies.capacity() * size_of::<StructureCopy>()
     }
 
     /// Whether every captured byte is certain to be in a field of its own: nothing opaque,
@@ -201,7 +192,7 @@ impl Tree {
 
     /// All nodes, each before its children; the first is the message.
     pub fn nodes(&self) -> &[Node] {
-        self.nodes.as_slice()
+        &self.nodes
     }
 
     /// The node at an index.
@@ -214,8 +205,7 @@ impl Tree {
         // The caller may set any mark and any type through the reference.
         self.seen = u8::MAX;
         self.telling.set_complete(false);
-        self.copies.clear();
-        if index < self.len() { self.nodes.place(index) } else { None }
+        self.nodes.get_mut(index as usize)
     }
 
     /// How many nodes there are: the index the next one will have.
@@ -238,26 +228,11 @@ impl Tree {
         index
     }
 
-    /// Adds nodes, with all their marks together, which the caller fills in: the first `count` ones
-    /// of these places.
-    #[inline(always)]
-    pub fn room(&mut self, marks: u8, count: usize) -> &mut [Node] {
-        self.seen |= marks;
-        self.nodes.room(count)
-    }
-
-    /// Adds nodes that are complete, with all their marks together.
-    #[inline(always)]
-    pub fn extend<const N: usize>(&mut self, marks: u8, nodes: [Node; N]) {
-        self.seen |= marks;
-        self.nodes.extend(nodes);
-    }
-
     /// Ends a node: all nodes added since are its descendants, and it reaches to `end_bit`.
     #[inline]
     pub fn close(&mut self, index: u32, end_bit: usize) {
         let end = self.nodes.len() as u32;
-        if let Some(node) = self.nodes.place(index) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
             node.end = end;
             node.bits = (end_bit as u32).saturating_sub(node.start);
         }
@@ -266,7 +241,7 @@ impl Tree {
     /// Adds marks to a node.
     pub fn mark(&mut self, index: u32, marks: u8) {
         self.seen |= marks;
-        if let Some(node) = self.nodes.place(index) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
             node.marks |= marks;
         }
     }
@@ -274,7 +249,7 @@ impl Tree {
     /// Changes a node, but for its marks: what it is turned out later.
     #[inline]
     pub fn amend(&mut self, index: u32, change: impl FnOnce(&mut Node)) {
-        if let Some(node) = self.nodes.place(index) {
+        if let Some(node) = self.nodes.get_mut(index as usize) {
             change(node);
         }
     }
@@ -282,13 +257,7 @@ impl Tree {
     /// Forgets the nodes from an index on.
     pub fn cut(&mut self, index: u32) {
         self.nodes.truncate(index as usize);
-        self.forget_from(index);
-    }
-
-    /// Forgets what is listed of nodes from an index on.
-    fn forget_from(&mut self, index: u32) {
         self.telling.cut(index);
-        while self.copies.pop_if(|copy| copy.node >= index).is_some() {}
     }
 
     /// The children of a node, with their indices.
@@ -307,10 +276,9 @@ impl Tree {
         &self.problems
     }
 
-    /// Takes out the problems with a fixed text, which was said before. Returns how many there
-    /// were. Spares the first of them where `but_one` is set.
-    #[inline]
-    pub fn leave_out(&mut self, text: &str, but_one: bool) -> u64 {
+    /// Removes the problems with a fixed text, all but the first where `but_one` is set. Returns how
+    /// many it removed.
+    pub fn remove_notes(&mut self, text: &str, but_one: bool) -> u64 {
         let before = self.problems.len();
         let mut spare = but_one;
         self.problems.retain(|problem| !problem.has_text(text) || std::mem::take(&mut spare));
@@ -356,7 +324,7 @@ impl Tree {
     /// Removes everything since a checkpoint.
     pub fn back_to(&mut self, to: Checkpoint) {
         self.nodes.truncate(to.nodes);
-        self.forget_from(to.node());
+        self.telling.cut(to.node());
         self.problems.truncate(to.problems);
         self.made_used = to.made.min(self.made_used);
         self.text.truncate(to.text);

@@ -39,8 +39,8 @@ impl TreeParts {
     /// Makes `tree` hold all this. What it held before is gone.
     pub fn put_into(&self, tree: &mut Tree) {
         tree.clear();
-        let places = tree.room(u8::MAX, self.nodes.len()).iter_mut();
-        places.zip(&self.nodes).for_each(|(place, node)| *place = *node);
+        tree.seen = u8::MAX;
+        tree.nodes.extend_from_slice(&self.nodes);
         tree.problems.extend_from_slice(&self.problems);
         tree.links.extend_from_slice(&self.links);
         for (bytes, origin) in &self.made {

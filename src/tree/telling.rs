@@ -28,11 +28,6 @@ impl TellingFields {
         }
     }
 
-    /// Those from a node on.
-    pub(super) fn since(&self, index: u32) -> impl Iterator<Item = u32> + '_ {
-        self.nodes.iter().copied().filter(move |one| *one >= index)
-    }
-
     /// Says whether all such fields are listed.
     pub(super) fn set_complete(&mut self, is_complete: bool) {
         self.is_complete = is_complete;

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use crate::hostile_cases::{CASES, Case, DECODE_AS, KEY_FILE};
 use crate::material;
 use moulsniff::capture::{Capture, CaptureItem, Source};
-use moulsniff::out::Record;
-use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::out::tree::Annotations;
 use moulsniff::pipeline::{DecodeAs, Output, Pipeline, Setup};
+use moulsniff::print::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
-use moulsniff::proto::{LazyTables, PROTOCOLS, Transport};
+use moulsniff::proto::{LazyTables, PROTOCOLS};
+use moulsniff::record::Record;
+use moulsniff::session::Transport;
 
 /// Address space of a run (KiB), the program itself included.
 const MOST_MEMORY: u32 = 256 << 10;
@@ -150,7 +150,7 @@ struct Counter {
 impl Output for Counter {
     fn record(&mut self, record: &Record<'_>) {
         self.line.clear();
-        self.writer.record(record, Annotations::default(), &mut self.line);
+        self.writer.record(record, &mut self.line);
         self.bytes += self.line.len();
     }
 }

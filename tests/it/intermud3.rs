@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::proto::{
-    Event, EventKind, MessageOrEvent, Protocol, Side, load_tables, protocol_named, read_alone,
-};
+use moulsniff::print::json::{JsonOptions, JsonWriter};
+use moulsniff::proto::{MessageOrEvent, Protocol, load_tables, protocol_named, read_alone};
+use moulsniff::session::{Event, EventKind, Side};
 use moulsniff::table::Tables;
 use serde_json::{Value, json};
 

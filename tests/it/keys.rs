@@ -3,8 +3,8 @@
 //! The files in `keys/` are throw-away keys of a lab, and so are the session keys in this test.
 
 use moulsniff::proto::moul::keys::{
-    Deriver, Format, KeyFile, KeyRing, KeyService, PrivateKey, Report, SessionHint, session_key,
-    session_text, shard_keys,
+    Deriver, Format, KeyFile, KeyRing, KeyService, PrivateKey, Report, SessionHint,
+    derive_session_key, write_session_line, write_shard_keys,
 };
 use std::path::Path;
 
@@ -102,7 +102,7 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 fn derive(key: &PrivateKey, y: &str, seed: &str) -> Vec<u8> {
-    session_key(key, &hex(y), &hex(seed).try_into().unwrap()).unwrap().as_bytes().to_vec()
+    derive_session_key(key, &hex(y), &hex(seed).try_into().unwrap()).unwrap().as_bytes().to_vec()
 }
 
 #[test]
@@ -158,9 +158,8 @@ fn one_ring_of_all_files_opens_every_session() {
         let tried: Vec<bool> = ring
             .candidates(Some(service))
             .map(|candidate| {
-                let found = deriver
-                    .session_key(candidate.key, &hex(y), &hex(seed).try_into().unwrap())
-                    .unwrap();
+                let found =
+                    deriver.derive(candidate.key, &hex(y), &hex(seed).try_into().unwrap()).unwrap();
                 found.as_bytes()[..] == hex(rc4)
             })
             .collect();
@@ -172,16 +171,16 @@ fn one_ring_of_all_files_opens_every_session() {
 
 #[test]
 fn a_written_file_reads_back_the_same() {
-    let lines = |file: &KeyFile| file.sessions().iter().map(session_text).collect::<Vec<_>>();
+    let lines = |file: &KeyFile| file.sessions().iter().map(write_session_line).collect::<Vec<_>>();
     let dirtsand = parse("dirtsand.ini");
     let own = parse("shard.keys");
-    let text = shard_keys(dirtsand.keys(), &lines(&own));
+    let text = write_shard_keys(dirtsand.keys(), &lines(&own));
     let back = KeyFile::parse("written", text.as_bytes()).unwrap();
     assert_eq!(back.format(), Format::ShardKeys);
     assert_eq!(back.keys(), dirtsand.keys());
     assert_eq!(back.sessions(), own.sessions());
     assert!(back.notes().is_empty(), "{:?}", back.notes());
-    assert_eq!(shard_keys(back.keys(), &lines(&back)), text);
+    assert_eq!(write_shard_keys(back.keys(), &lines(&back)), text);
 }
 
 #[test]

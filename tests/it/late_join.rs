@@ -8,11 +8,12 @@ use crate::common::{file, records};
 use crate::made::{ACK, End, Made, end, run};
 use moulsniff::capture::{Capture, CaptureItem};
 use moulsniff::flow::FlowLimits;
-use moulsniff::out::{Body, Record};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
 use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds, SessionKey};
-use moulsniff::proto::{AllSettings, EventKind, LazyTables, Options, PROTOCOLS, Settings};
+use moulsniff::proto::{AllSettings, LazyTables, PROTOCOLS};
+use moulsniff::record::{Body, Record};
+use moulsniff::session::{EventKind, Options, Settings};
 use serde_json::Value;
 
 const CAPTURE: &str = "captures/moul/full_dirtsand.pcapng";
@@ -272,12 +273,13 @@ fn keystreams_are_searched_a_bounded_number_of_times_whatever_the_streams() {
                 .with("moul", Settings::new(MoulSettings::with_keys(keys))),
             options: Options::default(),
             decode_as: vec![moulsniff::pipeline::DecodeAs {
-                transport: moulsniff::proto::Transport::Tcp,
+                transport: moulsniff::session::Transport::Tcp,
                 port: 14_617,
                 protocol: "moul".into(),
             }],
             limits: FlowLimits::default(),
             max_held: 32 << 20,
+            names: false,
             pseudonyms: None,
         };
         let mut pipeline = Pipeline::new(setup);

@@ -1,7 +1,7 @@
 //! Lists that end with the element that says that it is the last: what they give, where they cannot
 //! be declared, and whatever happens to their bits.
 
-use moulsniff::out::json::{JsonOptions, JsonWriter};
+use moulsniff::print::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{load_tables, protocol_named};
 use moulsniff::table::{Evaluator, TableSource, Tables, parse_hex};
 use moulsniff::tree::{Sym, Tree};

@@ -6,10 +6,11 @@ use std::io::Read;
 use std::net::SocketAddr;
 
 use moulsniff::capture::Moment;
-use moulsniff::out::json::{JsonOptions, JsonWriter};
-use moulsniff::proto::{
-    Context, Decoded, Emit, Ends, Event, EventKind, Message, Options, Protocol, Session, Settings,
-    Share, Side, Start, Transport, load_tables, protocol_named,
+use moulsniff::print::json::{JsonOptions, JsonWriter};
+use moulsniff::proto::{Protocol, load_tables, protocol_named};
+use moulsniff::session::{
+    Context, Emit, Ends, Event, EventKind, Message, Options, Session, Settings, Share, Side, Start,
+    Transport,
 };
 use moulsniff::table::{Evaluator, Tables, parse_hex};
 use moulsniff::tree::{LinkKind, Sym, Tree};
@@ -191,9 +192,8 @@ impl Emit for Ear {
         _: Moment,
         message: &Message<'_>,
         tables: &Tables,
-        decoded: Decoded<'_>,
+        tree: &mut Tree,
     ) -> u64 {
-        let Decoded::Tree(tree) = decoded else { return 0 };
         let mut out = Vec::new();
         JsonWriter::new(JsonOptions::default()).fields(tables, tree, message.bytes, &mut out);
         self.said.push((message.name.raw().to_string(), serde_json::from_slice(&out).unwrap()));
@@ -232,11 +232,9 @@ fn hear<'a>(
         tables,
         evaluator: &mut evaluator,
         tree: &mut tree,
-        outline: None,
         settings: &Settings::default(),
         sequences: [None; 2],
         options: &options,
-        preparations: None,
         emit: &mut ear,
     };
     let mut offsets = [0u64; 2];

@@ -2,7 +2,7 @@
 //! in the tree, and the fields are JSON.
 
 use crate::common;
-use moulsniff::out::json::{JsonOptions, JsonWriter};
+use moulsniff::print::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{PROTOCOLS, load_tables};
 use moulsniff::table::{Evaluator, ExampleOf, Tables, parse_hex};
 use moulsniff::tree::{Kind, Sym, Tree, TypeRef, mark};

@@ -25,7 +25,7 @@ macro_rules! transcripts {
     };
 }
 
-transcripts! { help intermud3 json keys mistakes ouro secondlife tables trees }
+transcripts! { help intermud3 json keys mistakes moul ouro secondlife tables trees }
 
 #[test]
 fn readme() {

@@ -9,17 +9,15 @@ use clap::ValueEnum;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::place::home;
-use super::{Config, FilesOfConfig, TimeOfConfig};
+use super::{Config, FilesOfConfig, TimeOfConfig, home};
 use crate::captured::{escape, line_and_column};
-use crate::cli::args::TimeWord;
 use crate::cli::error::CliError;
-use crate::cli::given::file_options;
+use crate::cli::options::{TimeWord, file_options};
 use crate::filter::{NamedExpression, can_be_named};
 use crate::suggest::suggestion;
 
 /// The option `--tables`, which belongs to no protocol.
-pub(super) const TABLES: &str = "tables";
+pub(in crate::cli) const TABLES: &str = "tables";
 /// The longest key of the file that an error repeats, in bytes.
 const MOST_QUOTED: usize = 40;
 const TIME: &str = "time";

@@ -175,9 +175,9 @@ impl Files {
             list: list.clone(),
             file,
         }));
-        let refusal = refused(def, marks.values.tables, marks.values.tree);
+        let refusal = refused(def, &marks.values);
         if let Some(refusal) = refusal {
-            let reason = refusal.reason(marks.values.tables.name(def.name));
+            let reason = refusal.reason(marks.values.tables.name(def.name), &marks.values);
             return self.refused(seen, key, reason);
         }
         let part = marks.first(FileRole::Part).or_else(|| marks.first(FileRole::CountedPart));

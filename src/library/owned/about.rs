@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{OwnedBody, OwnedRecord};
-use crate::facts::{definition, refused};
-use crate::out::{Body, event_word, format_time};
-use crate::proto::{Side, Transport};
+use super::OwnedRecord;
+use crate::facts::{MessageValues, definition, refused};
+use crate::print::format_time;
+use crate::record::{Body, StoredBody, event_word};
+use crate::session::{Reply, Side, Transport};
 
 impl OwnedRecord {
     /// Its number, from 1, counted before any filter.
@@ -17,7 +18,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn number(&self) -> u64 {
-        self.head.number
+        self.stored.head.number
     }
 
     /// The number of the frame that completed it, from 1, as Wireshark numbers it; 0 for a message
@@ -29,7 +30,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn frame(&self) -> u64 {
-        self.head.at.frame
+        self.stored.head.at.frame
     }
 
     /// When that frame was captured.
@@ -41,7 +42,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn time(&self) -> SystemTime {
-        let time = self.head.at.time;
+        let time = self.stored.head.at.time;
         let whole = Duration::from_secs(time.seconds.unsigned_abs());
         let at = if time.seconds < 0 {
             UNIX_EPOCH.checked_sub(whole)
@@ -61,7 +62,7 @@ impl OwnedRecord {
     /// ```
     pub fn time_text(&self) -> String {
         let mut text = String::new();
-        format_time(self.head.at.time, &mut text);
+        format_time(self.stored.head.at.time, &mut text);
         text
     }
 
@@ -73,7 +74,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn transport(&self) -> Transport {
-        self.head.transport
+        self.stored.head.transport
     }
 
     /// The stream's number, from 0, as Wireshark counts the streams of a transport.
@@ -84,7 +85,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stream(&self) -> u32 {
-        self.head.stream
+        self.stored.head.stream
     }
 
     /// The sender.
@@ -95,7 +96,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn src(&self) -> SocketAddr {
-        self.head.src
+        self.stored.head.src
     }
 
     /// The receiver.
@@ -106,7 +107,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn dst(&self) -> SocketAddr {
-        self.head.dst
+        self.stored.head.dst
     }
 
     /// Which side sent it.
@@ -117,7 +118,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from(&self) -> Side {
-        self.head.from
+        self.stored.head.from
     }
 
     /// The protocol's name.
@@ -128,7 +129,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn protocol(&self) -> &str {
-        self.head.protocol
+        self.stored.head.protocol
     }
 
     /// The service's name; empty for a message without a capture.
@@ -139,7 +140,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn service(&self) -> &str {
-        &self.head.service
+        &self.stored.service
     }
 
     /// The message's name; `None` for an event.
@@ -150,7 +151,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn message(&self) -> Option<&str> {
-        self.owned_message().map(|message| message.name.as_str())
+        self.is_message().then_some(self.stored.text.as_str())
     }
 
     /// The event's name, such as `gap` or `stream_end`; `None` for a message.
@@ -161,7 +162,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn event(&self) -> Option<&'static str> {
-        self.view(|record, _| event_word(&record.body)).filter(|word| !word.is_empty())
+        self.view(|record| event_word(&record.body)).filter(|word| !word.is_empty())
     }
 
     /// The text of an event for people. `None` for a message.
@@ -173,10 +174,10 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn text(&self) -> Option<&str> {
-        match &self.body {
-            OwnedBody::Message(_) => None,
-            OwnedBody::Event(event) => Some(&event.text),
-            OwnedBody::StreamEnd { text, .. } => Some(text),
+        match &self.stored.body {
+            StoredBody::Message { .. } => None,
+            StoredBody::Event(event) => Some(&event.text),
+            StoredBody::StreamEnd { .. } => Some(&self.stored.text),
         }
     }
 
@@ -188,7 +189,10 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn type_number(&self) -> Option<u64> {
-        self.owned_message().and_then(|message| message.number)
+        match self.stored.body {
+            StoredBody::Message { number, .. } => number,
+            _ => None,
+        }
     }
 
     /// The message's bytes, decrypted; empty for an event.
@@ -199,7 +203,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn bytes(&self) -> &[u8] {
-        self.owned_message().map_or(&[], |message| &message.bytes)
+        &self.stored.bytes
     }
 
     /// Offset of the message's first byte in its direction of the stream; 0 in a datagram, and for
@@ -211,7 +215,10 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn offset(&self) -> u64 {
-        self.owned_message().map_or(0, |message| message.offset)
+        match self.stored.body {
+            StoredBody::Message { offset, .. } => offset,
+            _ => 0,
+        }
     }
 
     /// The number of the record that this one answers.
@@ -222,7 +229,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn reply_to(&self) -> Option<u64> {
-        Some(self.owned_message()?.reply?.record)
+        Some(self.reply()?.record)
     }
 
     /// The time since the record that this one answers.
@@ -233,7 +240,7 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn elapsed(&self) -> Option<Duration> {
-        let nanos = self.owned_message()?.reply?.nanos;
+        let nanos = self.reply()?.nanos;
         Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
     }
 
@@ -246,10 +253,22 @@ impl OwnedRecord {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn refused(&self) -> Option<String> {
-        self.view(|record, _| {
+        self.view(|record| {
             let Body::Message { message, tables, tree } = &record.body else { return None };
-            let refused = refused(definition(message.name, tables, tree)?, tables, tree)?;
-            Some(refused.reason(message.name.raw()))
+            let values = MessageValues { tables, tree, bytes: message.bytes };
+            let refused = refused(definition(message.name, tables, tree)?, &values)?;
+            Some(refused.reason(message.name.raw(), &values))
         })?
+    }
+
+    fn is_message(&self) -> bool {
+        matches!(self.stored.body, StoredBody::Message { .. })
+    }
+
+    fn reply(&self) -> Option<Reply> {
+        match self.stored.body {
+            StoredBody::Message { reply, .. } => reply,
+            _ => None,
+        }
     }
 }

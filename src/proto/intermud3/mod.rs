@@ -15,8 +15,9 @@ mod spans;
 mod text;
 mod value;
 
-use super::{LazyTables, Opening, Protocol, RecordNames, Session, Start, Verdict};
+use super::{LazyTables, Opening, Protocol, RecordNames, Verdict};
 use crate::session::Transport;
+use crate::session::{Session, Start};
 use crate::table::{LayoutId, ReadAs, TableSource, Tables};
 
 /// The protocol.

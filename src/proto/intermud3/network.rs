@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::proto::{Learned, LearnedValue, Moment};
+use crate::proto::Moment;
+use crate::session::{Learned, LearnedValue};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 

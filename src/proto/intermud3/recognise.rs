@@ -134,7 +134,7 @@ fn speaker_of(text: &[u8]) -> Option<Speaker> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
-    use crate::proto::Ends;
+    use crate::session::Ends;
 
     fn packet(text: &str) -> Vec<u8> {
         let mut out = (text.len() as u32).to_be_bytes().to_vec();

@@ -5,8 +5,9 @@
 //! (`transaction`). The session kit remembers the requests; this file knows what a request and its
 //! reply have in common.
 
-use crate::proto::{Moment, Reply, Side};
+use crate::proto::Moment;
 use crate::session::{Answer, Context, ReplyShare, Request, RequestKey, Requests};
+use crate::session::{Reply, Side};
 use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, mark};
 
@@ -42,10 +43,21 @@ struct Role {
     addressed: bool,
     /// It reports an error about any other packet.
     error: bool,
+    /// The element that tells refusals from mere warnings, and its texts that refuse nothing.
+    warns: Option<(Sym, Vec<String>)>,
     /// The element that request and reply share.
     shared: Option<Sym>,
     /// The element that says in how many messages the reply comes.
     parts: Option<Sym>,
+}
+
+impl Role {
+    fn is_warning(&self, packet: &ReadPacket<'_>) -> bool {
+        let Some((name, warnings)) = &self.warns else { return false };
+        let code = packet.tree.children(0).find(|(_, node)| node.name == *name);
+        code.and_then(|(_, node)| text(packet.tree, node, packet.bytes))
+            .is_some_and(|code| warnings.iter().any(|warning| warning.as_bytes() == code))
+    }
 }
 
 /// A packet that was read, and its sender.
@@ -188,6 +200,10 @@ impl PacketReplies {
         let asker = role.addressed.then(|| elements.who(4, 5)).flatten();
         let asked = role.addressed.then(|| elements.mud(2)).flatten();
         if role.error {
+            // What a warning is about is still done, and answered.
+            if role.is_warning(&packet) {
+                return None;
+            }
             let reply = self.error(packet, key(asker, asked, None), tables)?;
             return Some(PacketReply { reply, partial: false });
         }
@@ -299,8 +315,13 @@ fn role(def: &MessageDef, tables: &Tables) -> Role {
         .map_while(position)
         .find(|(_, ty)| tables.type_def(*ty).is_some_and(|d| d.transaction))
         .map(|p| p.0);
+    let warns = (0..32).map_while(position).find_map(|(name, ty)| {
+        let texts = &tables.type_def(ty)?.facts.as_ref()?.refuses_unless_texts;
+        (!texts.is_empty()).then(|| (name, texts.clone()))
+    });
     Role {
         answers: def.answers.clone(),
+        warns,
         addressed: position(1).is_some_and(|p| tables.name(p.0) == "ttl"),
         error: tables.name(def.name) == "error",
         shared,

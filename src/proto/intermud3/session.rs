@@ -9,9 +9,10 @@ use super::replies::{PacketReplies, ReadPacket};
 use super::value::{FoundPacket, LengthPrefix, ValueBuffers};
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
-use crate::proto::{Context, Decoded, Event, EventKind, Learned, Message, Moment, Session, Side};
+use crate::proto::Moment;
+use crate::session::{Context, Event, EventKind, Learned, Message, Session, Side};
 use crate::session::{Request, StreamBuffer};
-use crate::table::{LayoutId, Tables};
+use crate::table::{LayoutId, MessageDef, Tables};
 use crate::tree::{Kind, Problem, Severity, TextKind, decode_text, mark};
 
 /// One connection between muds and routers, or between two muds.
@@ -20,6 +21,8 @@ pub(super) struct I3Session {
     header: Option<LayoutId>,
     directions: [PacketStream; 2],
     service: &'static str,
+    /// A packet that only this service has was seen: later packets do not change it.
+    service_known: bool,
     reader: ValueBuffers,
     replies: PacketReplies,
     network: Network,
@@ -51,6 +54,7 @@ impl I3Session {
             header: super::header(tables),
             directions: Default::default(),
             service: if service == Some("oob") { "oob" } else { "router" },
+            service_known: false,
             reader: ValueBuffers::default(),
             replies: PacketReplies::new(tables),
             network: Network::new(tables),
@@ -161,14 +165,11 @@ impl I3Session {
             tree.problem(Problem::new(Severity::Note, 0, text, 0, 0));
         }
         let def = found.message.and_then(|id| tables.message(id));
-        let service = def.and_then(|d| tables.service(d.service)).map(|s| &*s.name);
-        if service == Some("oob") {
-            self.service = "oob";
-        }
         match def {
             Some(def) => {
                 self.name.clear();
                 self.name.push_str(tables.name(def.name));
+                self.learn_service(def, tables);
             }
             None => self.own_name(found, bytes, context),
         }
@@ -191,13 +192,28 @@ impl I3Session {
             bytes,
             reply: reply.map(|reply| reply.reply),
             no_reply: asked.is_some_and(|asked| asked.answered),
-            once: None,
         };
-        let record = context.emit.message(at, &message, tables, Decoded::Tree(context.tree));
+        let record = context.emit.message(at, &message, tables, context.tree);
         if let Some(request) = asked {
             self.replies.remember(Request { record, ..request });
         }
         found.end
+    }
+
+    /// Learns the connection's service from a packet. `oob-begin` opens an out-of-band connection.
+    /// Routers pass on some out-of-band packets such as `mail` too, and an `error` occurs
+    /// everywhere.
+    fn learn_service(&mut self, def: &MessageDef, tables: &Tables) {
+        if self.service_known {
+            return;
+        }
+        let out_of_band = tables.service(def.service).is_some_and(|service| service.name == "oob");
+        self.service_known = match self.name.as_str() {
+            "oob-begin" => true,
+            "error" => return,
+            _ => !out_of_band,
+        };
+        self.service = if out_of_band { "oob" } else { "router" };
     }
 
     /// The name of a packet that no table knows: its type, or `value`. The type's bytes become
@@ -243,15 +259,12 @@ impl I3Session {
     /// A packet of `length` bytes of text is not reassembled.
     fn too_long(&self, from: Side, length: u32) -> Event {
         let most = framing::MAX_TEXT;
-        let (limit, text) = match length > most {
-            true => (
-                "intermud3 packet",
-                format!("a packet of {length} bytes: more than {most} are not put together"),
-            ),
-            false => (
-                "max-message",
-                format!("a packet of {length} bytes is not put together (--max-message)"),
-            ),
+        let (limit, text) = if length > most {
+            let text = format!("a packet of {length} bytes: more than {most} are not put together");
+            ("intermud3 packet", text)
+        } else {
+            let text = format!("a packet of {length} bytes is not put together (--max-message)");
+            ("max-message", text)
         };
         self.event(EventKind::Limit { limit }, from, text)
     }

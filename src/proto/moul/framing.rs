@@ -1,12 +1,12 @@
 //! Splits a stream into messages, and finds the next message again where framing was lost. MOUL's
 //! messages carry no length: the tables say where each ends.
 
-use super::super::{Context, Event, EventKind, MessageBytes, Moment, Side};
 use super::half::Stage;
-use super::latin::ReadMessage;
 use super::search::{MessageReader, Search, SearchResult, search};
 use super::session::{MoulSession, Whole, message_name};
+use crate::capture::Moment;
 use crate::digits::counted;
+use crate::session::{Context, Event, EventKind, Side};
 use crate::table::Outcome;
 
 /// The first bytes of the gatekeeper's AuthSrvIpAddressRequest, and its length from a client.
@@ -25,22 +25,13 @@ impl MoulSession {
         };
         let half = side.of(&mut self.halves);
         let bytes = half.stream.waiting().get(..sight).unwrap_or(&[]);
-        let offset = half.stream.offset();
-        let stream = Some(&half.stream);
-        let (outcome, outlined) =
-            context.message(service, MessageBytes { from: side, offset, bytes, at, stream });
-        match outcome {
+        let Context { tables, evaluator, tree, .. } = context;
+        match evaluator.message(tables, service, side.index(), bytes, tree) {
             Outcome::Message(id, length) => {
-                let read = ReadMessage { service, from: side, bytes, outlined };
-                let outlined = self.latin.say_once(&read, context);
+                self.latin.note_once(side, context.tree);
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context.tables);
-                self.emit(
-                    side,
-                    Whole { name, number, id: Some(id), length, outlined },
-                    at,
-                    context,
-                );
+                self.emit(side, Whole { name, number, id: Some(id), length }, at, context);
                 true
             }
             Outcome::Need(n) if n <= context.options.max_message => {
@@ -59,12 +50,7 @@ impl MoulSession {
                 }
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context.tables);
-                self.emit(
-                    side,
-                    Whole { name, number, id: Some(id), length, outlined },
-                    at,
-                    context,
-                );
+                self.emit(side, Whole { name, number, id: Some(id), length }, at, context);
                 true
             }
             Outcome::NoLayout(id, _) => {
@@ -291,10 +277,8 @@ impl MoulSession {
         if half.stream.waiting().is_empty() {
             return false;
         }
-        let starts: Vec<usize> = match half.pieces_tell {
-            true => half.stream.piece_starts().collect(),
-            false => Vec::new(),
-        };
+        let starts: Vec<usize> =
+            if half.pieces_tell { half.stream.piece_starts().collect() } else { Vec::new() };
         let wanted = Search {
             service,
             side,

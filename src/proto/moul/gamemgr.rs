@@ -172,8 +172,8 @@ fn game_type_id(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resu
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-    use crate::out::json::{JsonOptions, JsonWriter};
-    use crate::out::problem_text;
+    use crate::print::json::{JsonOptions, JsonWriter};
+    use crate::print::problem_text;
     use crate::proto::{load_tables, protocol_named};
     use crate::table::{Evaluator, Tables};
     use crate::tree::{Sym, Tree};

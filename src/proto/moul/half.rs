@@ -1,9 +1,10 @@
 //! One direction of a connection: the bytes that wait to become messages, and the cipher that
 //! decrypts them.
 
-use super::super::{Context, Emit, Moment, Side};
-use super::keys::{Decrypter, Rc4};
-use crate::session::{Preparations, StreamBuffer};
+use super::keys::Rc4;
+use crate::capture::Moment;
+use crate::session::StreamBuffer;
+use crate::session::{Context, Emit, Side};
 
 /// How far a keystream is advanced over bytes that were never captured: this many bytes in any
 /// case, and this many more for each captured byte. Without the bound, a few packets with distant
@@ -45,7 +46,7 @@ pub(super) struct Half {
     /// The waiting bytes, decrypted once the cipher is set.
     pub(super) stream: StreamBuffer,
     /// Decrypts incoming bytes.
-    decrypter: Option<Decrypter>,
+    cipher: Option<Box<Rc4>>,
     /// Bytes of keystream used before the first waiting byte. Counted until the key is decided.
     ahead: u64,
     /// Numbers of captured bytes and of missing bytes.
@@ -67,7 +68,7 @@ impl Half {
         Half {
             stage,
             stream: StreamBuffer::default(),
-            decrypter: None,
+            cipher: None,
             ahead: 0,
             captured: 0,
             skipped: 0,
@@ -79,13 +80,11 @@ impl Half {
     }
 
     /// Appends the next bytes of the stream, decrypted if a cipher is set.
-    pub(super) fn push(&mut self, bytes: &[u8], at: Moment, preparations: Option<&Preparations>) {
+    pub(super) fn push(&mut self, bytes: &[u8], at: Moment) {
         self.captured += bytes.len() as u64;
-        match &mut self.decrypter {
-            Some(decrypter) => {
-                self.stream.push_with(bytes.len(), at, |buffer| {
-                    decrypter.apply_into(bytes, buffer, preparations)
-                });
+        match &mut self.cipher {
+            Some(cipher) => {
+                self.stream.push_with(bytes.len(), at, |buffer| cipher.apply_into(bytes, buffer));
             }
             None => self.stream.push(bytes, at),
         }
@@ -112,7 +111,7 @@ impl Half {
     pub(super) fn decrypt_from_here(&mut self, mut cipher: Rc4) {
         cipher.skip(self.ahead);
         cipher.apply(self.stream.waiting_mut());
-        self.decrypter = Some(Decrypter::new(cipher));
+        self.cipher = Some(Box::new(cipher));
     }
 
     /// Decrypts everything from the first waiting byte on with this cipher, which first skips
@@ -162,15 +161,14 @@ impl Half {
             return true;
         }
         self.skipped = self.skipped.saturating_add(bytes);
-        let wanted =
-            self.decrypter.is_some() || matches!(self.stage, Stage::Waiting | Stage::Joined);
+        let wanted = self.cipher.is_some() || matches!(self.stage, Stage::Waiting | Stage::Joined);
         if wanted
             && self.skipped > FREE_SKIP.saturating_add(self.captured.saturating_mul(SKIP_PER_BYTE))
         {
             return false;
         }
-        match &mut self.decrypter {
-            Some(decrypter) => decrypter.skip(bytes),
+        match &mut self.cipher {
+            Some(cipher) => cipher.skip(bytes),
             None => self.ahead = self.ahead.saturating_add(bytes),
         }
         true

@@ -7,11 +7,11 @@
 //! second byte that MOUL sends is zero, but only every 256th byte of noise. The few positions with
 //! many zeros are then searched for messages. This file knows bytes and tables, no connection.
 
-use super::super::Side;
 use super::evidence::{Against, evidence};
 use super::keys::SessionKey;
 use super::search::{MessageReader, Search, SearchResult, search};
 use crate::session::Requests;
+use crate::session::Side;
 use crate::table::{Outcome, ServiceId};
 
 /// The most bytes of a direction that are looked at.

@@ -11,7 +11,6 @@ mod half;
 mod joined_key;
 pub mod keys;
 mod keystream;
-mod latin;
 mod meanings;
 mod natives;
 mod opening;
@@ -33,10 +32,11 @@ mod vault;
 pub use settings::MoulSettings;
 
 use super::{
-    Ends, Expected, Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Secrets,
-    Session, Settings, SettingsError, Start, Verdict,
+    Expected, LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Secrets,
+    SettingsError, Verdict,
 };
 use crate::session::Transport;
+use crate::session::{Ends, Session, Settings, Start};
 use crate::table::{Evaluator, Meaning, Native, TableSource, Tables};
 
 /// The protocol.
@@ -46,12 +46,12 @@ pub struct Moul;
 const PORT: u16 = 14617;
 
 /// The types with code.
-const NATIVES: [Native; 9] = {
-    let [string, wstring, p_string] = natives::NATIVES;
+const NATIVES: [Native; 10] = {
+    let [string, wstring, p_string, wide_time] = natives::NATIVES;
     let [variables, nested, creatable] = sdl::NATIVES;
     let [text] = vault::NATIVES;
     let [game, game_type] = gamemgr::NATIVES;
-    [string, wstring, p_string, variables, nested, creatable, text, game, game_type]
+    [string, wstring, p_string, wide_time, variables, nested, creatable, text, game, game_type]
 };
 
 /// The embedded tables, by file.
@@ -127,10 +127,10 @@ impl Protocol for Moul {
 
     fn settings(
         &self,
-        given: &Given,
+        values: &OptionValues,
         warn: &mut dyn FnMut(String),
     ) -> Result<Settings, SettingsError> {
-        MoulSettings::read(given, warn).map(Settings::new)
+        MoulSettings::read(values, warn).map(Settings::new)
     }
 
     fn secrets(&self) -> Option<&'static dyn Secrets> {
@@ -149,7 +149,7 @@ impl Protocol for Moul {
     }
 
     fn open_file(&self, bytes: &[u8], keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> {
-        sdl::decrypt::open(bytes, keys)
+        sdl::decrypt::open_file(bytes, keys)
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {

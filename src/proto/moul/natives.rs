@@ -1,51 +1,38 @@
 //! The types of MOUL that need code: Plasma's texts, which are inverted and come in several
-//! encodings.
+//! encodings, and times of 32 or 64 bits.
 //!
-//! Each becomes one text, with its count and its bytes as spans. This file does not know which
-//! field a text is or what it means.
+//! A text becomes one text, with its count and its bytes as spans. This file does not know which
+//! field a text or time is or what it means.
 
-use crate::table::{Call, Cursor, Native, READ_AS_LATIN_1, Run, SkippedText, Stop, TreeSink};
+use crate::table::{Call, Cursor, Native, READ_AS_LATIN_1, Run, Stop};
 use crate::tree::{
     Kind, Node, Problem, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark,
 };
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [Native; 3] = {
+pub const NATIVES: [Native; 4] = {
     let parts: &[&str] = &["SafeCount"];
     [
-        Native {
-            outline: Some(safe_string),
-            skip: Some(skip_safe_string),
-            ascii: 0xf000,
-            parts,
-            texts: &[TextKind::Inverted8, TextKind::InvertedLatin1, TextKind::Utf8],
-            ..Native::new("safe_string", safe_string)
-        },
-        Native {
-            outline: Some(safe_wstring),
-            parts,
-            texts: &[TextKind::Inverted16],
-            ..Native::new("safe_wstring", safe_wstring)
-        },
-        Native {
-            outline: Some(p_string),
-            parts,
-            texts: &[TextKind::Utf8, TextKind::Latin1],
-            ..Native::new("p_string", p_string)
-        },
+        Native { parts, ..Native::new("safe_string", safe_string) },
+        Native { parts, ..Native::new("safe_wstring", safe_wstring) },
+        Native { parts, ..Native::new("p_string", p_string) },
+        Native::new("wide_time", read_wide_time),
     ]
 };
+
+/// The note of a text that holds a zero. The count decides where the text ends, but programs that
+/// keep it as a C string lose what follows the zero.
+const ZERO_INSIDE: &str = "a zero inside the text, where a C string ends";
+
+/// The largest number that JSON readers keep exactly.
+const EXACT: u64 = 1 << 53;
 
 /// A SafeString: a u16 count of bytes, its four highest bits set, then the bytes, every one
 /// inverted.
 ///
 /// The argument says whether two more bytes follow a count without those bits (the form used before
 /// 2003).
-fn safe_string<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let old = count & 0xf000 == 0;
@@ -69,28 +56,16 @@ fn safe_string<T: TreeSink>(
             len,
         ));
     }
+    let zero = if kind == TextKind::Utf8 { 0 } else { !0 };
+    if bytes.contains(&zero) {
+        run.problem(Severity::Note, node, ZERO_INSIDE, 0, 0);
+    }
     Ok(0)
-}
-
-/// The same of a text that has its count as it is written today.
-fn skip_safe_string(bytes: &[u8]) -> Option<SkippedText> {
-    let (count, rest) = bytes.split_first_chunk()?;
-    let count = u16::from_le_bytes(*count);
-    let len = usize::from(count & 0x0fff);
-    let text = rest.get(..len)?;
-    let (kind, note) =
-        if is_inverted_ascii(text) { (TextKind::Inverted8, None) } else { form_of(text) };
-    let nodes = if len > 0 { 3 } else { 2 };
-    (count & 0xf000 != 0).then_some(SkippedText { before: 2, text: len, kind, nodes, note })
 }
 
 /// A text with a u16 count of bytes before it: UTF-8 as the client writes it, or Latin-1 as it
 /// reads it and others write it.
-fn p_string<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count);
@@ -106,7 +81,29 @@ fn p_string<T: TreeSink>(
             len,
         ));
     }
+    if bytes.contains(&0) {
+        run.problem(Severity::Note, node, ZERO_INSIDE, 0, 0);
+    }
     Ok(0)
+}
+
+/// Seconds since 1970, in 32 bits. A time that these cannot say is 0xffffffff, and 64 signed bits
+/// follow. Without these the number stays as it is.
+fn read_wide_time(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let start = cursor.pos();
+    let seconds = u32::from_le_bytes(cursor.array()?);
+    let wide = if seconds == u32::MAX && cursor.left() >= 8 {
+        Some(i64::from_le_bytes(cursor.array()?))
+    } else {
+        None
+    };
+    let (value, kind) = match wide {
+        Some(seconds) if seconds.unsigned_abs() <= EXACT => (seconds as u64, Kind::Signed),
+        Some(seconds) => (seconds as u64, Kind::Signed64),
+        None => (u64::from(seconds), Kind::Unsigned),
+    };
+    run.tree.leaf(call.node(cursor, start, kind, value));
+    Ok(value)
 }
 
 /// How to read the bytes of a SafeString that is not inverted ASCII. Every known program inverts
@@ -130,11 +127,7 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
 /// inverted, then a zero unit.
 ///
 /// The argument says whether an empty text has the zero unit too.
-fn safe_wstring<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count & 0x0fff) * 2;
@@ -149,6 +142,9 @@ fn safe_wstring<T: TreeSink>(
     let node = Spans { start, count, pad: 0, place: Node::place(at, len), len, tail, kind }
         .add(run, cursor, call);
     run.check_text(node, kind, cursor.buffer(), at, bytes);
+    if bytes.as_chunks::<2>().0.contains(&[!0, !0]) {
+        run.problem(Severity::Note, node, ZERO_INSIDE, 0, 0);
+    }
     if end != 0 {
         run.problem(
             Severity::Note,
@@ -176,31 +172,7 @@ impl Spans {
     /// Adds the text, and its parts as spans below it; returns the text's node. The cursor is
     /// behind it.
     #[inline(always)]
-    fn add<T: TreeSink>(&self, run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> u32 {
-        let node = run.tree.len();
-        let (whole, count, text) = self.nodes(run, cursor, call);
-        if self.pad == 0 && self.tail == 0 && self.len > 0 {
-            let end = node + 3;
-            let marks = count.marks;
-            run.tree.extend(
-                marks,
-                [Node { end, ..whole }, Node { end: node + 2, ..count }, Node { end, ..text }],
-            );
-        } else {
-            self.add_parts(run, [whole, count, text]);
-            run.tree.close(node, cursor.pos());
-        }
-        node
-    }
-
-    /// The nodes of the whole text, of its count and of its bytes, which begin behind the count.
-    #[inline(always)]
-    fn nodes<T: TreeSink>(
-        &self,
-        run: &Run<'_, T>,
-        cursor: &Cursor<'_>,
-        call: &Call,
-    ) -> (Node, Node, Node) {
+    fn add(&self, run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> u32 {
         let tables = run.tables;
         let marks = call.marks | mark::SPAN;
         let whole = call.node(cursor, self.start, Kind::Text(self.kind), self.place);
@@ -211,25 +183,21 @@ impl Spans {
         let name = tables.text_name();
         let start = whole.start + 16;
         let bits = (self.len * 8) as u32;
-        (whole, count, Node { name, start, bits, marks, ..whole })
-    }
-
-    /// Adds the nodes of an empty text or one with bytes without meaning.
-    #[inline(never)]
-    fn add_parts<T: TreeSink>(&self, run: &mut Run<'_, T>, [whole, count, text]: [Node; 3]) {
-        run.tree.leaf(whole);
+        let node = run.tree.leaf(whole);
         run.tree.leaf(count);
-        let text = padding(run, text, self.pad);
+        let text = padding(run, Node { name, start, bits, marks, ..whole }, self.pad);
         if self.len > 0 {
-            run.tree.leaf(Node { bits: (self.len * 8) as u32, ..text });
+            run.tree.leaf(text);
         }
-        padding(run, Node { start: text.start + (self.len * 8) as u32, ..text }, self.tail);
+        padding(run, Node { start: text.start + bits, ..text }, self.tail);
+        run.tree.close(node, cursor.pos());
+        node
     }
 }
 
 /// Adds bytes without meaning, if there are any, before a node. Returns the node, which now begins
 /// behind them.
-fn padding<T: TreeSink>(run: &mut Run<'_, T>, before: Node, bytes: usize) -> Node {
+fn padding(run: &mut Run<'_>, before: Node, bytes: usize) -> Node {
     if bytes == 0 {
         return before;
     }
@@ -328,6 +296,14 @@ mod tests {
     #[test]
     fn the_old_count() {
         assert_eq!(read("Text", &[2, 0, !b'o', !b'k']), one("ok", 4, 1));
+    }
+
+    #[test]
+    fn a_zero_inside_a_text_is_noted() {
+        assert_eq!(read("Text", &safe(b"a\0b")), one("a\0b", 5, 1));
+        assert_eq!(read("Plain", b"\x03\0a\0b"), one("a\0b", 5, 1));
+        let wide = [3, 0xf0, !b'a', 0xff, 0xff, 0xff, !b'b', 0xff, 0, 0];
+        assert_eq!(read("Wide", &wide), one("a\0b", 10, 1));
     }
 
     #[test]

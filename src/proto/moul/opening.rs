@@ -1,14 +1,15 @@
 //! How a connection begins: connect packet, key agreement, and the proof of a key.
 
-use super::super::{Context, EventKind, Moment, Side};
 use super::closed::why_closed;
 use super::half::Stage;
-use super::keys::{KeyService, SessionKey, SessionLine, session_text};
+use super::keys::{KeyService, SessionKey, SessionLine, write_session_line};
 use super::recognise::is_http;
 use super::session::{MoulSession, Whole, message_name};
 use super::settings::MoulSettings;
 use super::unlock::{Encryption, KeyVerdict, Lock, unlock};
+use crate::capture::Moment;
 use crate::session::{Answer, RequestKey, Secret};
+use crate::session::{Context, EventKind, Side};
 use crate::table::{Outcome, ServiceId, Stop, Tables};
 use crate::tree::Sym;
 
@@ -28,13 +29,7 @@ impl MoulSession {
             Ok(length) => {
                 let kind = bytes.first().copied().map(u64::from);
                 self.enter(kind, context);
-                let whole = Whole {
-                    name: "ConnectPacket",
-                    number: kind,
-                    id: None,
-                    length,
-                    outlined: false,
-                };
+                let whole = Whole { name: "ConnectPacket", number: kind, id: None, length };
                 self.emit(Side::Client, whole, at, context);
                 true
             }
@@ -127,12 +122,7 @@ impl MoulSession {
                     }
                 }
                 let name = message_name(id, context.tables);
-                self.emit(
-                    side,
-                    Whole { name, number, id: Some(id), length, outlined: false },
-                    at,
-                    context,
-                );
+                self.emit(side, Whole { name, number, id: Some(id), length }, at, context);
                 if y_empty && self.agreed {
                     self.open(Encryption::Clear);
                 }
@@ -158,9 +148,10 @@ impl MoulSession {
             if let Encryption::Encrypted(key, _) = &mode {
                 half.decrypt_from_here(key.cipher());
             }
-            match half.is_aligned() {
-                true => half.stage = Stage::Messages,
-                false => half.lose(false),
+            if half.is_aligned() {
+                half.stage = Stage::Messages
+            } else {
+                half.lose(false)
             }
             // The bytes that waited are read in the order in which they came, both directions
             // together.
@@ -230,7 +221,7 @@ impl MoulSession {
         match mode {
             Encryption::Encrypted(key, file) => {
                 let text = format!("a key of {file} opens this connection");
-                let secret = Secret::new(session_text(&self.session_line(*key)));
+                let secret = Secret::new(write_session_line(&self.session_line(*key)));
                 self.say(
                     Side::Server,
                     EventKind::Key { key_file: file.clone(), secret },
@@ -259,7 +250,7 @@ impl MoulSession {
 
     /// Reports, once in a run, that keys carried by the capture are no longer tried.
     pub(super) fn report_budget(&mut self, at: Moment, context: &mut Context<'_>) {
-        if MoulSettings::of(context.settings).keys.budget.is_to_be_reported() {
+        if MoulSettings::of(context.settings).keys.budget.should_report() {
             let text = "the keys that the capture carries have caused too much work without opening anything: from here on not all of them are tried; \
                         with --keys a key is always tried";
             self.say(

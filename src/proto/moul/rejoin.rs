@@ -1,17 +1,19 @@
 //! Reads connections that are older than the capture: they show no connect packet and no handshake,
 //! and may begin within a message.
 
-use super::super::{Context, EventKind, Moment, Opening, Side};
+use super::super::Opening;
 use super::half::Stage;
 use super::joined_key::JoinedKey;
-use super::keys::{KeyRing, KeystreamStart, SessionHint, session_text};
+use super::keys::{KeyRing, KeystreamStart, SessionHint, write_session_line};
 use super::keystream::{Keystream, LOOK, Position, WINDOW};
 use super::search::MessageReader;
 use super::service_search::{LOOK_CLEAR, service_of};
 use super::session::MoulSession;
 use super::settings::MoulSettings;
+use crate::capture::Moment;
 use crate::digits::counted;
 use crate::session::Secret;
+use crate::session::{Context, EventKind, Side};
 use crate::table::{ServiceId, Tables};
 
 /// The most bytes by which a keystream is advanced, whatever a key file asks for: more would take
@@ -202,7 +204,7 @@ impl MoulSession {
             }
         }
         let at = self.first_waiting().unwrap_or(at);
-        let secret = Secret::new(session_text(&line));
+        let secret = Secret::new(write_session_line(&line));
         self.say(
             Side::Server,
             EventKind::Key { key_file: key.file.clone(), secret },

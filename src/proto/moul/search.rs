@@ -5,8 +5,8 @@
 //! gap, so places with little evidence are passed over. The work is linear in the bytes, and
 //! bounded.
 
-use super::super::{Context, Side};
 use super::evidence::{Against, evidence};
+use crate::session::{Context, Side};
 use crate::session::{Requests, transaction_key};
 use crate::table::{Evaluator, HeaderRole, Outcome, Service, ServiceId, Tables};
 use crate::tree::Tree;

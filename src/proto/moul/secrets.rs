@@ -1,6 +1,6 @@
 //! MOUL's keys for the commands about key files, and in captures.
 
-use super::keys::{CarriedBounds, KeyError, KeyFile, KeyService, Report, shard_keys};
+use super::keys::{CarriedBounds, KeyError, KeyFile, KeyService, Report, write_shard_keys};
 use super::settings::MoulSettings;
 use crate::proto::{
     Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport,
@@ -45,7 +45,7 @@ impl Secrets for ShardKeys {
         let keys: Vec<_> =
             long_term.map_or(Vec::new(), |s| MoulSettings::of(s).keys.keys().cloned().collect());
         let lines: Vec<&str> = connections.iter().map(Secret::text).collect();
-        SecretsBlock { bytes: shard_keys(&keys, &lines).into_bytes(), long_term: keys.len() }
+        SecretsBlock { bytes: write_shard_keys(&keys, &lines).into_bytes(), long_term: keys.len() }
     }
 
     fn report(&self, name: &str, bytes: &[u8]) -> Result<SecretsReport, SecretsRefusal> {

@@ -1,9 +1,10 @@
 //! Finds the service of a connection whose beginning was not captured, by its messages if they are
 //! in clear.
 
-use super::super::{Opening, Side};
+use super::super::Opening;
 use super::search::{MessageReader, Search, SearchResult, search};
 use crate::session::Requests;
+use crate::session::Side;
 use crate::table::ServiceId;
 
 /// Bytes of a direction that are searched for messages in clear.

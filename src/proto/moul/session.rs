@@ -2,19 +2,18 @@
 //!
 //! It knows the order in which these come. The tables know what a message contains.
 
-use super::super::{
-    Context, Decoded, Ends, Event, EventKind, Message, Moment, Session, Share, Side, Start,
-};
 use super::half::{Half, Stage};
 use super::joined_key::JoinedKey;
 use super::keys::Deriver;
-use super::latin::LatinTexts;
 use super::recognise::begins;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::Added;
+use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::session::{Answer, ReplyShare, Request, RequestKey, Requests, is_partial, request_key};
+use crate::session::{Context, Ends, Event, EventKind, Message, Session, Share, Side, Start};
 use crate::table::{MessageId, READ_AS_LATIN_1, ServiceId, Tables};
+use crate::tree::Tree;
 
 /// The most requests of both sides that are remembered.
 const REQUESTS: usize = 2048;
@@ -41,10 +40,31 @@ pub(super) struct MoulSession {
     /// A session key that opened one direction of a connection older than the capture, while the
     /// other waits for more bytes.
     pub(super) joined_by: Option<JoinedKey>,
-    /// Counts texts in Latin-1.
+    /// Texts in Latin-1, of which only the first one of the connection gets a note.
     pub(super) latin: LatinTexts,
     /// The service of this server, if an earlier connection named it.
     pub(super) known: Option<(ServiceId, String)>,
+}
+
+/// Texts of 8-bit units that are not UTF-8. A server that writes Latin-1 does so in every such text,
+/// so only the first one of a connection gets a note. Further ones are counted, and an event gives
+/// their number where their direction ends.
+#[derive(Debug, Default)]
+pub(super) struct LatinTexts {
+    /// Whether a message had the note.
+    noted: bool,
+    /// How many texts of the client and of the server are without a note.
+    without_note: [u64; 2],
+}
+
+impl LatinTexts {
+    /// Removes the note from a message, if an earlier text had it.
+    pub(super) fn note_once(&mut self, from: Side, tree: &mut Tree) {
+        if tree.problems().iter().any(|problem| problem.has_text(READ_AS_LATIN_1)) {
+            let is_first = !std::mem::replace(&mut self.noted, true);
+            *from.of(&mut self.without_note) += tree.remove_notes(READ_AS_LATIN_1, is_first);
+        }
+    }
 }
 
 impl MoulSession {
@@ -163,20 +183,23 @@ impl MoulSession {
         at: Moment,
         context: &mut Context<'_>,
     ) {
-        let Whole { name, number, id, length, outlined } = whole;
+        let Whole { name, number, id, length } = whole;
         let def = id.and_then(|id| context.tables.message(id));
         let [client, server] = &self.halves;
         let half = if side == Side::Client { client } else { server };
         let bytes = half.stream.waiting().get(..length).unwrap_or(&[]);
         // If the bytes waited for the key, the frame of this call is later than theirs.
         let at = half.stream.completed(length).unwrap_or(at);
-        let key = def.and_then(|def| match def.tied || def.echoes {
-            true => request_key(def, context.tables, context.tree, bytes),
-            false => Some(RequestKey::NONE),
+        let key = def.and_then(|def| {
+            if def.tied || def.echoes {
+                request_key(def, context.tables, context.tree, bytes)
+            } else {
+                Some(RequestKey::NONE)
+            }
         });
         let reply = match (id, key, def) {
             (Some(message), Some(key), Some(def)) if !def.answers.is_empty() => {
-                let partial = !outlined && is_partial(context.tree);
+                let partial = is_partial(context.tree);
                 let share = ReplyShare::of(def, context.tree);
                 let answer =
                     Answer { message, from: side, answers: &def.answers, key, at, partial, share };
@@ -195,34 +218,14 @@ impl MoulSession {
             bytes,
             reply,
             no_reply: false,
-            once: context.emit.defers().then_some(READ_AS_LATIN_1),
         };
-        if let (true, Some(id), Some(outline)) = (outlined, id, &context.outline) {
-            // Only messages without a transaction and an echo come as an outline.
-            let record =
-                context.emit.message(at, &message, context.tables, Decoded::Outline(id, outline));
-            if let Some((message, key)) = asked {
-                self.requests.remember(Request {
-                    message,
-                    from: side,
-                    key,
-                    record,
-                    at,
-                    answered: false,
-                    several: false,
-                });
-            }
-            self.half(side).stream.advance(length);
-            return;
-        }
         let learned = match self.service_name.as_str() {
             "auth" => {
                 self.downloads.observe(name, context.tables, context.tree, bytes, context.evaluator)
             }
             _ => Vec::new(),
         };
-        let record =
-            context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
+        let record = context.emit.message(at, &message, context.tables, context.tree);
         if let Some((message, key)) = asked {
             self.requests.remember(Request {
                 message,
@@ -305,7 +308,7 @@ impl MoulSession {
 
     /// Ends a direction: an event gives the number of its Latin-1 texts without a note.
     pub(super) fn count_latin_texts(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
-        let text = match self.latin.unsaid(from, context.emit) {
+        let text = match *from.of(&mut self.latin.without_note) {
             0 => return,
             1 => "1 more text is not UTF-8: read as Latin-1".to_string(),
             n => format!("{n} more texts are not UTF-8: read as Latin-1"),
@@ -329,7 +332,7 @@ impl Session for MoulSession {
         if from == Side::Server {
             self.no_more(Side::Client, at, context);
         }
-        self.half(from).push(bytes, at, context.preparations);
+        self.half(from).push(bytes, at);
         self.pump(at, context);
     }
 
@@ -394,8 +397,6 @@ pub(super) struct Whole<'a> {
     pub(super) id: Option<MessageId>,
     /// The number of its bytes, which are the first waiting ones.
     pub(super) length: usize,
-    /// Whether the outline holds it, and not the tree.
-    pub(super) outlined: bool,
 }
 
 pub(super) fn message_name(id: MessageId, tables: &Tables) -> &str {

@@ -6,14 +6,15 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use super::Moul;
-use super::keys::{KeyFile, KeyRing, KeyService, Rc4, session_key};
+use super::keys::{KeyFile, KeyRing, KeyService, Rc4, derive_session_key};
 use super::testing::{self, KEYS, SEED, Y};
-use crate::proto::{
-    Decoded, Emit, Ends, Event, EventKind, Message, Moment, Protocol, Session, Share, Side, Start,
-    Transport,
-};
+use crate::proto::{Moment, Protocol};
 use crate::session::Counts;
+use crate::session::{
+    Emit, Ends, Event, EventKind, Message, Session, Share, Side, Start, Transport,
+};
 use crate::table::{Tables, parse_hex};
+use crate::tree::Tree;
 
 use Side::{Client, Server};
 
@@ -37,14 +38,7 @@ struct Emitted {
 }
 
 impl Emit for Emitted {
-    fn message(
-        &mut self,
-        at: Moment,
-        message: &Message<'_>,
-        _: &Tables,
-        decoded: Decoded<'_>,
-    ) -> u64 {
-        let Decoded::Tree(tree) = decoded else { return 0 };
+    fn message(&mut self, at: Moment, message: &Message<'_>, _: &Tables, tree: &mut Tree) -> u64 {
         self.records.push((at.frame, message.name.raw().to_string()));
         self.bytes.add(Counts::of_message(tree, message.bytes.len()));
         self.records.len() as u64
@@ -78,7 +72,7 @@ impl Emitted {
 fn emitted_by(agreed: bool, lines: &[(Side, &str)]) -> Emitted {
     let file = KeyFile::parse("dirtsand.ini", KEYS).unwrap();
     let key = file.keys().iter().find(|key| key.service() == Some(KeyService::Game)).unwrap();
-    let key = session_key(key, &Y, &SEED).unwrap();
+    let key = derive_session_key(key, &Y, &SEED).unwrap();
     let mut ciphers: [Rc4; 2] = [key.cipher(), key.cipher()];
     let mut keys = KeyRing::default();
     keys.add(file);

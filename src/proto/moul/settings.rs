@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::keys::{KeyFile, KeyRing, MAX_KEY_FILE};
 use super::sdl::store::{MAX_FILE, Store};
-use crate::proto::{FileRule, Given, GivenFile, OptionKind, OptionSpec, SettingsError};
+use crate::proto::{FileRule, OptionFile, OptionKind, OptionSpec, OptionValues, SettingsError};
 use crate::session::Settings;
 
 const KEYS: &str = "keys";
@@ -72,10 +72,10 @@ impl MoulSettings {
 
     /// Reads the options.
     pub(super) fn read(
-        given: &Given,
+        values: &OptionValues,
         warn: &mut dyn FnMut(String),
     ) -> Result<MoulSettings, SettingsError> {
-        Ok(MoulSettings { keys: read_keys(given, warn)?, descriptors: read_descriptors(given)? })
+        Ok(MoulSettings { keys: read_keys(values, warn)?, descriptors: read_descriptors(values)? })
     }
 
     /// Puts the state descriptors into a store.
@@ -87,12 +87,15 @@ impl MoulSettings {
     }
 }
 
-fn read_keys(given: &Given, warn: &mut dyn FnMut(String)) -> Result<KeyRing, SettingsError> {
+fn read_keys(
+    values: &OptionValues,
+    warn: &mut dyn FnMut(String),
+) -> Result<KeyRing, SettingsError> {
     let mut ring = KeyRing::default();
     // The folders that the user named, and whether each held a key file.
     let mut folders: Vec<(&str, bool)> = Vec::new();
-    for file in given.files(KEYS) {
-        let GivenFile { name, bytes, folder } = file;
+    for file in values.files(KEYS) {
+        let OptionFile { name, bytes, folder } = file;
         let found = match KeyFile::parse(name, bytes) {
             Ok(keys) => {
                 keys.notes().iter().for_each(|note| warn(format!("{}: {note}", keys.name())));
@@ -121,17 +124,17 @@ fn read_keys(given: &Given, warn: &mut dyn FnMut(String)) -> Result<KeyRing, Set
     }
 }
 
-fn read_descriptors(given: &Given) -> Result<Vec<DescriptorFile>, SettingsError> {
+fn read_descriptors(values: &OptionValues) -> Result<Vec<DescriptorFile>, SettingsError> {
     let mut store = Store::new();
     let mut files = Vec::new();
-    for GivenFile { name, bytes, .. } in given.files(SDL) {
+    for OptionFile { name, bytes, .. } in values.files(SDL) {
         if let Some(error) = store.keep_file(name, bytes).error {
             return Err(SettingsError::Typed(error.to_string()));
         }
         files.push(DescriptorFile { name: name.clone(), bytes: bytes.clone() });
     }
-    match store.closed().next() {
-        Some(name) if given.no_capture => {
+    match store.encrypted().next() {
+        Some(name) if values.no_capture => {
             let text = format!(
                 "{name}: encrypted with the key of a server, which only a capture of a login has"
             );

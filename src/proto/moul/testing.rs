@@ -6,8 +6,9 @@
 use super::Moul;
 use super::keys::KeyRing;
 use super::settings::MoulSettings;
-use crate::proto::{Context, Emit, LazyTables, Options};
+use crate::proto::LazyTables;
 use crate::session::Settings;
+use crate::session::{Context, Emit, Options};
 use crate::table::Evaluator;
 use crate::tree::Tree;
 
@@ -34,11 +35,9 @@ pub(super) fn in_context<T>(
         tables: lazy.get(),
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
-        outline: None,
         settings: &Settings::new(MoulSettings::with_keys(keys)),
         sequences: [None; 2],
         options: &Options::default(),
-        preparations: None,
         emit,
     })
 }

@@ -2,12 +2,12 @@
 //! directions, and the messages that come out must prove it. One candidate is no key: a server may
 //! send in clear in spite of the handshake.
 
-use super::super::{Context, Ends};
 use super::evidence::{Against, evidence};
 use super::keys::{
     Deriver, KeyCandidate, KeyRing, KeyService, SessionCandidate, SessionHint, SessionKey,
 };
 use super::settings::MoulSettings;
+use crate::session::{Context, Ends};
 use crate::table::{Outcome, ServiceId};
 
 /// Evidence that proves a key, in bits: a wrong key gives as much once in 2^PROOF tries.
@@ -152,7 +152,7 @@ impl Candidacy<'_> {
                 if power && !keys.budget.take_power() {
                     return None;
                 }
-                let key = deriver.session_key(found.key, y, &seed)?;
+                let key = deriver.derive(found.key, y, &seed)?;
                 Attempt { mode: encrypted(key, found.file), carried: found.carried, power }
             }
             Candidacy::Clear => Attempt { mode: Encryption::Clear, carried: false, power: false },
@@ -264,11 +264,13 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-    use super::super::keys::{Budget, CarriedWork, KeyFile, session_key};
+    use super::super::keys::{Budget, CarriedWork, KeyFile, derive_session_key};
     use super::super::testing::{self, KEYS, SEED, Y};
     use super::*;
-    use crate::proto::{Decoded, Emit, Event, Message, Moment, Share, Side};
+    use crate::proto::Moment;
+    use crate::session::{Emit, Event, Message, Share, Side};
     use crate::table::Tables;
+    use crate::tree::Tree;
     use std::net::{Ipv4Addr, SocketAddr};
 
     /// A ping: its number is the only evidence in it.
@@ -277,7 +279,7 @@ mod tests {
     struct IgnoreMessages;
 
     impl Emit for IgnoreMessages {
-        fn message(&mut self, _: Moment, _: &Message<'_>, _: &Tables, _: Decoded<'_>) -> u64 {
+        fn message(&mut self, _: Moment, _: &Message<'_>, _: &Tables, _: &mut Tree) -> u64 {
             0
         }
         fn event(&mut self, _: Moment, _: Event) {}
@@ -297,7 +299,7 @@ mod tests {
         let file = KeyFile::parse("dirtsand.ini", KEYS).unwrap();
         let mut bytes = plain.to_vec();
         match file.keys().iter().find(|key| key.service() == Some(of)) {
-            Some(key) => session_key(key, &Y, &SEED).unwrap().cipher().apply(&mut bytes),
+            Some(key) => derive_session_key(key, &Y, &SEED).unwrap().cipher().apply(&mut bytes),
             // A key that is on no ring.
             None => SessionKey::new([7; 7]).cipher().apply(&mut bytes),
         }
@@ -367,13 +369,13 @@ mod tests {
             let (verdict, _) = try_ring(keys.clone(), KeyService::Game, &pings, false);
             assert!(matches!(verdict, KeyVerdict::Proved(Encryption::Encrypted(..))));
         }
-        assert!(!keys.budget.is_to_be_reported());
+        assert!(!keys.budget.should_report());
         // Keys that open nothing use it up, and then no further power is computed.
         let keys = ring(2, None, vec![right()]);
         let (verdict, powers) = try_ring(keys.clone(), KeyService::Csr, &pings, true);
         assert!(matches!(verdict, KeyVerdict::None));
         assert_eq!(powers, "Deriver { 2 remembered }");
-        assert!(keys.budget.is_to_be_reported());
+        assert!(keys.budget.should_report());
         let (_, powers) = try_ring(keys, KeyService::Csr, &pings, true);
         assert_eq!(powers, "Deriver { 0 remembered }");
     }

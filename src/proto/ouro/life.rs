@@ -1,6 +1,6 @@
 //! Follows the end of a link by its commands. It knows no bytes.
 
-use crate::proto::Side;
+use crate::session::Side;
 
 /// Whether a link was closed, and by whom.
 #[derive(Debug, Default)]

@@ -139,9 +139,10 @@ impl Link {
     /// The score of a datagram read with a link header.
     fn linked_score(&self, bytes: &[u8], bits: usize, header: LinkHeader, client: bool) -> i32 {
         let plausible_sequence = (1..0x1_0000).contains(&header.sequence);
-        let content = match header.siblings > 0 || header.compressed {
-            true => 2,
-            false => self.score(bytes, bits, header.end, client && header.is_early()),
+        let content = if header.siblings > 0 || header.compressed {
+            2
+        } else {
+            self.score(bytes, bits, header.end, client && header.is_early())
         };
         2 + i32::from(!header.debug) + if plausible_sequence { 3 } else { 0 } + content
     }
@@ -231,10 +232,15 @@ pub struct Cookies {
     /// Each side's last cookie, if there are cookies.
     last: [Option<u32>; 2],
     looked_at: u32,
+    /// How many commands echo no cookie that the other side has sent.
+    without_echo: u32,
 }
 
 /// How many more user commands may still change the decision.
 const LOOKS: u32 = 16;
+/// So many commands without an echo show that there are no cookies. The first ones of both sides
+/// may cross each other.
+const WITHOUT_ECHO: u32 = 3;
 
 impl Cookies {
     /// Whether the user command whose body begins at bit `from` has cookies, and the text of an
@@ -249,7 +255,7 @@ impl Cookies {
         let mut at = cursor(bytes, bits, from);
         let pair = (at.bits(32).ok(), at.bits(32).ok());
         let (Some(cookie), Some(echo)) = pair else {
-            return (false, None);
+            return (false, self.learn_from_short());
         };
         if let Some(set) = self.setting {
             return (set, None);
@@ -257,23 +263,38 @@ impl Cookies {
         let cookie = cookie as u32;
         let echo = echo as u32;
         let [of_client, of_server] = self.last;
-        let (own, other) = if client { (of_client, of_server) } else { (of_server, of_client) };
-        let text = self.decide(cookie, echo, own, other);
+        let text = self.decide(cookie, echo, if client { of_server } else { of_client });
         if let Some(place) = self.last.get_mut(usize::from(!client)) {
             *place = Some(cookie);
         }
         (self.decided == Some(true), text)
     }
 
-    /// Learns from a user command that would begin with `cookie` and `echo`. `own` and `other`
-    /// would be both sides' last cookies. Returns a text if this decides.
-    fn decide(
-        &mut self,
-        cookie: u32,
-        echo: u32,
-        own: Option<u32>,
-        other: Option<u32>,
-    ) -> Option<&'static str> {
+    /// Whether user commands have cookies, as far as it is decided.
+    pub fn are_on(&self) -> bool {
+        self.setting.or(self.decided) == Some(true)
+    }
+
+    /// Learns from a user command with less than 64 bits: every one of a link with cookies begins
+    /// with two of them.
+    fn learn_from_short(&mut self) -> Option<&'static str> {
+        if self.certain || self.setting.is_some() {
+            return None;
+        }
+        self.certain = true;
+        match self.decided.replace(false) {
+            None => Some("cookies are off: a user command is too short for them"),
+            Some(true) => Some("cookies are off after all: a user command is too short for them"),
+            Some(false) => None,
+        }
+    }
+
+    /// Learns from a user command that would begin with `cookie` and `echo`. `other` would be the
+    /// other side's last cookie. Returns a text if this decides.
+    ///
+    /// Only an echo makes cookies certain. A number that grows by one may be any counter of its
+    /// side.
+    fn decide(&mut self, cookie: u32, echo: u32, other: Option<u32>) -> Option<&'static str> {
         if self.certain {
             return None;
         }
@@ -281,35 +302,89 @@ impl Cookies {
         self.certain = self.looked_at >= LOOKS;
         let small = |n: u32| n < 1 << 24;
         let likely = cookie != 0 && small(cookie) && small(echo);
-        let follows = own.is_some_and(|own| own != 0 && cookie == own.wrapping_add(1));
-        if echo != 0 && other == Some(echo) || follows && likely {
+        if likely && echo != 0 && other == Some(echo) {
             self.certain = true;
-            let before = self.decided.replace(true);
-            return Some(match before {
+            return Some(match self.decided.replace(true) {
                 Some(true) => "cookies are on: they echo each other",
                 _ => {
                     "cookies are on after all: they echo each other; user commands before this were shown without"
                 }
             });
         }
-        match (self.decided, likely) {
-            (None, true) => {
+        if other.is_some_and(|other| other != 0 && (echo == 0 || echo > other)) {
+            self.without_echo += 1;
+        }
+        match self.decided {
+            None if likely => {
                 self.decided = Some(true);
                 Some(
                     "cookies are taken to be on: the first user command begins with two small numbers of 32 bits",
                 )
             }
-            (None, false) => {
+            None => {
                 self.decided = Some(false);
                 Some(
                     "cookies are taken to be off: the first user command does not begin as with cookies",
                 )
             }
-            (Some(true), false) => {
+            Some(true) if !likely => {
                 self.decided = Some(false);
                 Some("cookies are off after all: a user command does not begin with them")
             }
-            _ => None,
+            Some(true) if self.without_echo >= WITHOUT_ECHO => {
+                self.certain = true;
+                self.decided = Some(false);
+                Some("cookies are off after all: neither side echoes what the other one sends")
+            }
+            Some(_) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows a link user commands: whether the client sent it, and the two numbers of 32 bits that
+    /// it begins with. Returns what is said.
+    fn say(commands: &[(bool, u32, u32)]) -> Vec<&'static str> {
+        let mut cookies = Cookies::default();
+        let mut said = Vec::new();
+        for (client, cookie, echo) in commands {
+            let bytes = [cookie.to_le_bytes(), echo.to_le_bytes()].concat();
+            said.extend(cookies.judge(&bytes, 64, 0, *client).1);
+        }
+        said
+    }
+
+    const TAKEN_ON: &str = "cookies are taken to be on: the first user command begins with two small numbers of 32 bits";
+
+    #[test]
+    fn cookies_are_certain_when_they_echo_each_other() {
+        let expected = [TAKEN_ON, "cookies are on: they echo each other"];
+        assert_eq!(say(&[(true, 1, 0), (false, 1, 1), (true, 2, 1)]), expected);
+    }
+
+    #[test]
+    fn a_counter_of_one_side_is_no_cookie() {
+        let counts: Vec<_> = (0..20).map(|n| (false, n, 0)).collect();
+        let expected =
+            ["cookies are taken to be off: the first user command does not begin as with cookies"];
+        assert_eq!(say(&counts), expected);
+    }
+
+    #[test]
+    fn counters_of_both_sides_without_an_echo_are_no_cookies() {
+        let counts: Vec<_> = (2..12).map(|n| (n % 2 == 0, n / 2, 0)).collect();
+        let off = "cookies are off after all: neither side echoes what the other one sends";
+        assert_eq!(say(&counts), [TAKEN_ON, off]);
+    }
+
+    #[test]
+    fn a_command_that_is_too_short_has_none() {
+        let mut cookies = Cookies::default();
+        let short = cookies.judge(&[0; 4], 32, 0, true);
+        assert_eq!(short, (false, Some("cookies are off: a user command is too short for them")));
+        assert_eq!(cookies.judge(&[1, 0, 0, 0, 0, 0, 0, 0], 64, 0, false), (false, None));
     }
 }

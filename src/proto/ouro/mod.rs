@@ -22,9 +22,9 @@ mod stream;
 pub use session::LinkSession;
 
 use super::{
-    Given, LazyTables, Opening, OptionSpec, Protocol, RecordNames, Session, Settings,
-    SettingsError, Start, Transport, Verdict,
+    LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, SettingsError, Verdict,
 };
+use crate::session::{Session, Settings, Start, Transport};
 use crate::table::{Native, TableSource, Tables};
 
 /// The protocol.
@@ -38,6 +38,7 @@ impl Protocol for Ouro {
     fn sources(&self) -> Vec<TableSource> {
         vec![
             TableSource { name: "ouro/link.table".into(), text: include_str!("link.table").into() },
+            TableSource { name: "ouro/auth.table".into(), text: include_str!("auth.table").into() },
             TableSource {
                 name: "ouro/dbserver.table".into(),
                 text: include_str!("dbserver.table").into(),
@@ -64,7 +65,6 @@ impl Protocol for Ouro {
     fn record_names(&self) -> RecordNames {
         RecordNames {
             messages: &["Encrypted", "Undescribed", "UserCommand", "ControlCommand"],
-            services: &["auth_server"],
             other_services: &[("user", "link")],
             ..RecordNames::default()
         }
@@ -76,10 +76,10 @@ impl Protocol for Ouro {
 
     fn settings(
         &self,
-        given: &Given,
+        values: &OptionValues,
         _warn: &mut dyn FnMut(String),
     ) -> Result<Settings, SettingsError> {
-        Ok(Settings::new(options::OuroSettings::new(given)))
+        Ok(Settings::new(options::OuroSettings::new(values)))
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
@@ -94,7 +94,7 @@ impl Protocol for Ouro {
         if start.transport == Transport::Tcp
             && recognise::AUTH_PORTS.contains(&start.ends.server.port())
         {
-            return Box::new(auth::session(tables));
+            return Box::new(auth::AuthSession::new(tables));
         }
         Box::new(LinkSession::new(start, tables))
     }

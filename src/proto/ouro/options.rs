@@ -1,6 +1,7 @@
 //! The user's options for City of Heroes.
 
-use crate::proto::{Given, OptionKind, OptionSpec, Settings};
+use crate::proto::{OptionKind, OptionSpec, OptionValues};
+use crate::session::Settings;
 
 /// The options.
 pub(super) const OPTIONS: [OptionSpec; 1] = [OptionSpec {
@@ -23,8 +24,8 @@ pub(super) struct OuroSettings {
 
 impl OuroSettings {
     /// The settings from the given options.
-    pub(super) fn new(given: &Given) -> OuroSettings {
-        let cookies = match given.word(COOKIES) {
+    pub(super) fn new(values: &OptionValues) -> OuroSettings {
+        let cookies = match values.word(COOKIES) {
             Some("on") => Some(true),
             Some("off") => Some(false),
             _ => None,

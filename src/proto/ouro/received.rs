@@ -5,7 +5,8 @@
 
 use super::packet::Header;
 use super::sequence::Sending;
-use crate::proto::{Moment, Side};
+use crate::proto::Moment;
+use crate::session::Side;
 
 /// A packet's bytes and its header.
 #[derive(Clone, Copy)]

@@ -4,7 +4,8 @@
 //! datagrams.
 
 use super::packet::{CommandNumbers, HEADER, Header, LinkHeader, Numbering, control, cursor};
-use crate::proto::{Opening, Transport, Verdict};
+use crate::proto::{Opening, Verdict};
+use crate::session::Transport;
 
 /// The usual ports of servers.
 const PORTS: [u16; 3] = [7000, 7002, 7003];

@@ -5,8 +5,9 @@
 //! have no sequence number either, so that a lost acknowledgement shows only in what the link does
 //! next.
 
-use crate::proto::{Context, Moment, Reply, Side};
+use crate::proto::Moment;
 use crate::session::{Answer, Request, RequestKey, Requests};
+use crate::session::{Context, Reply, Side};
 use crate::table::{MessageId, Tables};
 
 /// How many requests of both sides are remembered.

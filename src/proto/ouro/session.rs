@@ -16,9 +16,10 @@ use super::siblings::{Joined, LostReason, PieceOutcome, PiecePayload, Set, Sibli
 use super::stream::{Next, PacketFinder};
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
-use crate::proto::{
-    Context, Decoded, Ends, Event, EventKind, Learned, LearnedValue, Message, Moment, Session,
-    Side, Start, Transport,
+use crate::proto::Moment;
+use crate::session::{
+    Context, Ends, Event, EventKind, Learned, LearnedValue, Message, Session, Side, Start,
+    Transport,
 };
 use crate::table::Tables;
 
@@ -162,11 +163,10 @@ impl LinkSession {
                         plural(bytes, "is", "are"),
                         plural(bytes, "it", "them"),
                     );
-                    let text = match found {
-                        true => format!(
-                            "{count} that {are} no packet; the next one begins behind {them}"
-                        ),
-                        false => format!("{count} that {are} no whole packet"),
+                    let text = if found {
+                        format!("{count} that {are} no packet; the next one begins behind {them}")
+                    } else {
+                        format!("{count} that {are} no whole packet")
                     };
                     let skipped = finder.waiting().get(..bytes).unwrap_or(finder.waiting());
                     let event = self.link_event(EventKind::Undecoded, from, text);
@@ -253,7 +253,8 @@ impl LinkSession {
                 }
             };
         };
-        if self.link.version.is_none() && guessed != self.link.guessed {
+        let opens = command.control == Some(control::CONNECT) && command.exact;
+        if self.link.version.is_none() && guessed != self.link.guessed && !opens {
             let text = format!(
                 "the link's CONNECT was not captured; commands are taken to be {}",
                 numbering.words()
@@ -270,7 +271,7 @@ impl LinkSession {
             // The link knows it.
             Some(number) if received.sending != Sending::First => number,
             Some(number) => {
-                if number == control::CONNECT && command.exact {
+                if opens {
                     // A new link numbers its pieces from the start.
                     self.give_up(
                         Side::Client,
@@ -291,7 +292,12 @@ impl LinkSession {
             None => {
                 self.link.heard(client);
                 self.link.cookies.setting = OuroSettings::cookies(context.settings);
-                let (cookies, text) = self.link.cookies.judge(bytes, bits, command.body, client);
+                let judged = received.right && received.sending == Sending::First;
+                let (cookies, text) = if judged {
+                    self.link.cookies.judge(bytes, bits, command.body, client)
+                } else {
+                    (self.link.cookies.are_on(), None)
+                };
                 layout.cookies = cookies;
                 if let Some(text) = text {
                     self.event(EventKind::Remark, received, text.to_string(), context);
@@ -440,14 +446,8 @@ impl LinkSession {
             bytes: packet.bytes,
             reply,
             no_reply: false,
-            once: None,
         };
-        let record = context.emit.message(
-            received.at,
-            &message,
-            context.tables,
-            Decoded::Tree(context.tree),
-        );
+        let record = context.emit.message(received.at, &message, context.tables, context.tree);
         if first {
             self.replies.remember(command, record);
         }

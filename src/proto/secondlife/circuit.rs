@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::proto::LearnedValue;
+use crate::session::LearnedValue;
 
 /// How many datagrams of a direction are remembered.
 pub const WINDOW: usize = 2048;

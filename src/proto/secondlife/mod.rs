@@ -8,6 +8,7 @@ mod circuit;
 mod datagram;
 mod embedded;
 mod layer;
+mod llsd;
 mod meanings;
 mod natives;
 mod packet;
@@ -20,7 +21,8 @@ mod tests;
 pub use circuit::Counters;
 pub use session::CircuitSession;
 
-use super::{LazyTables, Opening, Protocol, Session, Start, Transport, Verdict};
+use super::{LazyTables, Opening, Protocol, Verdict};
+use crate::session::{Session, Start, Transport};
 use crate::table::{Meaning, Native, TableError, TableSource, Tables};
 
 /// The protocol.

@@ -12,10 +12,9 @@ use super::packet::{self, Packet};
 use crate::captured::Captured;
 use crate::digits::counted;
 use crate::digits::hex;
-use crate::proto::{
-    Context, Decoded, Ends, Event, EventKind, Learned, Message, Moment, Reply, Session, Side,
-};
+use crate::proto::Moment;
 use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
+use crate::session::{Context, Ends, Event, EventKind, Learned, Message, Reply, Session, Side};
 use crate::table::{MessageId, Tables};
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 
@@ -163,13 +162,11 @@ impl CircuitSession {
             bytes,
             reply,
             no_reply: again,
-            once: None,
         };
         let asked = (!again && self.requests.is_request(read.message)).then(|| {
             transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE)
         });
-        let record =
-            context.emit.message(at, &message, context.tables, Decoded::Tree(context.tree));
+        let record = context.emit.message(at, &message, context.tables, context.tree);
         if let Some(key) = asked {
             self.requests.remember(Request {
                 message: read.message,

@@ -6,12 +6,10 @@ use std::net::SocketAddr;
 use std::sync::OnceLock;
 
 use super::SecondLife;
-use crate::out::json::{JsonOptions, JsonWriter};
-use crate::proto::{
-    Context, Decoded, Emit, Ends, Event, LazyTables, Message, Moment, Opening, Options, Protocol,
-    Share, Side, Start, Transport, Verdict,
-};
+use crate::print::json::{JsonOptions, JsonWriter};
+use crate::proto::{LazyTables, Moment, Opening, Protocol, Verdict};
 use crate::session::Settings;
+use crate::session::{Context, Emit, Ends, Event, Message, Options, Share, Side, Start, Transport};
 use crate::table::{Evaluator, Tables, parse_hex};
 use crate::tree::{Kind, Node, Tree};
 
@@ -37,9 +35,8 @@ impl Emit for Emitted {
         _: Moment,
         message: &Message<'_>,
         tables: &Tables,
-        decoded: Decoded<'_>,
+        tree: &mut Tree,
     ) -> u64 {
-        let Decoded::Tree(tree) = decoded else { return 0 };
         tiles(tree, message.bytes.len());
         let mut out = Vec::new();
         let mut json = JsonWriter::new(JsonOptions::default());
@@ -76,11 +73,9 @@ fn emitted_by(datagrams: &[(Side, Vec<u8>)]) -> Emitted {
             tables: lazy.get(),
             evaluator: &mut evaluator,
             tree: &mut tree,
-            outline: None,
             settings: &Settings::default(),
             sequences: [None; 2],
             options: &Options::default(),
-            preparations: None,
             emit: &mut emitted,
         };
         session.datagram(*side, bytes, 0, Moment::default(), &mut context);

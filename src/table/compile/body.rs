@@ -7,7 +7,7 @@ use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
 use super::scope::{FieldScope, ValueSort, refs_of_entries};
-use crate::hashing::SeededSet;
+use crate::maps::SeededSet;
 use crate::tree::{TextKind, TypeRef, mark};
 
 impl Compiler<'_> {
@@ -34,7 +34,7 @@ impl Compiler<'_> {
             positions: positions.then(Positions::default),
             min_bits: 0,
             info: None,
-            recurs: false,
+            carries: None,
         });
         id
     }
@@ -72,10 +72,9 @@ impl Compiler<'_> {
         self.positional = outer;
         self.file = own_file;
         self.store(id, ops, &scope, body.params.len())?;
-        match &body.info {
-            Some(line) => self.info(line, id),
-            None => Ok(()),
-        }
+        let parent = body.parent.as_ref();
+        let parent = parent.and_then(|parent| self.layout_ids.get(&parent.name)).copied();
+        self.info(body, id, parent)
     }
 
     /// Compiles the entries of all that a structure extends, the most distant first.
@@ -296,8 +295,7 @@ impl Compiler<'_> {
         let sym = self.name(name);
         let marks = if field.span { mark::SPAN } else { 0 };
         let kept = if text { NO_SLOT } else { slot };
-        let step =
-            LayoutStep::Field { name: sym, ty, slot: kept, marks, op: TypeOp::NONE, fixed: 0 };
+        let step = LayoutStep::Field { name: sym, ty, slot: kept, marks, op: TypeOp::NONE };
         if (mods.optional || scope.optional) && !self.positional {
             self.optional(name, sym, ty, step, ops);
         } else {

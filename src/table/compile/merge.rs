@@ -25,13 +25,15 @@ pub(super) fn merge(own: &Mods, outer: &Mods) -> Mods {
 }
 
 fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
-    let unless = if outer.refuses_unless.is_empty() { own } else { outer };
+    let outer_says = !outer.refuses_unless.is_empty() || !outer.refuses_unless_texts.is_empty();
+    let unless = if outer_says { outer } else { own };
     FactMods {
         own: own.own || outer.own,
         place: outer.place.or(own.place),
-        leaves_unless: match outer.leaves_unless.is_empty() {
-            true => own.leaves_unless.clone(),
-            false => outer.leaves_unless.clone(),
+        leaves_unless: if outer.leaves_unless.is_empty() {
+            own.leaves_unless.clone()
+        } else {
+            outer.leaves_unless.clone()
         },
         volatile: own.volatile || outer.volatile,
         echoed: own.echoed || outer.echoed,
@@ -44,6 +46,7 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
         graph: outer.graph.clone().or_else(|| own.graph.clone()),
         share: outer.share.clone().or_else(|| own.share.clone()),
         refuses_unless: unless.refuses_unless.clone(),
+        refuses_unless_texts: unless.refuses_unless_texts.clone(),
         identity: if outer.identity.is_empty() {
             own.identity.clone()
         } else {

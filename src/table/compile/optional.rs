@@ -34,7 +34,7 @@ impl Compiler<'_> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::out::json::{JsonOptions, JsonWriter};
+    use crate::print::json::{JsonOptions, JsonWriter};
     use crate::table::{Evaluator, TableSource, Tables};
     use crate::tree::{Sym, Tree};
 

@@ -2,7 +2,7 @@
 
 use super::super::program::*;
 use super::super::text::*;
-use crate::hashing::{SeededMap, SeededSet};
+use crate::maps::{SeededMap, SeededSet};
 
 /// A name that expressions may use.
 #[derive(Debug, Clone, Copy)]

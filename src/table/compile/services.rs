@@ -5,7 +5,7 @@ use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
 use super::scope::{FieldScope, field_names, refs_of_expr};
-use crate::hashing::{SeededMap, SeededSet};
+use crate::maps::{SeededMap, SeededSet};
 
 impl Compiler<'_> {
     pub(super) fn services(&mut self) -> Result<(), TableError> {

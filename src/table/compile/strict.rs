@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::super::error::TableError;
 use super::super::text::*;
 use super::Compiler;
-use crate::hashing::{SeededMap, SeededSet};
+use crate::maps::{SeededMap, SeededSet};
 
 impl Compiler<'_> {
     /// Checks all files.

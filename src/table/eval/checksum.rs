@@ -2,7 +2,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::{Run, Stop, TreeSink};
+use super::{Run, Stop};
 use crate::tree::Severity;
 
 /// The most bytes that all checksums of one message together may read.
@@ -19,7 +19,7 @@ pub(super) struct SummedField {
     pub(super) range: (usize, usize),
 }
 
-impl<T: TreeSink> Run<'_, T> {
+impl Run<'_> {
     /// Compares the field that was just read with the checksum of the bytes.
     pub(super) fn verify(&mut self, of: SummedField, cursor: &Cursor<'_>) -> Result<(), Stop> {
         let (from, to) = of.range;

@@ -3,9 +3,9 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::super::text::BinaryOp;
-use super::{Run, Slots, TreeSink};
+use super::{Run, Slots};
 
-impl<T: TreeSink> Run<'_, T> {
+impl Run<'_> {
     /// Whether a condition holds. Most conditions test one flag, so that case comes first.
     #[inline(always)]
     pub(super) fn test(&mut self, test: &Test, frame: Slots, cursor: &Cursor<'_>) -> bool {
@@ -98,14 +98,10 @@ impl<T: TreeSink> Run<'_, T> {
             Ex::More => Some(i128::from(cursor.left_bits() > 0)),
             Ex::Dialect(n) => Some(i128::from(self.speaks(*n))),
             Ex::Here => Some((cursor.pos() / 8) as i128),
-            Ex::Next => cursor.rest().first().map(|byte| i128::from(*byte)),
-            Ex::State(place) => {
-                T::whole(self)?;
-                self.state.state(*place).map(i128::from)
-            }
+            Ex::Next(passed) => cursor.rest().get(*passed as usize).map(|byte| i128::from(*byte)),
+            Ex::State(place) => self.state.state(*place).map(i128::from),
             Ex::Recall(kind, key) => {
                 let key = self.expr(*key, frame, cursor)?;
-                T::whole(self)?;
                 self.state.memory.recall(*kind, key as u64).map(i128::from)
             }
         }

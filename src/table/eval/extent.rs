@@ -3,7 +3,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::{Field, Run, Slots, Stop, TreeSink};
+use super::{Field, Run, Slots, Stop};
 use crate::tree::{Kind, Node, Severity, TextKind, TypeRef, mark};
 
 /// A length as known before reading.
@@ -30,7 +30,7 @@ pub(super) struct FoundEnd {
 /// JSON shows numbers up to this one as numbers, larger ones as text.
 const EXACT: u64 = 1 << 53;
 
-impl<T: TreeSink> Run<'_, T> {
+impl Run<'_> {
     /// Finds the end of a value whose units have `unit` bytes.
     #[inline]
     pub(super) fn extent(

@@ -3,10 +3,10 @@
 use super::super::NativeType;
 use super::super::cursor::Cursor;
 use super::super::program::*;
-use super::{Call, Field, Run, Slots, Stop, TreeSink};
-use crate::tree::{Kind, Node, Severity, Sym, TextKind, TypeRef, is_inverted_ascii, mark};
+use super::{Call, Field, Run, Slots, Stop};
+use crate::tree::{Kind, Node, Severity, Sym, TypeRef, mark};
 
-impl<T: TreeSink> Run<'_, T> {
+impl Run<'_> {
     /// Reads one field and adds its node. Returns the value that expressions see (0 for a field
     /// that is no number).
     pub fn field(
@@ -43,11 +43,11 @@ impl<T: TreeSink> Run<'_, T> {
         }
     }
 
-    /// Tells the sink that tables say more about the next field than how to read it.
+    /// Tells the tree that tables say more about the next field than how to read it.
     #[inline]
     pub(super) fn tell(&mut self, field: Field) {
         match field.marks & mark::SPAN {
-            0 => self.tree.telling(self.tree.len()),
+            0 => self.tree.add_telling(self.tree.len()),
             // The list has no spans: it could not tell them from counts.
             _ => self.tree.set_telling(false),
         }
@@ -86,52 +86,6 @@ impl<T: TreeSink> Run<'_, T> {
             self.check(field.ty, node, value);
         }
         Ok(value)
-    }
-
-    /// Reads a run of fields at once. Returns whether it could. Not inlined: the loop over steps
-    /// leaves it no registers.
-    #[inline(never)]
-    pub(super) fn fixed(
-        &mut self,
-        fixed: &FixedRun,
-        frame: &mut Slots,
-        cursor: &mut Cursor<'_>,
-    ) -> bool {
-        let start = cursor.pos() as u32;
-        let first = self.tree.len();
-        let buffer = cursor.buffer();
-        if first + fixed.nodes.len() as u32 > self.state.limits.nodes {
-            return false;
-        }
-        let Some(bytes) = cursor.run(fixed.bytes as usize) else { return false };
-        self.tree.run(fixed, bytes, start, buffer);
-        for (value, slot) in &fixed.kept {
-            self.keep(frame, *slot, value.of(bytes));
-        }
-        if fixed.unusual {
-            self.unusual_run(fixed, bytes, first);
-        }
-        true
-    }
-
-    /// What is to be said of a run's fields beyond their values.
-    #[inline(never)]
-    fn unusual_run(&mut self, fixed: &FixedRun, bytes: &[u8], first: u32) {
-        for at in &fixed.telling {
-            self.tree.telling(first + at);
-        }
-        if fixed.checked
-            || fixed.bools.iter().any(|at| bytes.get(*at as usize).is_some_and(|b| *b > 1))
-        {
-            self.check_run(fixed, bytes, first);
-        }
-    }
-
-    #[cold]
-    fn check_run(&mut self, fixed: &FixedRun, bytes: &[u8], first: u32) {
-        for (index, node) in (first..).zip(&fixed.nodes) {
-            self.check(node.node.ty, index, node.value(bytes));
-        }
     }
 
     /// Adds the node of a value that began at `start`.
@@ -237,98 +191,34 @@ impl<T: TreeSink> Run<'_, T> {
         frame: Slots,
     ) -> Result<u64, Stop> {
         let Field { name, ty, marks } = field;
-        let Some(NativeType { native: code, parts }) = self.tables.native(native) else {
-            return Err(Stop::Unknown);
-        };
-        let Some(read) = T::native(code.read, code.outline) else {
-            T::whole(self);
+        let Some(NativeType { native: code, .. }) = self.tables.native(native) else {
             return Err(Stop::Unknown);
         };
         self.node_limit(0)?;
-        if code.texts.is_empty() {
-            // Its code may add any number of nodes.
-            self.tree.set_telling(false);
-        }
-        if code.ascii != 0 && self.ordinary_text(cursor, field, code.ascii, parts) {
-            return Ok(0);
-        }
         let call = Call { native, name, ty, marks, frame };
         let start = cursor.pos();
         let node = self.tree.len();
-        let result = read(self, cursor, &call);
+        let result = (code.read)(self, cursor, &call);
+        self.tell_since(node);
         if result.is_err() && self.tree.len() == node {
             // Bytes that the code read before it failed belong to no node.
             cursor.seek(start);
         }
         result
     }
-}
 
-impl<T: TreeSink> Run<'_, T> {
-    /// Reads a text with code at once, if it is [ordinary](super::super::Native::ascii) and has
-    /// characters. Returns whether it is.
-    #[inline(always)]
-    fn ordinary_text(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        field: Field,
-        ascii: u16,
-        parts: &[Option<TypeRef>],
-    ) -> bool {
-        #[cfg(test)]
-        if super::super::cursor::ONE_BY_ONE.get() {
-            return false;
+    /// Tells of the annotated fields among the nodes from an index on, which code added.
+    fn tell_since(&mut self, from: u32) {
+        for at in from..self.tree.len() {
+            let Some(node) = self.tree.get(at) else { return };
+            if self.tables.is_telling(node.ty) {
+                match node.marks & mark::SPAN {
+                    0 => self.tree.add_telling(at),
+                    _ => self.tree.set_telling(false),
+                }
+            }
         }
-        let bytes = cursor.rest();
-        let start = cursor.pos();
-        let index = self.tree.len();
-        let Some((count, length)) = ordinary_text(bytes, ascii).filter(|(_, length)| *length > 0)
-        else {
-            return false;
-        };
-        if !start.is_multiple_of(8) || cursor.skip(length + 2).is_err() {
-            return false;
-        }
-        let value = Node::place(start / 8 + 2, length);
-        let bits = length as u32 * 8;
-        let end = index + 3;
-        let start = start as u32;
-        let buffer = cursor.buffer();
-        let kind = Kind::Text(TextKind::Inverted8);
-        let whole = Node { value, start, bits: bits + 16, end, buffer, kind, ..field.node() };
-        let text = Node {
-            name: self.tables.text_name(),
-            start: start + 16,
-            bits,
-            marks: field.marks | mark::SPAN,
-            ..whole
-        };
-        let name = self.tables.count_name();
-        let ty = parts.first().copied().flatten().unwrap_or(field.ty);
-        let count = Node {
-            value: count.into(),
-            name,
-            ty,
-            start,
-            bits: 16,
-            end: index + 2,
-            kind: Kind::Unsigned,
-            ..text
-        };
-        self.tree.extend(text.marks, [whole, count, text]);
-        true
     }
-}
-
-/// The count before an ordinary text at the start of some bytes
-/// ([`Native::ascii`](super::super::Native::ascii)), and the number of its characters.
-#[inline(always)]
-pub(super) fn ordinary_text(bytes: &[u8], ascii: u16) -> Option<(u16, usize)> {
-    let (count, rest) = bytes.split_first_chunk()?;
-    let count = u16::from_le_bytes(*count);
-    let length = usize::from(count & !ascii);
-    let text = rest.get(..length).filter(|_| count & ascii != 0)?;
-    is_inverted_ascii(text).then_some((count, length))
 }
 
 /// A number in one of the rarer byte orders, or the position of a UUID.

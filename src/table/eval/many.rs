@@ -3,7 +3,7 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::extent::{Count, FoundEnd, zero_at};
-use super::{Field, Run, Slots, Stop, TreeSink};
+use super::{Field, Run, Slots, Stop};
 use crate::tree::{
     Buffer, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, decode_pieces,
     is_inverted_ascii, mark,
@@ -12,7 +12,7 @@ use crate::tree::{
 /// The note of a text that is declared as UTF-8 or Latin-1 and is the latter.
 pub const READ_AS_LATIN_1: &str = "not UTF-8: read as Latin-1";
 
-impl<T: TreeSink> Run<'_, T> {
+impl Run<'_> {
     /// Evaluates a length. A count that comes before the value is read here and becomes a span.
     pub(super) fn count(
         &mut self,
@@ -120,7 +120,7 @@ impl<T: TreeSink> Run<'_, T> {
         match (len.from, end) {
             (LenFrom::Const(_), _) if content < n => self.fixed_text(node, text, content + unit),
             (LenFrom::Const(_), _) => {}
-            (_, TextEnd::Zero) if content == n && !bytes.is_empty() => {
+            (_, TextEnd::Zero) if content == n => {
                 self.problem(Severity::Note, node, "no zero at the text's end", 0, 0);
             }
             _ => {}
@@ -306,31 +306,8 @@ impl<T: TreeSink> Run<'_, T> {
             TypeOpKind::Layout | TypeOpKind::NullOr | TypeOpKind::Family => {
                 self.composites(cursor, node, of, n, frame)
             }
-            TypeOpKind::Little if self.numbers(cursor, of, op, n) => Ok(()),
             _ => (0..n).try_for_each(|_| self.element(cursor, node, of, frame)),
         }
-    }
-
-    /// Reads a list of numbers at once. Returns whether it could.
-    fn numbers(&mut self, cursor: &mut Cursor<'_>, ty: TypeRef, op: TypeOp, n: u64) -> bool {
-        let start = cursor.pos() as u32;
-        let buffer = cursor.buffer();
-        let size = usize::from(op.scalar.size);
-        let room = self.state.limits.nodes.saturating_sub(self.tree.len());
-        if op.checked || op.telling || op.scalar.kind == Kind::Bool || n == 0 || n > u64::from(room)
-        {
-            return false;
-        }
-        let Some(bytes) = cursor.run(n as usize * size) else { return false };
-        let field = Field { name: Sym::ELEMENT, ty, marks: op.marks };
-        let first =
-            Node { start, bits: size as u32 * 8, buffer, kind: op.scalar.kind, ..field.node() };
-        let mut value = RunValue { bits: op.scalar.bits(), at: 0 };
-        self.tree.numbers(first, n as usize, |place| {
-            value.at = place;
-            value.of(bytes)
-        });
-        true
     }
 
     pub(super) fn element(

@@ -3,7 +3,7 @@
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::super::text::HeaderRole;
-use super::{Field, MessageStart, Outcome, Run, Slots, Stop, TreeSink};
+use super::{Field, MessageStart, Outcome, Run, Slots, Stop};
 use crate::tree::{Buffer, Node, Sym, TypeRef, mark};
 
 /// The content of a message's header.
@@ -38,15 +38,15 @@ impl HeaderValues {
     }
 }
 
-impl<T: TreeSink> Run<'_, T> {
+impl Run<'_> {
     /// Reads a message.
     pub(super) fn message(&mut self, message: MessageStart<'_>) -> Outcome {
-        let MessageStart { service, sender, bytes, length, behind } = message;
+        let MessageStart { service, sender, bytes, behind } = message;
         let tables = self.tables;
         let Some(service) = tables.service(service) else {
             return Outcome::Unknown(0, None);
         };
-        let mut cursor = Cursor::region(bytes, Buffer::CAPTURED, 0, length);
+        let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
         let root = self.open(&cursor, Sym::ELEMENT, TypeRef(0), 0);
         self.tree.set_telling(true);
         if service.framing.begins.is_some() || service.header.is_empty() {
@@ -69,9 +69,6 @@ impl<T: TreeSink> Run<'_, T> {
         let Some(def) = tables.message(id) else {
             return Outcome::Unknown(number, whole);
         };
-        if !self.tree.takes(def) {
-            return Outcome::Unknown(number, whole);
-        }
         self.tree.amend(root, |node| node.name = def.name);
         let Some(layout) = def.layout.and_then(|l| tables.layout(l)) else {
             if let Some(rest) = whole.and_then(|w| w.checked_sub(cursor.pos() / 8))
@@ -84,7 +81,7 @@ impl<T: TreeSink> Run<'_, T> {
             return Outcome::NoLayout(id, whole);
         };
         self.tree.amend(root, |node| node.ty = layout.ty);
-        match whole.or(behind.map(|_| length)) {
+        match whole.or(behind.map(|_| bytes.len())) {
             None => self.stream_message(id, layout, root, &mut cursor),
             Some(whole) => self.ended_message(id, layout, whole, behind.unwrap_or(0), &mut cursor),
         }
@@ -191,7 +188,7 @@ impl<T: TreeSink> Run<'_, T> {
         if whole.is_some_and(short) {
             return Outcome::Malformed(id);
         }
-        let Some(def) = tables.message(id).filter(|def| self.tree.takes(def)) else {
+        let Some(def) = tables.message(id) else {
             return Outcome::Unknown(number, whole);
         };
         self.tree.amend(root, |node| node.name = def.name);
@@ -237,14 +234,16 @@ impl<T: TreeSink> Run<'_, T> {
         cursor: &Cursor<'_>,
     ) -> Result<Option<MessageId>, Stop> {
         let Some((field, any_case)) = service.framing.word else { return Ok(None) };
-        let run = T::whole(self).ok_or(Stop::Unknown)?;
-        let node = run.tree.nodes().iter().skip(1).find(|node| node.name == field);
+        let node = self.tree.nodes().iter().skip(1).find(|node| node.name == field);
         let Some((at, length)) = node.map(Node::content) else { return Ok(None) };
         let word = cursor.behind(at, length);
         let words = service.words.get(sender);
-        Ok(words.and_then(|words| match any_case {
-            true => words.get(&word.to_ascii_lowercase()).copied(),
-            false => words.get(word).copied(),
+        Ok(words.and_then(|words| {
+            if any_case {
+                words.get(&word.to_ascii_lowercase()).copied()
+            } else {
+                words.get(word).copied()
+            }
         }))
     }
 }

@@ -5,7 +5,6 @@
 
 mod bitstream;
 mod checksum;
-mod defer;
 mod expr;
 mod extent;
 mod inflate;
@@ -15,32 +14,21 @@ mod memory;
 mod message;
 mod native;
 mod numbers;
-mod recent;
-mod recurring;
 mod region;
-mod sink;
-mod skip;
-mod skip_region;
-#[cfg(test)]
-mod skip_tests;
-mod skip_value;
 mod steps;
 mod stopped;
 
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
 pub use many::READ_AS_LATIN_1;
 pub use memory::Remembered;
-pub use native::{Native, SkippedText};
+pub use native::Native;
 pub(super) use numbers::LANGUAGE;
 pub use region::OTHER_FORM;
-pub use sink::TreeSink;
 
 use super::Tables;
 use super::cursor::{Cursor, Short};
 use super::program::*;
-use crate::tree::{
-    Buffer, DeferredPart, Kind, Node, Outline, Problem, Severity, SharedContext, Sym, Tree, TypeRef,
-};
+use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, Tree, TypeRef};
 
 /// Why reading stopped before a layout's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,16 +74,6 @@ pub struct WholeMessage<'a> {
     pub behind: usize,
 }
 
-/// The bytes of a message, and some bytes behind them, which are not part of it. Where eight bytes
-/// or more follow, the end of the message is read as quickly as its beginning.
-#[derive(Debug, Clone, Copy)]
-pub struct PaddedBytes<'a> {
-    /// Its bytes, and those behind.
-    pub bytes: &'a [u8],
-    /// How many bytes are its own.
-    pub length: usize,
-}
-
 /// The bytes that a message begins with, and what is known of it before it is read.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageStart<'a> {
@@ -103,8 +81,6 @@ pub struct MessageStart<'a> {
     /// 0 client, 1 server.
     sender: usize,
     bytes: &'a [u8],
-    /// How many of the bytes may be the message's.
-    length: usize,
     /// If the bytes are the whole message: how many at its end only mark it.
     behind: Option<usize>,
 }
@@ -149,14 +125,10 @@ pub struct Evaluator {
     /// that did not fit.
     inflated: usize,
     inflate: inflate::Inflater,
-    recurring: recurring::RecurringStructures,
     /// Bytes that went into checksums of this message so far.
     summed: usize,
     /// Bounds.
     pub limits: MessageLimits,
-    /// How many messages were read into outlines. Skip programs are used only after the first 64; a
-    /// test that needs them at once sets a larger number.
-    pub outlined: u32,
     /// Which message it is and how long, once its beginning was read.
     chosen: message::Chosen,
     /// The states of the connection whose message is read. Its session puts them here.
@@ -167,12 +139,8 @@ pub struct Evaluator {
     /// The values that tables remember.
     pub memory: Remembered,
     /// A store for the protocol's types with code. The protocol puts it here, and another one when
-    /// it changes: messages that are [deferred](crate::tree::Deferring) are read with the one of
-    /// their time.
-    pub context: Option<SharedContext>,
-    /// Whether no message is deferred any more: the protocol would have to keep too many contexts
-    /// for them.
-    pub defers_nothing: bool,
+    /// it changes.
+    pub context: Option<Box<dyn std::any::Any + Send>>,
     /// What these types keep from message to message to save work.
     pub scratch: Option<Box<dyn std::any::Any + Send>>,
 }
@@ -243,14 +211,6 @@ impl Slots {
         }
         values.get(self.base + usize::from(slot)).copied()
     }
-
-    /// Those of a structure whose first slot is `offset`.
-    fn from(self, offset: u16) -> Slots {
-        Slots {
-            base: self.base + usize::from(offset),
-            present: self.present.wrapping_shr(u32::from(offset)),
-        }
-    }
 }
 
 /// A field that is about to be read: the name and type of its node, and marks beside those of the
@@ -271,12 +231,12 @@ impl Field {
     }
 }
 
-/// One run of the evaluator: tables, tree or outline, and state.
-pub struct Run<'a, T: TreeSink = Tree> {
+/// One run of the evaluator: tables, tree and state.
+pub struct Run<'a> {
     /// The tables.
     pub tables: &'a Tables,
-    /// The tree or outline to write to.
-    pub tree: &'a mut T,
+    /// The tree to write to.
+    pub tree: &'a mut Tree,
     /// The evaluator's state.
     pub state: &'a mut Evaluator,
 }
@@ -297,94 +257,32 @@ impl Evaluator {
     }
 
     /// Reads the message at the start of `bytes`, of a service and a sender (0 client, 1 server),
-    /// into a cleared tree or outline. If the outline is partial afterwards, the outcome means
-    /// nothing.
-    pub fn message<T: TreeSink>(
+    /// into a cleared tree.
+    pub fn message(
         &mut self,
         tables: &Tables,
         service: ServiceId,
         sender: usize,
         bytes: &[u8],
-        tree: &mut T,
+        tree: &mut Tree,
     ) -> Outcome {
-        self.padded(tables, service, sender, PaddedBytes { bytes, length: bytes.len() }, tree)
-    }
-
-    /// As [`message`](Self::message), for bytes with others behind them.
-    pub fn padded<T: TreeSink>(
-        &mut self,
-        tables: &Tables,
-        service: ServiceId,
-        sender: usize,
-        padded: PaddedBytes<'_>,
-        tree: &mut T,
-    ) -> Outcome {
-        let PaddedBytes { bytes, length } = padded;
-        self.read(tables, MessageStart { service, sender, bytes, length, behind: None }, tree)
+        let start = MessageStart { service, sender, bytes, behind: None };
+        self.run(tables, tree).message(start)
     }
 
     /// As [`message`](Self::message), for a message whose bytes are all known. Bytes that its
     /// layout does not use are undecoded.
-    pub fn framed<T: TreeSink>(
+    pub fn framed(
         &mut self,
         tables: &Tables,
         service: ServiceId,
         sender: usize,
         whole: WholeMessage<'_>,
-        tree: &mut T,
+        tree: &mut Tree,
     ) -> Outcome {
         let WholeMessage { bytes, behind } = whole;
-        self.read(
-            tables,
-            MessageStart { service, sender, bytes, length: bytes.len(), behind: Some(behind) },
-            tree,
-        )
-    }
-
-    /// As [`message`](Self::message), into an outline with a [deferred](crate::tree::Deferring)
-    /// part. `None` if nothing can be deferred.
-    pub fn deferred(
-        &mut self,
-        tables: &Tables,
-        service: ServiceId,
-        sender: usize,
-        bytes: &[u8],
-        outline: &mut Outline,
-    ) -> Option<Outcome> {
-        outline.clear();
-        self.begin();
-        let mut run = Run { tables, tree: outline, state: self };
-        let start = MessageStart { service, sender, bytes, length: bytes.len(), behind: None };
-        let outcome = Outline::skip(&mut run, start);
-        outcome.filter(|outcome| matches!(outcome, Outcome::Message(..)))
-    }
-
-    /// Reads a message of which an outline has everything but a [deferred part](DeferredPart) into
-    /// a cleared outline. That takes less than to read it again, if there is nothing unusual in it.
-    /// Returns `false`, and leaves the outline empty, if there is.
-    pub fn deferred_part(
-        &mut self,
-        tables: &Tables,
-        id: MessageId,
-        part: DeferredPart,
-        padded: PaddedBytes<'_>,
-        outline: &mut Outline,
-    ) -> bool {
-        outline.clear();
-        self.begin();
-        Run { tables, tree: outline, state: self }.skip_deferred(id, part, padded).is_some()
-    }
-
-    fn read<T: TreeSink>(
-        &mut self,
-        tables: &Tables,
-        message: MessageStart<'_>,
-        tree: &mut T,
-    ) -> Outcome {
-        tree.clear();
-        self.begin();
-        let mut run = Run { tables, tree, state: self };
-        T::skip(&mut run, message).unwrap_or_else(|| run.message(message))
+        let start = MessageStart { service, sender, bytes, behind: Some(behind) };
+        self.run(tables, tree).message(start)
     }
 
     /// Reads a type over all of `bytes`, from a bit on, into a cleared tree. Bytes left over are
@@ -398,11 +296,9 @@ impl Evaluator {
         bit: usize,
         tree: &mut Tree,
     ) -> usize {
-        tree.clear();
-        self.begin();
-        self.regions = 1;
+        let mut run = self.run(tables, tree);
+        run.state.regions = 1;
         let mut cursor = Cursor::new(bytes, Buffer::CAPTURED).at_bit(bit);
-        let mut run = Run { tables, tree, state: self };
         run.bounded(&mut cursor, name, &[ty], true, Slots::default())
     }
 
@@ -416,11 +312,9 @@ impl Evaluator {
         bytes: &[u8],
         tree: &mut Tree,
     ) -> Result<usize, Stop> {
-        tree.clear();
-        self.begin();
+        let mut run = self.run(tables, tree);
+        run.tree.set_telling(true);
         let mut cursor = Cursor::new(bytes, Buffer::CAPTURED);
-        tree.set_telling(true);
-        let mut run = Run { tables, tree, state: self };
         run.field(&mut cursor, name, ty, 0, Slots::default())?;
         Ok(cursor.pos().div_ceil(8))
     }
@@ -447,7 +341,7 @@ impl Evaluator {
     }
 }
 
-impl<T: TreeSink> Run<'_, T> {
+impl Run<'_> {
     /// Opens a structure's node at the cursor.
     #[inline]
     pub fn open(&mut self, cursor: &Cursor<'_>, name: Sym, ty: TypeRef, marks: u8) -> u32 {

@@ -7,37 +7,29 @@ use std::net::Ipv6Addr;
 
 use super::super::cursor::Cursor;
 use super::super::program::ReadAs;
-use super::{Call, Native, Run, Stop, TreeSink};
-use crate::tree::{Kind, Outline, Severity, TextKind, Tree};
+use super::{Call, Native, Run, Stop};
+use crate::tree::{Kind, Severity, TextKind};
 
 /// All of them, by the name tables use.
 pub const LANGUAGE: [Native; 10] = [
-    native("leb128", leb128::<Tree>, leb128::<Outline>),
-    native("sleb128", sleb128::<Tree>, sleb128::<Outline>),
-    native("zigzag", zigzag::<Tree>, zigzag::<Outline>),
-    native("vlq", vlq::<Tree>, vlq::<Outline>),
-    native("prefixint", prefixint::<Tree>, prefixint::<Outline>),
-    native("bitsbe", bitsbe::<Tree>, bitsbe::<Outline>),
-    native("computed", computed::<Tree>, computed::<Outline>),
-    native("labels", labels::<Tree>, labels::<Outline>),
-    native("ipv6", ipv6::<Tree>, ipv6::<Outline>),
-    native("mac", mac::<Tree>, mac::<Outline>),
+    Native::new("leb128", leb128),
+    Native::new("sleb128", sleb128),
+    Native::new("zigzag", zigzag),
+    Native::new("vlq", vlq),
+    Native::new("prefixint", prefixint),
+    Native::new("bitsbe", bitsbe),
+    Native::new("computed", computed),
+    Native::new("labels", labels),
+    Native::new("ipv6", ipv6),
+    Native::new("mac", mac),
 ];
-
-const fn native(
-    name: &'static str,
-    read: super::sink::Code<Tree>,
-    outline: super::sink::Code<Outline>,
-) -> Native {
-    Native { outline: Some(outline), ..Native::new(name, read) }
-}
 
 /// The largest number that JSON shows as a number.
 const MAX_SAFE: u64 = 1 << 53;
 
 /// Adds the node of a value that begins at the bit `start` and ends at the cursor.
-fn leaf<T: TreeSink>(
-    run: &mut Run<'_, T>,
+fn leaf(
+    run: &mut Run<'_>,
     cursor: &Cursor<'_>,
     call: &Call,
     start: usize,
@@ -54,12 +46,7 @@ fn leaf<T: TreeSink>(
 }
 
 /// An integer of variable length that does not end within `most` bytes, or has too many bits.
-fn endless<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &Cursor<'_>,
-    call: &Call,
-    start: usize,
-) -> Result<u64, Stop> {
+fn endless(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, start: usize) -> Result<u64, Stop> {
     leaf(run, cursor, call, start, 0, Kind::Unsigned)?;
     let node = run.tree.len().saturating_sub(1);
     run.problem(
@@ -73,7 +60,7 @@ fn endless<T: TreeSink>(
 }
 
 /// The most bytes of an integer with seven bits a byte: the argument, or 10.
-fn most<T: TreeSink>(run: &mut Run<'_, T>, cursor: &Cursor<'_>, call: &Call) -> usize {
+fn most(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> usize {
     match run.arg(call, 0, cursor) {
         0 => 10,
         most => most.min(10) as usize,
@@ -108,11 +95,7 @@ fn sevens(cursor: &mut Cursor<'_>, most: usize) -> Result<(u64, u32, bool), Stop
     Ok((value, bits, false))
 }
 
-fn leb128<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn leb128(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     match sevens(cursor, most)? {
@@ -121,11 +104,7 @@ fn leb128<T: TreeSink>(
     }
 }
 
-fn sleb128<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn sleb128(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     let (value, bits, _) = sevens(cursor, most)?;
@@ -135,11 +114,7 @@ fn sleb128<T: TreeSink>(
 }
 
 /// The lowest bit is the sign.
-fn zigzag<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn zigzag(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     match sevens(cursor, most)? {
@@ -156,11 +131,7 @@ fn zigzag<T: TreeSink>(
 }
 
 /// Seven bits a byte, the most significant first.
-fn vlq<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn vlq(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     let mut value = 0u64;
@@ -177,11 +148,7 @@ fn vlq<T: TreeSink>(
 
 /// The two highest bits of the first byte say how many bytes there are: 1, 2, 4 or 8, the most
 /// significant first.
-fn prefixint<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn prefixint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let [first] = cursor.array()?;
     let mut value = u64::from(first & 0x3f);
@@ -193,11 +160,7 @@ fn prefixint<T: TreeSink>(
 }
 
 /// Bits of which the most significant come first, in a byte and in the number.
-fn bitsbe<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn bitsbe(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let width = run.arg(call, 0, cursor).clamp(1, 64) as usize;
     let mut value = 0u64;
@@ -224,11 +187,7 @@ fn bitsbe<T: TreeSink>(
 }
 
 /// The value of an expression, without bytes of its own.
-fn computed<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn computed(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let value = match run.tables.type_def(call.ty).map(|def| &def.read) {
         Some(ReadAs::Native { args, .. }) => {
@@ -264,11 +223,7 @@ const LONGEST_NAME: usize = 255;
 /// Labels, each behind a byte with its length, up to an empty one. A byte from 192 on begins an
 /// offset of 14 bits, from the message's first byte (or from the argument), where the name
 /// continues. An offset may only lead backwards, so every name ends.
-fn labels<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn labels(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let base = run.arg(call, 0, cursor) as usize;
     let mut text = String::new();
@@ -328,8 +283,8 @@ fn append_label(text: &mut String, label: &[u8]) {
     }
 }
 
-fn name<T: TreeSink>(
-    run: &mut Run<'_, T>,
+fn name(
+    run: &mut Run<'_>,
     cursor: &Cursor<'_>,
     call: &Call,
     start: usize,
@@ -351,8 +306,8 @@ fn name<T: TreeSink>(
     leaf(run, cursor, call, start, value, Kind::Text(TextKind::Owned)).map(|_| 0)
 }
 
-fn bad_name<T: TreeSink>(
-    run: &mut Run<'_, T>,
+fn bad_name(
+    run: &mut Run<'_>,
     cursor: &Cursor<'_>,
     call: &Call,
     start: usize,
@@ -370,21 +325,13 @@ fn bad_name<T: TreeSink>(
     Ok(0)
 }
 
-fn ipv6<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn ipv6(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let address = Ipv6Addr::from(cursor.array::<16>()?);
     name(run, cursor, call, start, &address.to_string())
 }
 
-fn mac<T: TreeSink>(
-    run: &mut Run<'_, T>,
-    cursor: &mut Cursor<'_>,
-    call: &Call,
-) -> Result<u64, Stop> {
+fn mac(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let bytes = cursor.array::<6>()?.map(|byte| format!("{byte:02x}"));
     name(run, cursor, call, start, &bytes.join(":"))

@@ -5,16 +5,15 @@ use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::extent::FoundEnd;
 use super::inflate::{Inflated, PackedSizes};
-use super::{Evaluator, Field, Run, Slots, Stop, TreeSink};
+use super::{Evaluator, Field, Run, Slots, Stop};
 use crate::tree::{
-    Buffer, BufferOrigin, ChosenDialects, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef,
-    mark,
+    Buffer, BufferOrigin, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark,
 };
 
 /// The note of a region that was not read as the first of its types.
 pub const OTHER_FORM: &str = "read in its form number {a}, which fits the bytes";
 
-impl<T: TreeSink> Run<'_, T> {
+impl Run<'_> {
     pub(super) fn region(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -89,9 +88,6 @@ impl<T: TreeSink> Run<'_, T> {
                 }
                 return cursor.pos();
             }
-            if self.tree.is_partial() {
-                return cursor.pos();
-            }
             if inner.len() > 1 || (dialects && asked != 0) {
                 self.tree.back_to(before);
                 self.state.set_states.clone_from(&states);
@@ -110,12 +106,7 @@ impl<T: TreeSink> Run<'_, T> {
                 self.state.consulted |= outer_asked;
                 self.state.dialects = spoken;
                 if fits {
-                    let buffer = start.buffer();
-                    let at = (start.pos() / 8) as u32;
-                    self.in_dialects(
-                        before_node(before),
-                        ChosenDialects { buffer, at, dialects: choice },
-                    );
+                    self.in_dialects(before_node(before), choice);
                     return cursor.pos();
                 }
                 self.tree.back_to(before);
@@ -201,8 +192,7 @@ impl<T: TreeSink> Run<'_, T> {
             self.pad(cursor);
             return;
         }
-        let Some(run) = T::whole(self) else { return };
-        run.show_left(cursor, node, left);
+        self.show_left(cursor, node, left);
     }
 
     /// The bits up to the region's end as padding: a span, not a field.
@@ -224,10 +214,9 @@ impl<T: TreeSink> Run<'_, T> {
     }
 
     /// A region is in dialects.
-    pub(super) fn in_dialects(&mut self, node: u32, chosen: ChosenDialects) {
+    pub(super) fn in_dialects(&mut self, node: u32, dialects: u32) {
         let tables = self.tables;
-        self.tree.choose_dialects(chosen);
-        for i in (0..32).filter(|i| chosen.dialects & (1 << i) != 0) {
+        for i in (0..32).filter(|i| dialects & (1 << i) != 0) {
             if let Some(text) = tables.dialect(i) {
                 let text = ProblemText::Table(text);
                 self.tree.problem(Problem {
@@ -261,17 +250,13 @@ impl<T: TreeSink> Run<'_, T> {
         let mut inside = Cursor::new(&bytes, buffer);
         self.bounded(&mut inside, name, &region.inner, region.dialects, frame);
         let found = bytes.len();
-        if (found == 0 || !matches!(good, Inflated::Whole))
-            && let Some(run) = T::whole(self)
-            && !matches!(good, Inflated::Whole)
-            && run.is_structure(node, buffer)
-        {
+        if !matches!(good, Inflated::Whole) && self.is_structure(node, buffer) {
             // Captured bytes that could not be unpacked follow the content.
             bytes.extend_from_slice(raw.get(used..).unwrap_or(&[]));
             let mut behind = Cursor::new(&bytes, buffer);
             behind.seek(found * 8);
-            run.undecoded(&mut behind);
-            run.tree.close(node, behind.pos());
+            self.undecoded(&mut behind);
+            self.tree.close(node, behind.pos());
         }
         self.tree.put_buffer(buffer, bytes);
         cursor.seek(cursor.limit());
@@ -317,9 +302,7 @@ impl<T: TreeSink> Run<'_, T> {
             );
         }
     }
-}
 
-impl Run<'_> {
     /// Bytes of a region that no field claims.
     fn show_left(&mut self, cursor: &mut Cursor<'_>, node: u32, left: usize) {
         let structure = self.is_structure(node, cursor.buffer());

@@ -6,7 +6,7 @@ use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::checksum::SummedField;
 use super::message::Chosen;
-use super::{Field, Run, Slots, Stop, TreeSink};
+use super::{Field, Run, Slots, Stop};
 use crate::tree::{Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark};
 
 /// A structure whose steps wait while those of a nested structure run.
@@ -26,7 +26,7 @@ enum Begun<'a> {
     Inside(u32, &'a Layout, u64),
 }
 
-impl<'t, T: TreeSink> Run<'t, T> {
+impl<'t> Run<'t> {
     /// Reads the fields of a layout, with its arguments, into the open node of a structure.
     pub fn steps(
         &mut self,
@@ -66,13 +66,7 @@ impl<'t, T: TreeSink> Run<'t, T> {
         while let Some(op) = ops.get(next) {
             next += 1;
             match op {
-                LayoutStep::Field { name, ty, slot, marks, op, fixed } => {
-                    if let Some(fixed) = tables.run(*fixed)
-                        && self.fixed(fixed, &mut at.frame, cursor)
-                    {
-                        next = fixed.next as usize;
-                        continue;
-                    }
+                LayoutStep::Field { name, ty, slot, marks, op } => {
                     let field = Field { name: *name, ty: *ty, marks: *marks };
                     if op.telling {
                         self.tell(field);
@@ -128,9 +122,8 @@ impl<'t, T: TreeSink> Run<'t, T> {
     ) -> Result<Option<usize>, Stop> {
         match op {
             LayoutStep::Word { name, slot } => {
-                let run = T::whole(self).ok_or(Stop::Unknown)?;
                 // If the field is absent, the last node is another field's.
-                let text = run
+                let text = self
                     .tree
                     .nodes()
                     .last()
@@ -162,7 +155,6 @@ impl<'t, T: TreeSink> Run<'t, T> {
             LayoutStep::Partial => self.tree.mark(0, mark::PARTIAL),
             LayoutStep::Last => self.state.last = true,
             LayoutStep::Remember { kind, key, value } => {
-                T::whole(self).ok_or(Stop::Unknown)?;
                 let pair = (self.expr(*key, at.frame, cursor), self.expr(*value, at.frame, cursor));
                 if let (Some(key), Some(value)) = pair {
                     self.state.memory.learn(*kind, key as u64, value as u64);
@@ -183,7 +175,6 @@ impl<'t, T: TreeSink> Run<'t, T> {
                 }
             }
             LayoutStep::Set { state, value } => {
-                T::whole(self).ok_or(Stop::Unknown)?;
                 if let Some(value) = self.expr(*value, at.frame, cursor) {
                     self.state.set_state(*state, value as u64);
                 }
@@ -305,27 +296,9 @@ impl<'t, T: TreeSink> Run<'t, T> {
         }
     }
 
-    /// Begins a structure, an object or a presence. One that recurs may be complete then.
+    /// Begins a structure, an object or a presence.
     #[inline(always)]
     fn begin(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        field: Field,
-        op: &TypeOp,
-        frame: Slots,
-    ) -> Result<Begun<'t>, Stop> {
-        match self.begin_anew(cursor, field, op, frame)? {
-            Begun::Inside(node, layout, value)
-                if layout.recurs && T::recurring(self, layout, node, cursor)? =>
-            {
-                Ok(Begun::Done(value))
-            }
-            begun => Ok(begun),
-        }
-    }
-
-    #[inline(always)]
-    fn begin_anew(
         &mut self,
         cursor: &mut Cursor<'_>,
         field: Field,
@@ -342,12 +315,6 @@ impl<'t, T: TreeSink> Run<'t, T> {
                 0,
             ));
         }
-        if op.by > 0
-            && op.how == TypeOpKind::NullOr
-            && let Some([there, ..]) = cursor.run(1)
-        {
-            return self.plain_presence(cursor, field, *there, LayoutId(op.by - 1));
-        }
         let node = self.open_as(cursor, field, Kind::Struct);
         let begun = match tables.type_def(field.ty).map(|def| &def.read) {
             Some(ReadAs::NullOr { present, of }) => {
@@ -360,44 +327,6 @@ impl<'t, T: TreeSink> Run<'t, T> {
             self.tree.close(node, cursor.pos());
         }
         begun
-    }
-
-    /// A presence that is a boolean without facts, which the cursor has passed, and then a
-    /// structure or nothing: both nodes in one go.
-    #[inline(always)]
-    fn plain_presence(
-        &mut self,
-        cursor: &Cursor<'_>,
-        field: Field,
-        there: u8,
-        of: LayoutId,
-    ) -> Result<Begun<'t>, Stop> {
-        let tables = self.tables;
-        let start = cursor.pos() as u32 - 8;
-        let buffer = cursor.buffer();
-        let bits = 8;
-        let index = self.tree.len();
-        let whole = Node { start, buffer, bits, ..field.node() };
-        if there == 0 {
-            self.tree.leaf(Node { kind: Kind::Null, ..whole });
-            return Ok(Begun::Done(0));
-        }
-        let layout = tables.layout(of).ok_or(Stop::Unknown)?;
-        let Some(ReadAs::NullOr { present: ty, .. }) =
-            tables.type_def(field.ty).map(|def| &def.read)
-        else {
-            return Err(Stop::Unknown);
-        };
-        let name = tables.present_name();
-        let value = u64::from(there);
-        let end = index + 2;
-        let marks = mark::SPAN;
-        let present = Node { name, ty: *ty, value, end, marks, kind: Kind::Bool, ..whole };
-        self.tree.extend(field.marks | marks, [Node { end, ..whole }, present]);
-        if there > 1 {
-            self.check(*ty, index + 1, value);
-        }
-        Ok(Begun::Inside(index, layout, 1))
     }
 
     /// A presence and then the value or nothing. If the value is a structure, the presence becomes
@@ -460,7 +389,6 @@ impl<'t, T: TreeSink> Run<'t, T> {
             .and_then(|at| family.members.get(at))
             .ok_or(Stop::Unknown)?;
         let layout = tables.layout(*id).ok_or(Stop::Unknown)?;
-        self.tree.class(id.0);
         self.tree.amend(node, |node| node.ty = layout.ty);
         Ok(Begun::Inside(node, layout, number))
     }

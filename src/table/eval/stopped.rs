@@ -2,7 +2,7 @@
 //! or what else it was.
 
 use super::super::cursor::Cursor;
-use super::{Run, Stop, TreeSink};
+use super::{Run, Stop};
 use crate::tree::{Problem, ProblemText, Severity, Sym};
 
 /// A field for which the bytes did not suffice.
@@ -23,7 +23,7 @@ struct StopPlace {
     nodes: u32,
 }
 
-impl<T: TreeSink> Run<'_, T> {
+impl Run<'_> {
     /// Reading stopped in a field of a structure, or in a field within that one, which was said
     /// before and is kept.
     #[cold]

@@ -31,15 +31,13 @@ pub(in crate::table) fn pack(compiled: &Compiled) -> Vec<u8> {
     let mut out = ProgramPacker::default();
     compiled.natives.pack(&mut out);
     compiled.program.pack(&mut out);
-    let Program {
-        types, type_ops, layouts, steps, runs, enums, infos, examples, declarations, ..
-    } = &compiled.program;
+    let Program { types, type_ops, layouts, steps, enums, infos, examples, declarations, .. } =
+        &compiled.program;
     type_ops.len().pack(&mut out);
     out.bytes.extend(type_ops.iter().flat_map(parts::pack_op));
     steps::pack_layouts(layouts, &mut out);
     steps::pack(steps, &mut out);
     out.list(types);
-    out.list(runs);
     out.list(enums);
     out.list(infos);
     out.list(examples);
@@ -53,12 +51,11 @@ pub(in crate::table) fn pack(compiled: &Compiled) -> Vec<u8> {
 
 /// A compiled program, without the lists that are unpacked later.
 pub(in crate::table) struct UnpackedProgram {
-    /// Its lists of types, runs, enums, info lines, examples and declarations are empty.
+    /// Its lists of types, enums, info lines, examples and declarations are empty.
     pub(in crate::table) program: Program,
     /// The names of the types with code, by their number.
     pub(in crate::table) natives: Vec<String>,
     pub(in crate::table) types: PackedList,
-    pub(in crate::table) runs: PackedList,
     pub(in crate::table) enums: PackedList,
     pub(in crate::table) infos: PackedList,
     pub(in crate::table) examples: PackedList,
@@ -82,13 +79,12 @@ pub(in crate::table) fn unpack(bytes: &'static [u8]) -> Option<UnpackedProgram> 
     program.layouts = steps::unpack_layouts(&mut from)?;
     program.steps = steps::unpack(&mut from, &program.type_ops)?;
     let types = from.list()?;
-    let runs = from.list()?;
     let enums = from.list()?;
     let infos = from.list()?;
     let examples = from.list()?;
     let declarations = from.list()?;
     let unpacked =
-        UnpackedProgram { program, natives, types, runs, enums, infos, examples, declarations };
+        UnpackedProgram { program, natives, types, enums, infos, examples, declarations };
     (from.rest.left() == 0).then_some(unpacked)
 }
 
@@ -464,7 +460,6 @@ mod tests {
         }
         let program = &mut unpacked.program;
         program.types = all(unpacked.types);
-        program.runs = all(unpacked.runs);
         program.enums = all(unpacked.enums);
         program.infos = all(unpacked.infos);
         program.examples = all(unpacked.examples);

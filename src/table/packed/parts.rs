@@ -1,11 +1,11 @@
-//! Types, layouts, expressions and runs: which fields are packed, and in which order.
+//! Types, layouts and expressions: which fields are packed, and in which order.
 
 use super::super::program::*;
 use super::super::text::{BinaryOp, PlaceRole};
 use super::{Packed, ProgramPacker, ProgramUnpacker, packed_enums, packed_numbers, packed_structs};
-use crate::tree::{Buffer, Kind, Node, Severity, Sym, TextKind, TypeRef};
+use crate::tree::{Kind, Severity, Sym, TextKind, TypeRef};
 
-packed_numbers! { Sym TypeRef Buffer }
+packed_numbers! { Sym TypeRef }
 
 packed_structs! {
     TypeDef { read, text, symbols, shown, ids, refers, names, marks, transaction, max, expect, facts, min_bits }
@@ -14,13 +14,9 @@ packed_structs! {
     Len { from, bytes }
     FieldFacts {
         identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, person, chat, file, graph, share, refuses_unless,
+        refuses_unless_texts,
     }
-    InfoLine { parts }
-    FixedRun { bytes, next, marks, unusual, checked, nodes, kept, signed, bools, telling }
-    RunNode { node, at }
-    RunValue { bits, at }
-    Bits { mask, sign }
-    Node { value, name, ty, start, bits, end, buffer, kind, marks }
+    InfoLine { lines }
 }
 
 packed_enums! {
@@ -47,7 +43,7 @@ packed_enums! {
     LenFrom { Const(n), Expr(n), Inline(ty), Rest, Zero, To(unit), Until(place), Blanks, Last }
     BinaryOp { Add, Sub, Mul, Div, Rem, BitAnd, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge, Has, And, Or }
     LayoutStep {
-        Field { marks, slot, name, ty, fixed, op },
+        Field { marks, slot, name, ty, op },
         Branch { test, otherwise },
         Word { name, slot },
         Jump(to),
@@ -77,9 +73,9 @@ packed_enums! {
         Recall(kind, key),
         State(id),
         Here,
-        Next,
+        Next(n),
     }
-    InfoPart { Text(text), Field(path), Choice { path, yes, no }, Optional(parts) }
+    InfoPart { Text(text), Field(path), Each { list, of }, Extends(layout), Choice { path, yes, no }, Optional(parts) }
     InfoStep { Name(name), Element(number) }
     PlaceRole { Enters, Beside, Named }
     Person { Name, Number, Text, Mail, Host, Address }

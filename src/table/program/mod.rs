@@ -8,7 +8,6 @@ mod listed;
 mod numbers;
 mod positions;
 mod protocol;
-mod runs;
 mod steps;
 mod type_op;
 mod types;
@@ -16,13 +15,11 @@ mod types;
 pub use declared::*;
 pub use facts::*;
 pub use ids::*;
-pub use listed::{Example, ExampleOf, ListedDeclaration, ReplacedMessage};
+pub use listed::{Example, ExampleOf, ListedDeclaration, NumberRange, ReplacedMessage};
 pub use numbers::Numbers;
 pub use positions::{Positions, ValueRead, ValueTypes};
 pub use protocol::{Offer, ProtocolDef, Rule};
-pub(in crate::table) use runs::{FixedRun, RunNode, RunValue};
 pub use steps::*;
-pub(crate) use type_op::Bits;
 pub use type_op::TypeOp;
 pub(in crate::table) use type_op::{Scalar, TypeOpKind};
 pub use types::*;
@@ -30,7 +27,7 @@ pub use types::*;
 pub use super::text::{Condition, RuleSide, ServiceFrame};
 use std::borrow::Cow;
 
-use crate::hashing::SeededMap;
+use crate::maps::SeededMap;
 use crate::tree::{Sym, TypeRef};
 
 /// A text of a program. For embedded tables it is a part of the program's own bytes.
@@ -45,13 +42,13 @@ pub struct Program {
     pub(in crate::table) type_ops: Vec<TypeOp>,
     pub(in crate::table) layouts: Vec<Layout>,
     pub(in crate::table) steps: Vec<LayoutStep>,
-    pub(in crate::table) runs: Vec<FixedRun>,
     pub(in crate::table) exprs: Vec<Ex>,
     pub(in crate::table) enums: Vec<EnumDef>,
     pub(in crate::table) infos: Vec<InfoLine>,
     pub(in crate::table) families: Vec<Family>,
     pub(in crate::table) services: Vec<Service>,
     pub(in crate::table) messages: Vec<MessageDef>,
+    pub(in crate::table) ranges: Vec<NumberRange>,
     /// Messages that took the number of another one.
     pub(in crate::table) replaced: Vec<ReplacedMessage>,
     pub(in crate::table) examples: Vec<Example>,
@@ -75,28 +72,12 @@ impl Program {
     /// Fills in the short form of every type, once every type is known.
     pub(in crate::table) fn fill_type_ops(&mut self) {
         self.type_ops = self.types.iter().map(TypeOp::of).collect();
-        for (at, def) in self.types.iter().enumerate() {
-            let by = self.plain_presence(def);
-            if let Some(op) = self.type_ops.get_mut(at).filter(|_| by > 0) {
-                op.by = by;
-            }
-        }
         for step in &mut self.steps {
             if let LayoutStep::Field { ty, marks, op, .. } = step {
                 *op = self.type_ops.get(ty.0 as usize).copied().unwrap_or(TypeOp::NONE);
                 *marks |= op.marks;
             }
         }
-    }
-
-    /// The layout behind a presence, by place and 1, if the presence is a boolean without facts and
-    /// the value a structure without parameters; or 0.
-    fn plain_presence(&self, def: &TypeDef) -> u32 {
-        let ReadAs::NullOr { present, of } = &def.read else { return 0 };
-        let op = |ty: &TypeRef| self.type_ops.get(ty.0 as usize).copied().unwrap_or(TypeOp::NONE);
-        let present = op(present);
-        let of = op(of);
-        if present.is_plain_bool() && of.how == TypeOpKind::Layout { of.by + 1 } else { 0 }
     }
 }
 

@@ -23,11 +23,10 @@ pub struct Layout {
     pub positions: Option<Positions>,
     /// It has at least this many bits.
     pub min_bits: u32,
-    /// Its info line.
+    /// Its info lines.
     pub info: Option<InfoId>,
-    /// Whether the same one is likely to come again and can be copied then: it depends on nothing
-    /// but its own bytes and on dialects. Found once the tables are made.
-    pub recurs: bool,
+    /// The path of the value that says what it carries, as the only field of an info line.
+    pub carries: Option<InfoId>,
 }
 
 /// "No slot": no expression needs the value.
@@ -48,8 +47,6 @@ pub enum LayoutStep {
         name: Sym,
         /// Its type.
         ty: TypeRef,
-        /// The run that begins here, by place and 1; or 0.
-        fixed: u32,
         /// Its type in short.
         op: TypeOp,
     },
@@ -224,8 +221,8 @@ pub enum Ex {
     State(u32),
     /// Bytes of the message, or of the buffer that is read, before the next one.
     Here,
-    /// The next byte, which stays where it is.
-    Next,
+    /// The byte behind this many others, which all stay where they are.
+    Next(u32),
 }
 
 /// The result of a binary operation on numbers. `None` if it exceeds 64 bits.

@@ -40,44 +40,12 @@ impl Scalar {
     /// No number.
     const NONE: Scalar = Scalar { size: 0, signed: false, kind: Kind::Struct };
 
-    /// Which bits of eight bytes are the number.
-    pub(crate) fn bits(self) -> Bits {
-        Bits::of(self.size, self.signed)
-    }
-
     /// The number in the lowest of eight bytes.
     #[inline]
     pub(crate) fn value(self, raw: u64) -> u64 {
         let above = 64u32.wrapping_sub(u32::from(self.size) * 8);
         let top = raw.wrapping_shl(above);
         if self.signed { (top as i64).wrapping_shr(above) as u64 } else { top.wrapping_shr(above) }
-    }
-}
-
-/// Which of eight bytes' bits a number has. Faster than [`Scalar`] where many numbers are read at
-/// once.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bits {
-    pub(in crate::table) mask: u64,
-    /// The sign bit, if the number is signed.
-    pub(in crate::table) sign: u64,
-}
-
-impl Bits {
-    /// A number of `size` bytes, 1 to 8.
-    pub(crate) fn of(size: u8, signed: bool) -> Bits {
-        let mask = u64::MAX >> (64 - u32::from(size.clamp(1, 8)) * 8);
-        Bits { mask, sign: if signed { mask & !(mask >> 1) } else { 0 } }
-    }
-
-    /// No number: 0 whatever the bytes are.
-    #[cfg(any(test, feature = "cli"))]
-    pub(crate) const NONE: Bits = Bits { mask: 0, sign: 0 };
-
-    /// The number in the lowest of eight bytes.
-    #[inline]
-    pub(crate) fn value(self, raw: u64) -> u64 {
-        ((raw & self.mask) ^ self.sign).wrapping_sub(self.sign)
     }
 }
 
@@ -92,9 +60,7 @@ pub struct TypeOp {
     pub(crate) checked: bool,
     /// The place of the enum or flag set that names its values, and 1; or 0.
     pub(in crate::table) named: u32,
-    /// The layout, or the type with code, that it is read by: a place in their list. Of a presence:
-    /// the layout behind it, by place and 1, where it takes no more than a boolean and that layout
-    /// to read it; else 0.
+    /// The layout, or the type with code, that it is read by: a place in their list.
     pub(crate) by: u32,
     /// Whether trees explain it.
     pub shown: bool,
@@ -120,15 +86,6 @@ impl TypeOp {
     #[inline]
     pub fn symbols(&self) -> Option<EnumId> {
         self.named.checked_sub(1).map(EnumId)
-    }
-
-    /// Whether it is a boolean of which tables say nothing that its reader would have to know.
-    pub(in crate::table) fn is_plain_bool(&self) -> bool {
-        self.how == TypeOpKind::Little
-            && self.scalar.kind == Kind::Bool
-            && self.marks == 0
-            && !self.checked
-            && !self.telling
     }
 
     /// The part of a definition that the inner loops need.
@@ -182,13 +139,11 @@ mod tests {
         let raw = 0xfedc_ba98_7654_ff80;
         let read = |size, signed| {
             let scalar = Scalar { size, signed, kind: Kind::Unsigned };
-            assert_eq!(scalar.value(raw), scalar.bits().value(raw));
             scalar.value(raw)
         };
         assert_eq!((read(1, false), read(1, true) as i64), (0x80, -128));
         assert_eq!((read(2, false), read(2, true) as i64), (0xff80, -128));
         assert_eq!((read(4, false), read(4, true) as i64), (0x7654_ff80, 0x7654_ff80));
         assert_eq!((read(8, false), read(8, true)), (raw, raw));
-        assert_eq!(Bits::NONE.value(raw), 0);
     }
 }

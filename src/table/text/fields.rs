@@ -165,6 +165,21 @@ impl TableParser<'_> {
         Ok(Entry::Match { on, arms, otherwise })
     }
 
+    /// The word behind `shown`, with its numbers: `hex`, `range(-128, 128)`.
+    fn shown(&mut self) -> Result<NameAst, TableError> {
+        let mut word = self.name("how the value is explained (`unix_time`, `hex`, …)")?;
+        if self.eat("(")? {
+            let mut numbers = Vec::new();
+            while !self.eat(")")? {
+                let sign = if self.eat("-")? { "-" } else { "" };
+                numbers.push(format!("{sign}{}", self.int("a number")?));
+                self.eat(",")?;
+            }
+            word.name = format!("{}({})", word.name, numbers.join(", "));
+        }
+        Ok(word)
+    }
+
     fn arm(&mut self) -> Result<Vec<Entry>, TableError> {
         if self.is_sign("{") { self.block() } else { Ok(vec![self.entry()?]) }
     }
@@ -181,7 +196,7 @@ impl TableParser<'_> {
             } else if self.eat_word("max")? {
                 mods.max = Some(self.int("how many are allowed at most")?);
             } else if self.eat_word("shown")? {
-                mods.shown = Some(self.name("how the value is explained (`unix_time`, `hex`, …)")?);
+                mods.shown = Some(self.shown()?);
             } else if self.eat_word("id")? {
                 mods.ids = self.kinds("of what kind of thing it is the number")?;
             } else if self.eat_word("refers")? {
@@ -233,6 +248,20 @@ impl TableParser<'_> {
         Ok(all)
     }
 
+    /// The values behind `refuses unless`: numbers, and quoted texts.
+    fn refuses_unless(&mut self, facts: &mut FactMods) -> Result<(), TableError> {
+        loop {
+            if matches!(self.now.tok, Tok::Str(_)) {
+                facts.refuses_unless_texts.push(self.string("")?);
+            } else {
+                facts.refuses_unless.push(self.sum()?);
+            }
+            if !self.eat("|")? {
+                return Ok(());
+            }
+        }
+    }
+
     /// The word behind `place`.
     fn place_role(&mut self) -> Result<PlaceRole, TableError> {
         if self.eat_word("named")? {
@@ -282,7 +311,7 @@ impl TableParser<'_> {
             if !self.eat_word("unless")? {
                 return Err(self.wrong("`unless` and the values that are no refusal"));
             }
-            facts.refuses_unless = self.alternatives()?;
+            self.refuses_unless(facts)?;
         } else if self.eat_word("leaves")? {
             if !self.eat_word("unless")? {
                 return Err(self.wrong("`unless` and the values with which the client stays"));

@@ -165,11 +165,14 @@ pub(in crate::table) struct StructAst {
     pub(in crate::table) begins: Option<NameAst>,
     pub(in crate::table) params: Vec<String>,
     pub(in crate::table) entries: Vec<Entry>,
-    pub(in crate::table) info: Option<InfoAst>,
+    /// Lines that say what it is about: the first that fits is taken.
+    pub(in crate::table) info: Vec<InfoAst>,
+    /// The path of the value that says what it carries.
+    pub(in crate::table) carries: Option<InfoAst>,
     pub(in crate::table) examples: Vec<ExampleAst>,
 }
 
-/// `info "login of {account_name}"`
+/// `info "login of {account_name}"`, `carries buffer.class`
 #[derive(Debug, Clone)]
 pub(in crate::table) struct InfoAst {
     pub(in crate::table) at: usize,
@@ -296,6 +299,7 @@ pub(in crate::table) struct FactMods {
     pub(in crate::table) graph: Option<NameAst>,
     pub(in crate::table) share: Option<NameAst>,
     pub(in crate::table) refuses_unless: Vec<ExprAst>,
+    pub(in crate::table) refuses_unless_texts: Vec<String>,
     pub(in crate::table) identity: Vec<String>,
 }
 
@@ -331,6 +335,7 @@ pub(in crate::table) static NO_MODS: Mods = Mods {
         graph: None,
         share: None,
         refuses_unless: Vec::new(),
+        refuses_unless_texts: Vec::new(),
         identity: Vec::new(),
     },
 };
@@ -410,6 +415,8 @@ pub(in crate::table) enum ExprKind {
     More,
     Dialect(String),
     Recall(String, Box<ExprAst>),
+    /// `next(3)`: the byte behind the next 3.
+    Next(u32),
     /// `state.version`
     State(String),
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// What the keys of captures may cost in a run.
 #[derive(Clone, Copy, Debug)]
 pub struct CarriedWork {
-    /// Modular powers whose keys opened no connection. One takes about 0.15 milliseconds.
+    /// Modular powers whose keys opened no connection.
     pub powers: u64,
     /// Bytes of keystream that opened nothing.
     pub keystream: u64,
@@ -83,7 +83,7 @@ impl Budget {
     }
 
     /// Whether to tell the user that work was refused. True once at most.
-    pub fn is_to_be_reported(&self) -> bool {
+    pub fn should_report(&self) -> bool {
         self.left.refused.load(Ordering::Relaxed)
             && !self.left.reported.swap(true, Ordering::Relaxed)
     }
@@ -107,9 +107,9 @@ mod tests {
     fn what_is_spent_is_spent_for_all_clones_and_reported_once() {
         let budget = Budget::new(CarriedWork { powers: 2, keystream: 10 });
         let other = budget.clone();
-        assert!(budget.take_power() && other.take_power() && !budget.is_to_be_reported());
+        assert!(budget.take_power() && other.take_power() && !budget.should_report());
         assert!(!budget.take_power());
-        assert!(other.is_to_be_reported() && !budget.is_to_be_reported());
+        assert!(other.should_report() && !budget.should_report());
         budget.return_power();
         assert!(other.take_power());
         assert!(

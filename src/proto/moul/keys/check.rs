@@ -2,9 +2,9 @@
 //! no secret: a key is named by the first digits of its public modulus.
 
 use super::error::{KeyError, printable};
-use super::file::{Format, opens_nothing, read_any};
+use super::file::{Format, check_opens_something, read_any};
 use super::prime::{is_probable_prime, is_safe_prime};
-use super::private::{PrivateKey, PublicHalf, doubts_about};
+use super::private::{PrivateKey, PublicHalf, find_doubts};
 use super::service::KeyService;
 use super::session::SessionLine;
 use std::fmt;
@@ -79,12 +79,12 @@ impl Report {
     /// Only a file that could not be understood is an error.
     pub fn new(name: &str, bytes: &[u8]) -> Result<Report, KeyError> {
         let (format, contents) = read_any(name, bytes)?;
-        let problem = opens_nothing(name, format, &contents);
+        let problem = check_opens_something(name, format, &contents);
         let mut notes = contents.notes;
         for key in &contents.keys {
             notes.extend(
-                doubts_about(key.modulus())
-                    .map(|doubt| format!("{}: {doubt}", server(key.service()))),
+                find_doubts(key.modulus())
+                    .map(|doubt| format!("{}: {doubt}", name_server(key.service()))),
             );
         }
         Ok(Report {
@@ -170,7 +170,11 @@ impl fmt::Display for KeyReport {
             _ => "NOT a prime",
         };
         let KeyReport { fingerprint, modulus_bits, exponent_bits, .. } = self;
-        write!(f, "{:<10}  N {fingerprint}…, {modulus_bits} bits, {prime}", server(self.service))?;
+        write!(
+            f,
+            "{:<10}  N {fingerprint}…, {modulus_bits} bits, {prime}",
+            name_server(self.service)
+        )?;
         write!(f, "; private exponent of {exponent_bits} bits")?;
         if !self.exponent_below_modulus {
             f.write_str(", larger than N")?;
@@ -191,14 +195,14 @@ impl fmt::Display for PublicReport {
         write!(
             f,
             "{:<10}  N {fingerprint}…, {modulus_bits} bits; no private exponent",
-            server(*service)
+            name_server(*service)
         )
     }
 }
 
 impl fmt::Display for SessionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<10}  one session", server(self.service))?;
+        write!(f, "{:<10}  one session", name_server(self.service))?;
         if let Some(client) = self.client {
             write!(f, ", client {client}")?;
         }
@@ -213,6 +217,6 @@ impl fmt::Display for SessionReport {
     }
 }
 
-fn server(service: Option<KeyService>) -> &'static str {
+fn name_server(service: Option<KeyService>) -> &'static str {
     service.map_or("any server", KeyService::name)
 }

@@ -46,9 +46,9 @@ impl fmt::Debug for SessionKey {
 ///
 /// `y` is the client's number as on the wire, little-endian, 1 to 64 bytes, leading and trailing
 /// zeros as they come; `None` for any other length. A y of value 0 is valid and gives the seed
-/// itself. Costs one modular power of 512 bits, about a tenth of a millisecond.
-pub fn session_key(key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<SessionKey> {
-    shared(key, y).map(|shared| mix(&shared, seed))
+/// itself. Costs one modular power of 512 bits.
+pub fn derive_session_key(key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<SessionKey> {
+    compute_shared(key, y).map(|shared| mix(&shared, seed))
 }
 
 /// Derives session keys and remembers the last 64 powers, for captures that hold the same handshake
@@ -66,7 +66,7 @@ struct DerivedKey {
 
 impl Deriver {
     /// Whether the power for this key and `y` is remembered, so that
-    /// [`session_key`](Deriver::session_key) costs nothing.
+    /// [`derive`](Deriver::derive) costs nothing.
     pub fn remembers(&self, key: &PrivateKey, y: &[u8]) -> bool {
         self.find(key, y).is_some()
     }
@@ -75,17 +75,12 @@ impl Deriver {
         self.remembered.iter().find(|known| known.y == y && known.key.same_numbers(key))
     }
 
-    /// As [`session_key`].
-    pub fn session_key(
-        &mut self,
-        key: &PrivateKey,
-        y: &[u8],
-        seed: &[u8; 7],
-    ) -> Option<SessionKey> {
+    /// As [`derive_session_key`].
+    pub fn derive(&mut self, key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<SessionKey> {
         if let Some(known) = self.find(key, y) {
             return Some(mix(&known.shared, seed));
         }
-        let shared = shared(key, y)?;
+        let shared = compute_shared(key, y)?;
         if self.remembered.len() >= REMEMBERED {
             self.remembered.pop_front();
         }
@@ -101,7 +96,7 @@ impl fmt::Debug for Deriver {
 }
 
 /// The seven lowest bytes of y^K mod N, lowest first, with zeros where the number is shorter.
-fn shared(key: &PrivateKey, y: &[u8]) -> Option<[u8; 7]> {
+fn compute_shared(key: &PrivateKey, y: &[u8]) -> Option<[u8; 7]> {
     if y.is_empty() || y.len() > MAX_Y {
         return None;
     }
@@ -136,7 +131,8 @@ mod tests {
     fn seed_and_shared_secret_are_mixed_lowest_byte_first() {
         // 0x0201 squared is 0x040401.
         let key =
-            session_key(&small_key(2), &[0x01, 0x02], &[0x10, 0x20, 0x30, 0, 0, 0, 0xff]).unwrap();
+            derive_session_key(&small_key(2), &[0x01, 0x02], &[0x10, 0x20, 0x30, 0, 0, 0, 0xff])
+                .unwrap();
         assert_eq!(key.as_bytes(), &[0x11, 0x24, 0x34, 0, 0, 0, 0xff]);
     }
 
@@ -144,19 +140,19 @@ mod tests {
     fn zeros_after_y_change_nothing() {
         let key = small_key(0xabcd);
         let seed = [1, 2, 3, 4, 5, 6, 7];
-        let bare = session_key(&key, &[9, 8, 7], &seed);
-        assert_eq!(bare, session_key(&key, &[9, 8, 7, 0, 0, 0, 0, 0, 0, 0], &seed));
-        assert_ne!(bare, session_key(&key, &[0, 9, 8, 7], &seed));
+        let bare = derive_session_key(&key, &[9, 8, 7], &seed);
+        assert_eq!(bare, derive_session_key(&key, &[9, 8, 7, 0, 0, 0, 0, 0, 0, 0], &seed));
+        assert_ne!(bare, derive_session_key(&key, &[0, 9, 8, 7], &seed));
     }
 
     #[test]
     fn a_y_of_zero_gives_the_seed_and_an_impossible_length_nothing() {
         let key = small_key(3);
         let seed = [7; 7];
-        assert_eq!(session_key(&key, &[0; 64], &seed).unwrap().as_bytes(), &seed);
-        assert_eq!(session_key(&key, &[], &seed), None);
-        assert_eq!(session_key(&key, &[1; 65], &seed), None);
-        assert!(session_key(&key, &[0xff; 64], &seed).is_some(), "a y larger than N");
+        assert_eq!(derive_session_key(&key, &[0; 64], &seed).unwrap().as_bytes(), &seed);
+        assert_eq!(derive_session_key(&key, &[], &seed), None);
+        assert_eq!(derive_session_key(&key, &[1; 65], &seed), None);
+        assert!(derive_session_key(&key, &[0xff; 64], &seed).is_some(), "a y larger than N");
     }
 
     #[test]
@@ -169,14 +165,14 @@ mod tests {
                 for key in [&key, &other] {
                     let seed = [round; 7];
                     assert_eq!(
-                        deriver.session_key(key, &[y, 1], &seed),
-                        session_key(key, &[y, 1], &seed)
+                        deriver.derive(key, &[y, 1], &seed),
+                        derive_session_key(key, &[y, 1], &seed)
                     );
                 }
             }
         }
         assert_eq!(deriver.remembered.len(), REMEMBERED);
-        assert_eq!(deriver.session_key(&key, &[], &[0; 7]), None);
+        assert_eq!(deriver.derive(&key, &[], &[0; 7]), None);
         assert_eq!(format!("{deriver:?}"), "Deriver { 64 remembered }");
     }
 

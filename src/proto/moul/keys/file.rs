@@ -1,14 +1,14 @@
 //! A key file of any format. The format is recognised by the content, not by the file's name.
 
 use super::error::{KeyError, KeyPlace};
-use super::ini::{client, client_line, dirtsand, server_line};
+use super::ini::{parse_client_line, parse_server_line, read_client_ini, read_dirtsand};
 use super::moss::{self, Raw};
-use super::moulars::{self, moulars};
-use super::nagus::{self, nagus};
-use super::own::{self, own};
+use super::moulars::{self, read_moulars};
+use super::nagus::{self, read_nagus};
+use super::own::{self, read_shard_keys};
 use super::private::PrivateKey;
 use super::session::SessionLine;
-use super::text::{KeyFileContents, decode, lines};
+use super::text::{KeyFileContents, decode_file, lines};
 use std::fmt;
 
 /// The largest key file that is read, in bytes. A `shard.keys` of this size holds a hundred
@@ -75,7 +75,7 @@ impl KeyFile {
     /// the last part of `name` may (`auth_key.der`).
     pub fn parse(name: &str, bytes: &[u8]) -> Result<KeyFile, KeyError> {
         let (format, contents) = read_any(name, bytes)?;
-        match opens_nothing(name, format, &contents) {
+        match check_opens_something(name, format, &contents) {
             Some(error) => Err(error),
             None => {
                 let KeyFileContents { keys, sessions, notes, .. } = contents;
@@ -127,7 +127,7 @@ pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, KeyFileConte
             return Err(whole(text).of_another_kind());
         }
     }
-    match decode(bytes) {
+    match decode_file(bytes) {
         Some(text) => read_text(name, &text),
         None => read_binary(name, bytes),
     }
@@ -135,42 +135,42 @@ pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, KeyFileConte
 
 fn read_text(name: &str, text: &str) -> Result<(Format, KeyFileContents), KeyError> {
     let any = |test: fn(&str) -> bool| lines(text).any(|(_, line)| test(line));
-    let printed_for_clients = any(|line| client_line(line).is_some());
+    let printed_for_clients = any(|line| parse_client_line(line).is_some());
     let first = lines(text)
         .map(|(_, line)| line.trim())
         .find(|line| !line.is_empty() && !line.starts_with('#'));
     let (format, contents) = if first.is_some_and(own::is_line) {
-        (Format::ShardKeys, own(name, text)?)
+        (Format::ShardKeys, read_shard_keys(name, text)?)
     } else if any(moulars::is_table) {
         if printed_for_clients || any(|line| line.trim_start().starts_with("---")) {
-            (Format::MoularsGenerator, moulars::generator(name, text)?)
+            (Format::MoularsGenerator, moulars::read_generator_output(name, text)?)
         } else {
-            (Format::Moulars, moulars(name, text)?)
+            (Format::Moulars, read_moulars(name, text)?)
         }
-    } else if any(|line| server_line(line).is_some()) {
+    } else if any(|line| parse_server_line(line).is_some()) {
         let format = if printed_for_clients || any(|line| line.starts_with("---")) {
             Format::DirtsandGenerator
         } else {
             Format::Dirtsand
         };
-        (format, dirtsand(name, text)?)
+        (format, read_dirtsand(name, text)?)
     } else if any(nagus::is_section) || any(nagus::is_encryption) {
-        (Format::Nagus, nagus(name, text)?)
+        (Format::Nagus, read_nagus(name, text)?)
     } else if printed_for_clients {
-        (Format::ClientIni, client(name, text)?)
+        (Format::ClientIni, read_client_ini(name, text)?)
     } else if any(|line| line.starts_with("Private key:")) {
-        (Format::MossText, moss::printed(name, text)?)
+        (Format::MossText, moss::read_printed(name, text)?)
     } else {
-        return Err(KeyError::new(name, KeyPlace::Whole, refusal(text)).of_another_kind());
+        return Err(KeyError::new(name, KeyPlace::Whole, explain_refusal(text)).of_another_kind());
     };
     Ok((format, contents))
 }
 
 fn read_binary(name: &str, bytes: &[u8]) -> Result<(Format, KeyFileContents), KeyError> {
-    let der = moss::is_der(bytes).then(|| moss::der(name, bytes));
+    let der = moss::is_der(bytes).then(|| moss::read_der(name, bytes));
     match der {
         Some(Ok(contents)) => Ok((Format::MossDer, contents)),
-        der => match (moss::raw(name, bytes), der) {
+        der => match (moss::read_raw(name, bytes), der) {
             (Ok(Raw::Private(contents)), _) => Ok((Format::MossWireshark, contents)),
             (Ok(Raw::Public(contents)), _) => Ok((Format::MossPublic, contents)),
             (Err(_), Some(Err(error))) => Err(error),
@@ -180,7 +180,7 @@ fn read_binary(name: &str, bytes: &[u8]) -> Result<(Format, KeyFileContents), Ke
 }
 
 /// The error text for a text that holds no keys of any known kind.
-fn refusal(text: &str) -> &'static str {
+fn explain_refusal(text: &str) -> &'static str {
     if text.contains("-----BEGIN ") {
         "PEM is none of the key formats: MOSS's own DER file is needed"
     } else if text.contains("kDhNData") {
@@ -195,7 +195,7 @@ fn refusal(text: &str) -> &'static str {
 }
 
 /// The error for a valid file that holds no key.
-pub(super) fn opens_nothing(
+pub(super) fn check_opens_something(
     name: &str,
     format: Format,
     contents: &KeyFileContents,

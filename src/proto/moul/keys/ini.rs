@@ -9,30 +9,30 @@ use super::text::{KeyFileContents, KeyPart, Pairs, lines, place_of};
 pub(super) const THREE: [KeyService; 3] =
     [KeyService::GateKeeper, KeyService::Auth, KeyService::Game];
 
-/// Reads `Key.Auth.N = base64` and its like; Like DIRTSAND, it treats `#` as the start of a
-/// comment anywhere and skips unknown lines. The client's lines that the key generator prints are
+/// Reads lines such as `Key.Auth.N = base64`. As in DIRTSAND, `#` starts a comment anywhere, and
+/// unknown lines are skipped. The client's lines that the key generator prints are
 /// checked against the keys.
-pub(super) fn dirtsand(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
+pub(super) fn read_dirtsand(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     for (at, line) in lines(text) {
-        if let Some((service, part, value)) = server_line(line) {
+        if let Some((service, part, value)) = parse_server_line(line) {
             let part = match part {
                 KeyPart::N | KeyPart::K => part,
                 KeyPart::X | KeyPart::G => continue,
             };
             pairs.put(service, part, value, place_of(at, line, value.trim_start()))?;
-        } else if let Some((service, part, value)) = client_line(line) {
+        } else if let Some((service, part, value)) = parse_client_line(line) {
             pairs.put_public(service, part, value);
         }
     }
     pairs.finish(&THREE)
 }
 
-/// Reads `Server.Auth.N "base64"` and its like: public halves, which open nothing.
-pub(super) fn client(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
+/// Reads lines such as `Server.Auth.N "base64"`: public halves, which open nothing.
+pub(super) fn read_client_ini(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     for (at, line) in lines(text) {
-        if let Some((service, part, value)) = client_line(line)
+        if let Some((service, part, value)) = parse_client_line(line)
             && part != KeyPart::G
         {
             pairs.put(service, part, value, place_of(at, line, value))?;
@@ -42,26 +42,26 @@ pub(super) fn client(file: &str, text: &str) -> Result<KeyFileContents, KeyError
 }
 
 /// `Key.SERVICE.PART = VALUE`; the value begins behind the `=`.
-pub(super) fn server_line(line: &str) -> Option<(KeyService, KeyPart, &str)> {
-    let (name, value) = without_comment(line).split_once('=')?;
-    let (service, part) = dotted(name.trim(), "key")?;
+pub(super) fn parse_server_line(line: &str) -> Option<(KeyService, KeyPart, &str)> {
+    let (name, value) = strip_comment(line).split_once('=')?;
+    let (service, part) = parse_dotted_name(name.trim(), "key")?;
     Some((service, part, value))
 }
 
 /// `Server.SERVICE.PART "VALUE"`.
-pub(super) fn client_line(line: &str) -> Option<(KeyService, KeyPart, &str)> {
-    let line = without_comment(line).trim();
+pub(super) fn parse_client_line(line: &str) -> Option<(KeyService, KeyPart, &str)> {
+    let line = strip_comment(line).trim();
     let (name, value) = line.split_once(|c: char| c.is_whitespace() || c == '=')?;
-    let (service, part) = dotted(name, "server")?;
+    let (service, part) = parse_dotted_name(name, "server")?;
     let value = value.trim_start_matches(|c: char| c.is_whitespace() || c == '=');
     Some((service, part, value))
 }
 
-fn without_comment(line: &str) -> &str {
+fn strip_comment(line: &str) -> &str {
     line.split('#').next().unwrap_or(line)
 }
 
-fn dotted(name: &str, first: &str) -> Option<(KeyService, KeyPart)> {
+fn parse_dotted_name(name: &str, first: &str) -> Option<(KeyService, KeyPart)> {
     let mut words = name.split('.');
     if !words.next()?.eq_ignore_ascii_case(first) {
         return None;
@@ -78,19 +78,22 @@ mod tests {
 
     #[test]
     fn lines_are_taken_apart() {
-        assert_eq!(server_line("Key.Auth.N = ab=="), Some((KeyService::Auth, KeyPart::N, " ab==")));
         assert_eq!(
-            server_line("  Key.Gate.K=x # y"),
+            parse_server_line("Key.Auth.N = ab=="),
+            Some((KeyService::Auth, KeyPart::N, " ab=="))
+        );
+        assert_eq!(
+            parse_server_line("  Key.Gate.K=x # y"),
             Some((KeyService::GateKeeper, KeyPart::K, "x "))
         );
-        assert_eq!(server_line("#Key.Auth.N = ab"), None);
-        assert_eq!(server_line("Key.Droid = 3141"), None);
-        assert_eq!(server_line("Key.Auth.N.Z = 1"), None);
+        assert_eq!(parse_server_line("#Key.Auth.N = ab"), None);
+        assert_eq!(parse_server_line("Key.Droid = 3141"), None);
+        assert_eq!(parse_server_line("Key.Auth.N.Z = 1"), None);
         assert_eq!(
-            client_line("Server.Game.X \"q==\""),
+            parse_client_line("Server.Game.X \"q==\""),
             Some((KeyService::Game, KeyPart::X, "\"q==\""))
         );
-        assert_eq!(client_line("Server.Port 14617"), None);
-        assert_eq!(client_line("Server.Gate.Host \"127.0.0.1\""), None);
+        assert_eq!(parse_client_line("Server.Port 14617"), None);
+        assert_eq!(parse_client_line("Server.Gate.Host \"127.0.0.1\""), None);
     }
 }

@@ -10,16 +10,11 @@
 
 mod budget;
 mod check;
-mod decrypter;
 mod derive;
 mod error;
 mod file;
 mod ini;
 mod moss;
-#[cfg(feature = "toml")]
-mod moulars;
-#[cfg(not(feature = "toml"))]
-#[path = "moulars_off.rs"]
 mod moulars;
 mod nagus;
 mod own;
@@ -34,8 +29,7 @@ mod write;
 
 pub use budget::{Budget, CarriedWork, SEARCH_FAILED, SEARCH_FOUND};
 pub use check::{KeyReport, PublicReport, Report, SessionReport};
-pub use decrypter::Decrypter;
-pub use derive::{Deriver, SessionKey, session_key};
+pub use derive::{Deriver, SessionKey, derive_session_key};
 pub use error::{KeyError, KeyPlace};
 pub use file::{Format, KeyFile, MAX_KEY_FILE};
 pub use private::{PrivateKey, PublicHalf};
@@ -43,4 +37,4 @@ pub use rc4::Rc4;
 pub use ring::{CarriedBounds, KeyCandidate, KeyRing, SearchBounds, SessionCandidate};
 pub use service::KeyService;
 pub use session::{KeystreamStart, SessionHint, SessionLine};
-pub use write::{session_text, shard_keys};
+pub use write::{write_session_line, write_shard_keys};

@@ -26,14 +26,15 @@ pub(super) fn is_der(bytes: &[u8]) -> bool {
     let mut reader = Der { file: "", bytes, at: 0 };
     bytes.first() == Some(&0x30)
         && (bytes.len() < 4
-            || (reader.header(0x30).is_ok() && matches!(bytes.get(reader.at), None | Some(0x02))))
+            || (reader.read_header(0x30).is_ok()
+                && matches!(bytes.get(reader.at), None | Some(0x02))))
 }
 
 /// Reads the server's key: a SEQUENCE of three INTEGERs, p, g and the private exponent. The lengths
 /// vary.
-pub(super) fn der(file: &str, bytes: &[u8]) -> Result<KeyFileContents, KeyError> {
+pub(super) fn read_der(file: &str, bytes: &[u8]) -> Result<KeyFileContents, KeyError> {
     let mut reader = Der { file, bytes, at: 0 };
-    let length = reader.header(0x30)?;
+    let length = reader.read_header(0x30)?;
     let end = reader.at.saturating_add(length);
     let Some(sequence) = bytes.get(..end) else {
         let text = format!(
@@ -44,18 +45,18 @@ pub(super) fn der(file: &str, bytes: &[u8]) -> Result<KeyFileContents, KeyError>
         return Err(KeyError::new(file, KeyPlace::Byte(bytes.len()), text));
     };
     reader.bytes = sequence;
-    let p = reader.integer("p")?;
-    let g = reader.integer("g")?;
+    let p = reader.read_integer("p")?;
+    let g = reader.read_integer("g")?;
     if reader.at == end {
         let text = "expected a third INTEGER, the private exponent: these are Diffie-Hellman parameters without a key";
         return Err(KeyError::new(file, KeyPlace::Byte(end), text));
     }
-    let exponent = reader.integer("the private exponent")?;
+    let exponent = reader.read_integer("the private exponent")?;
     if reader.at != end {
         let text = "expected the SEQUENCE to end after p, g and the private exponent";
         return Err(KeyError::new(file, KeyPlace::Byte(reader.at), text));
     }
-    let mut contents = with_generator(file, p, u64::try_from(&g).ok(), exponent)?;
+    let mut contents = make_contents_by_generator(file, p, u64::try_from(&g).ok(), exponent)?;
     let more = bytes.len() - end;
     if more > 0 {
         contents.notes.push(format!(
@@ -69,7 +70,7 @@ pub(super) fn der(file: &str, bytes: &[u8]) -> Result<KeyFileContents, KeyError>
 
 /// Tells the `-w` file from the `-c` file by which byte order makes a prime of the first 64 bytes,
 /// and reads it.
-pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
+pub(super) fn read_raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     let wrong = |at: usize, text: &str| KeyError::new(file, KeyPlace::Byte(at), text);
     if bytes.len() > 2 * PRIME {
         return Err(wrong(
@@ -113,7 +114,7 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
         ));
     }
     let exponent = BigUint::from_bytes_be(rest);
-    let mut contents = contents(file, KeyService::from_file_name(file), None, big, exponent)?;
+    let mut contents = make_contents(file, KeyService::from_file_name(file), None, big, exponent)?;
     if rest.len() < PRIME {
         let text = format!(
             "a private exponent of {} bytes: right if the key is so short, wrong if the file was cut",
@@ -126,7 +127,7 @@ pub(super) fn raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
 
 /// Reads what `make_cyan_dh -t` prints: numbers in hex under the names "Prime (modulus)",
 /// "Generator" and "Private key".
-pub(super) fn printed(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
+pub(super) fn read_printed(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut numbers: [(String, KeyPlace); 4] =
         std::array::from_fn(|_| (String::new(), KeyPlace::Whole));
     let mut current = None;
@@ -159,7 +160,7 @@ pub(super) fn printed(file: &str, text: &str) -> Result<KeyFileContents, KeyErro
     };
     let generator = u64::try_from(hex(&g, "the generator")?).ok();
     let (p, k, k_digits) = (hex(&p, "the prime")?, hex(&k, "the private key")?, k.0.len());
-    let mut contents = with_generator(file, p, generator, k)?;
+    let mut contents = make_contents_by_generator(file, p, generator, k)?;
     if let (Ok(x), Some(g), Some(key)) =
         (hex(&x, "the public key"), generator, contents.keys.first())
     {
@@ -176,7 +177,7 @@ pub(super) fn printed(file: &str, text: &str) -> Result<KeyFileContents, KeyErro
     Ok(contents)
 }
 
-fn with_generator(
+fn make_contents_by_generator(
     file: &str,
     p: BigUint,
     g: Option<u64>,
@@ -193,12 +194,12 @@ fn with_generator(
         ),
         (service, name) => (service.or(name), None),
     };
-    let mut contents = contents(file, service, g, p, exponent)?;
+    let mut contents = make_contents(file, service, g, p, exponent)?;
     contents.notes.extend(note);
     Ok(contents)
 }
 
-fn contents(
+fn make_contents(
     file: &str,
     service: Option<KeyService>,
     generator: Option<u64>,
@@ -218,48 +219,52 @@ struct Der<'a> {
 }
 
 impl Der<'_> {
-    fn wrong(&self, text: impl Into<String>) -> KeyError {
+    fn error_here(&self, text: impl Into<String>) -> KeyError {
         KeyError::new(self.file, KeyPlace::Byte(self.at), text)
     }
 
-    fn byte(&mut self) -> Result<u8, KeyError> {
+    fn read_byte(&mut self) -> Result<u8, KeyError> {
         let byte = self.bytes.get(self.at).copied();
-        let byte = byte
-            .ok_or_else(|| self.wrong("expected more DER: the file or its SEQUENCE ends here"))?;
+        let byte = byte.ok_or_else(|| {
+            self.error_here("expected more DER: the file or its SEQUENCE ends here")
+        })?;
         self.at += 1;
         Ok(byte)
     }
 
     /// The length of the element that begins here with `tag`.
-    fn header(&mut self, tag: u8) -> Result<usize, KeyError> {
+    fn read_header(&mut self, tag: u8) -> Result<usize, KeyError> {
         if self.bytes.get(self.at).is_some_and(|found| *found != tag) {
             let name = if tag == 0x30 { "a SEQUENCE (30)" } else { "an INTEGER (02)" };
-            return Err(self.wrong(format!("expected {name} of DER")));
+            return Err(self.error_here(format!("expected {name} of DER")));
         }
-        self.byte()?;
-        let first = self.byte()?;
+        self.read_byte()?;
+        let first = self.read_byte()?;
         if first < 0x80 {
             return Ok(usize::from(first));
         }
         if !(0x81..=0x83).contains(&first) {
             self.at -= 1;
-            return Err(self.wrong("expected a DER length of at most 3 bytes"));
+            return Err(self.error_here("expected a DER length of at most 3 bytes"));
         }
-        (0x80..first).try_fold(0, |length, _| Ok(length << 8 | usize::from(self.byte()?)))
+        (0x80..first).try_fold(0, |length, _| Ok(length << 8 | usize::from(self.read_byte()?)))
     }
 
     /// An INTEGER. Read as unsigned, as MOSS does.
-    fn integer(&mut self, name: &str) -> Result<BigUint, KeyError> {
-        let length = self.header(0x02)?;
+    fn read_integer(&mut self, name: &str) -> Result<BigUint, KeyError> {
+        let length = self.read_header(0x02)?;
         let end = self.at.saturating_add(length);
         match self.bytes.get(self.at..end) {
             Some(digits) if !digits.is_empty() => {
                 self.at = end;
                 Ok(BigUint::from_bytes_be(digits))
             }
-            Some(_) => Err(self.wrong(format!("expected the INTEGER {name}, found an empty one"))),
+            Some(_) => {
+                Err(self.error_here(format!("expected the INTEGER {name}, found an empty one")))
+            }
             None => {
-                Err(self.wrong(format!("expected the INTEGER {name} to end within its SEQUENCE")))
+                Err(self
+                    .error_here(format!("expected the INTEGER {name} to end within its SEQUENCE")))
             }
         }
     }

@@ -1,28 +1,31 @@
 //! MOULArs's `moulars.toml` and what its key generator prints. It looks at `[crypt_keys]` and
-//! nothing else.
+//! nothing else. A build without TOML recognises these files and says that it cannot read them.
 
 use super::error::{KeyError, KeyPlace};
-use super::ini::{THREE, client_line};
-use super::service::KeyService;
-use super::text::{KeyFileContents, KeyPart, Pairs, lines};
+use super::ini::{THREE, parse_client_line};
+use super::text::{KeyFileContents, Pairs, lines};
+#[cfg(feature = "toml")]
+use super::{service::KeyService, text::KeyPart};
+#[cfg(feature = "toml")]
 use crate::captured::line_and_column;
+#[cfg(feature = "toml")]
 use toml::de::{DeTable, DeValue};
 
 /// Reads `auth.n`, `auth.k` and so on of `[crypt_keys]`, in any spelling that TOML allows.
-pub(super) fn moulars(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
+pub(super) fn read_moulars(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     read_table(file, text, text, 0, &mut pairs)?;
     pairs.finish(&THREE)
 }
 
 /// Reads the server's part of the key generator's output and checks the clients' part against it.
-pub(super) fn generator(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
+pub(super) fn read_generator_output(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
-    let (start, end) = server_part(text);
+    let (start, end) = find_server_part(text);
     let part = text.get(start..end).unwrap_or_default();
     read_table(file, text, part, start, &mut pairs)?;
     for (_, line) in lines(text.get(end..).unwrap_or_default()) {
-        if let Some((service, part, value)) = client_line(line) {
+        if let Some((service, part, value)) = parse_client_line(line) {
             pairs.put_public(service, part, value);
         }
     }
@@ -37,14 +40,14 @@ pub(super) fn is_table(line: &str) -> bool {
 
 /// The text from the line `[crypt_keys]` up to the next line that is not empty, a comment or a
 /// value.
-fn server_part(text: &str) -> (usize, usize) {
+fn find_server_part(text: &str) -> (usize, usize) {
     let mut start = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let bare = line.trim();
         match start {
             None if is_table(line) => start = Some(at),
-            Some(start) if bare.starts_with("--") || client_line(line).is_some() => {
+            Some(start) if bare.starts_with("--") || parse_client_line(line).is_some() => {
                 return (start, at);
             }
             _ => {}
@@ -54,7 +57,21 @@ fn server_part(text: &str) -> (usize, usize) {
     (start.unwrap_or(at), at)
 }
 
+/// Refuses to read the table.
+#[cfg(not(feature = "toml"))]
+fn read_table(
+    file: &str,
+    _text: &str,
+    _part: &str,
+    _base: usize,
+    _pairs: &mut Pairs<'_>,
+) -> Result<(), KeyError> {
+    let text = "a MOULArs configuration: this build reads no TOML (the feature `toml` is off)";
+    Err(KeyError::new(file, KeyPlace::Whole, text))
+}
+
 /// Reads `part` of `text`, which begins at `base`.
+#[cfg(feature = "toml")]
 fn read_table(
     file: &str,
     text: &str,
@@ -67,7 +84,7 @@ fn read_table(
         let at = error.span().map_or(0, |span| span.start);
         KeyError::new(
             file,
-            place(text, base.saturating_add(at)),
+            find_place(text, base.saturating_add(at)),
             "expected TOML (the file may be cut off here)",
         )
     };
@@ -86,7 +103,7 @@ fn read_table(
             let Some(part) = KeyPart::from_word(name.get_ref()) else {
                 continue;
             };
-            let place = place(text, base.saturating_add(value.span().start));
+            let place = find_place(text, base.saturating_add(value.span().start));
             match value.get_ref() {
                 DeValue::String(value) => pairs.put(service, part, value, place)?,
                 _ => return Err(KeyError::new(file, place, "expected a string of base-64")),
@@ -97,28 +114,29 @@ fn read_table(
 }
 
 /// The line and column of a byte.
-fn place(text: &str, at: usize) -> KeyPlace {
+#[cfg(feature = "toml")]
+fn find_place(text: &str, at: usize) -> KeyPlace {
     let (line, column) = line_and_column(text, at);
     KeyPlace::Line { line, column }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "toml"))]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     #[test]
     fn positions_are_lines_and_characters() {
-        assert_eq!(place("ab\ncd", 4), KeyPlace::Line { line: 2, column: 2 });
-        assert_eq!(place("é\né=", 6), KeyPlace::Line { line: 2, column: 3 });
-        assert_eq!(place("é", 1), KeyPlace::Line { line: 1, column: 1 });
-        assert_eq!(place("", 99), KeyPlace::Line { line: 1, column: 1 });
+        assert_eq!(find_place("ab\ncd", 4), KeyPlace::Line { line: 2, column: 2 });
+        assert_eq!(find_place("é\né=", 6), KeyPlace::Line { line: 2, column: 3 });
+        assert_eq!(find_place("é", 1), KeyPlace::Line { line: 1, column: 1 });
+        assert_eq!(find_place("", 99), KeyPlace::Line { line: 1, column: 1 });
     }
 
     #[test]
     fn every_way_to_write_the_table_is_read() {
         let value = format!("{}==", "A".repeat(85) + "Q");
-        let refused = |text: String| match moulars("m.toml", &text) {
+        let refused = |text: String| match read_moulars("m.toml", &text) {
             Err(error) => error.to_string(),
             Ok(contents) => contents.notes.join("; "),
         };
@@ -139,11 +157,12 @@ mod tests {
 
     #[test]
     fn errors_point_and_do_not_quote() {
-        let error =
-            moulars("m.toml", "[crypt_keys]\nauth.n = \"c2VjcmV0\nauth.k = 1\n").err().unwrap();
+        let error = read_moulars("m.toml", "[crypt_keys]\nauth.n = \"c2VjcmV0\nauth.k = 1\n")
+            .err()
+            .unwrap();
         assert!(error.to_string().starts_with("m.toml:2:"), "{error}");
         assert!(!error.to_string().contains("c2Vj"), "{error}");
-        let error = moulars("m.toml", "[crypt_keys]\nauth.n = 15\n").err().unwrap();
+        let error = read_moulars("m.toml", "[crypt_keys]\nauth.n = 15\n").err().unwrap();
         assert_eq!(error.to_string(), "m.toml:2:10: expected a string of base-64");
     }
 }

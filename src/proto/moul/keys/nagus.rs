@@ -9,11 +9,11 @@ use super::text::{KeyFileContents, KeyPart, Pairs, lines, place_of};
 
 /// Reads `key_g`, `key_n` and `key_a` of `[server.gatekeeper]`, `[server.auth]` and
 /// `[server.game]`.
-pub(super) fn nagus(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
+pub(super) fn read_nagus(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut pairs = Pairs::new(file);
     let mut encryption_off = false;
     let mut any_part = false;
-    each_option(text, |option| {
+    for_each_option(text, |option| {
         if option.section == "server" && option.name == "encryption" {
             encryption_off = option.value.trim() == "none";
         }
@@ -38,7 +38,7 @@ pub(super) fn nagus(file: &str, text: &str) -> Result<KeyFileContents, KeyError>
 /// Whether a line opens one of NAGUS's server sections. A configuration without these sections may
 /// still say that nothing is encrypted.
 pub(super) fn is_section(line: &str) -> bool {
-    let name = section(line).and_then(|name| name.strip_prefix("server."));
+    let name = parse_section(line).and_then(|name| name.strip_prefix("server."));
     name.is_some_and(|name| name == "status" || KeyService::from_word(name).is_some())
 }
 
@@ -63,7 +63,7 @@ struct OpenOption<'a> {
     section: &'a str,
 }
 
-fn each_option(
+fn for_each_option(
     text: &str,
     mut take: impl FnMut(OptionLine<'_>) -> Result<(), KeyError>,
 ) -> Result<(), KeyError> {
@@ -87,7 +87,7 @@ fn each_option(
         } else if let Some(open) = open.as_mut().filter(|open| indent > open.indent) {
             open.value.push('\n');
             open.value.push_str(bare);
-        } else if let Some(name) = section(line) {
+        } else if let Some(name) = parse_section(line) {
             close(open.take())?;
             current = name;
         } else {
@@ -105,7 +105,7 @@ fn each_option(
 }
 
 /// The name between the brackets of a section's head.
-fn section(line: &str) -> Option<&str> {
+fn parse_section(line: &str) -> Option<&str> {
     let (name, _comment) = line.trim().strip_prefix('[')?.rsplit_once(']')?;
     Some(name.trim())
 }
@@ -117,7 +117,7 @@ mod tests {
 
     fn options(text: &str) -> Vec<(String, String, String)> {
         let mut all = Vec::new();
-        each_option(text, |option| {
+        for_each_option(text, |option| {
             all.push((option.section.to_owned(), option.name.to_owned(), option.value.to_owned()));
             Ok(())
         })

@@ -6,7 +6,7 @@ use super::error::{KeyError, KeyPlace};
 use super::private::{MAX_KEYS, PrivateKey, check_modulus};
 use super::service::KeyService;
 use super::session::{KeystreamStart, SessionLine};
-use super::text::{KeyFileContents, lines, number, place_of};
+use super::text::{KeyFileContents, lines, parse_number, place_of};
 use num_bigint::BigUint;
 use std::net::SocketAddr;
 
@@ -19,32 +19,32 @@ pub(super) fn is_line(line: &str) -> bool {
     match words.next() {
         Some(HEADER) => true,
         Some("private" | "session") => {
-            words.all(|word| service_word(word).is_some() || word.contains('='))
+            words.all(|word| parse_service(word).is_some() || word.contains('='))
         }
         _ => false,
     }
 }
 
 /// Reads the lines in any order. The header may be missing in a file written by hand.
-pub(super) fn own(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
+pub(super) fn read_shard_keys(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
     let mut contents = KeyFileContents::default();
     let mut promised = None;
     for (at, line) in lines(text) {
-        let mut words = words(at, line);
+        let mut words = split_words(at, line);
         let Some(first) = words.next() else { continue };
         let line = KeyLine { file, first: first.place };
         match first.text {
-            HEADER => promised = add(promised, line.header(words)?),
+            HEADER => promised = add_counts(promised, line.parse_header(words)?),
             "private" if contents.keys.len() >= MAX_KEYS => {
                 return Err(
-                    line.wrong(first.place, format!("expected at most {MAX_KEYS} private keys"))
+                    line.error_at(first.place, format!("expected at most {MAX_KEYS} private keys"))
                 );
             }
-            "private" => contents.keys.push(line.private(words)?),
-            "session" => contents.sessions.push(line.session(words)?),
+            "private" => contents.keys.push(line.parse_private(words)?),
+            "session" => contents.sessions.push(line.parse_session(words)?),
             _ => {
                 return Err(
-                    line.wrong(first.place, "expected `private`, `session` or a comment (`#`)")
+                    line.error_at(first.place, "expected `private`, `session` or a comment (`#`)")
                 );
             }
         }
@@ -65,7 +65,7 @@ pub(super) fn own(file: &str, text: &str) -> Result<KeyFileContents, KeyError> {
 }
 
 /// In two concatenated files, the promised numbers add up.
-fn add(before: Option<usize>, now: Option<usize>) -> Option<usize> {
+fn add_counts(before: Option<usize>, now: Option<usize>) -> Option<usize> {
     match (before, now) {
         (Some(before), Some(now)) => before.checked_add(now),
         (before, now) => before.or(now),
@@ -79,13 +79,13 @@ struct Word<'a> {
 }
 
 /// The words of a line up to its comment.
-fn words(number: usize, line: &str) -> impl Iterator<Item = Word<'_>> {
+fn split_words(number: usize, line: &str) -> impl Iterator<Item = Word<'_>> {
     let words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
     words.map(move |text| Word { text, place: place_of(number, line, text) })
 }
 
 /// `Some(None)` for `any`.
-fn service_word(word: &str) -> Option<Option<KeyService>> {
+fn parse_service(word: &str) -> Option<Option<KeyService>> {
     if word == "any" { Some(None) } else { KeyService::from_word(word).map(Some) }
 }
 
@@ -96,29 +96,32 @@ struct KeyLine<'a> {
 }
 
 impl<'a> KeyLine<'a> {
-    fn wrong(&self, place: KeyPlace, text: impl Into<String>) -> KeyError {
+    fn error_at(&self, place: KeyPlace, text: impl Into<String>) -> KeyError {
         KeyError::new(self.file, place, text)
     }
 
     /// The number of entries the header promises.
-    fn header(&self, mut words: impl Iterator<Item = Word<'a>>) -> Result<Option<usize>, KeyError> {
+    fn parse_header(
+        &self,
+        mut words: impl Iterator<Item = Word<'a>>,
+    ) -> Result<Option<usize>, KeyError> {
         let version = words.next();
         if version.is_none_or(|version| version.text != "1") {
             let place = version.map_or(self.first, |version| version.place);
-            return Err(self.wrong(place, "expected version 1 of this format"));
+            return Err(self.error_at(place, "expected version 1 of this format"));
         }
         let mut promised = None;
         for word in words {
             let count = word.text.strip_prefix("entries=").and_then(|count| count.parse().ok());
-            let count =
-                count.ok_or_else(|| self.wrong(word.place, "expected `entries=` and a number"))?;
+            let count = count
+                .ok_or_else(|| self.error_at(word.place, "expected `entries=` and a number"))?;
             promised = Some(count);
         }
         Ok(promised)
     }
 
     /// The service word, if it comes next, and the `name=value` words.
-    fn fields<const N: usize>(
+    fn parse_fields<const N: usize>(
         &self,
         words: impl Iterator<Item = Word<'a>>,
         names: [&str; N],
@@ -133,71 +136,77 @@ impl<'a> KeyLine<'a> {
         };
         for (at, word) in words.enumerate() {
             if at == 0
-                && let Some(found) = service_word(word.text)
+                && let Some(found) = parse_service(word.text)
             {
                 service = found;
                 continue;
             }
             let (name, text) =
-                word.text.split_once('=').ok_or_else(|| self.wrong(word.place, known()))?;
+                word.text.split_once('=').ok_or_else(|| self.error_at(word.place, known()))?;
             let slot =
                 names.iter().position(|known| *known == name).and_then(|at| values.get_mut(at));
-            let slot = slot.ok_or_else(|| self.wrong(word.place, known()))?;
-            if slot.replace(Word { text, place: shifted(word.place, name.len() + 1) }).is_some() {
-                return Err(self.wrong(word.place, "expected each value once in a line"));
+            let slot = slot.ok_or_else(|| self.error_at(word.place, known()))?;
+            if slot.replace(Word { text, place: shift(word.place, name.len() + 1) }).is_some() {
+                return Err(self.error_at(word.place, "expected each value once in a line"));
             }
         }
         Ok((service, values))
     }
 
-    fn private(&self, words: impl Iterator<Item = Word<'a>>) -> Result<PrivateKey, KeyError> {
-        let (service, [g, n, k]) = self.fields(words, ["g", "n", "k"])?;
-        let missing = |name: &str| self.wrong(self.first, format!("expected {name}= in this line"));
+    fn parse_private(&self, words: impl Iterator<Item = Word<'a>>) -> Result<PrivateKey, KeyError> {
+        let (service, [g, n, k]) = self.parse_fields(words, ["g", "n", "k"])?;
+        let missing =
+            |name: &str| self.error_at(self.first, format!("expected {name}= in this line"));
         let n = n.ok_or_else(|| missing("n"))?;
         let k = k.ok_or_else(|| missing("k"))?;
-        let modulus = self.number(n)?;
-        let exponent = self.number(k)?;
-        check_modulus(&modulus).map_err(|text| self.wrong(n.place, text))?;
-        let generator = g.map(|g| self.decimal(g)).transpose()?;
+        let modulus = self.parse_number(n)?;
+        let exponent = self.parse_number(k)?;
+        check_modulus(&modulus).map_err(|text| self.error_at(n.place, text))?;
+        let generator = g.map(|g| self.parse_decimal(g)).transpose()?;
         PrivateKey::new(service, generator, modulus, exponent)
-            .map_err(|text| self.wrong(k.place, text))
+            .map_err(|text| self.error_at(k.place, text))
     }
 
-    fn session(&self, words: impl Iterator<Item = Word<'a>>) -> Result<SessionLine, KeyError> {
+    fn parse_session(
+        &self,
+        words: impl Iterator<Item = Word<'a>>,
+    ) -> Result<SessionLine, KeyError> {
         let names = ["client", "server", "y", "seed", "client-start", "server-start", "rc4"];
         let (service, [client, server, y, seed, client_start, server_start, rc4]) =
-            self.fields(words, names)?;
-        let rc4 =
-            rc4.ok_or_else(|| self.wrong(self.first, "expected rc4= in this line: was it cut?"))?;
+            self.parse_fields(words, names)?;
+        let rc4 = rc4
+            .ok_or_else(|| self.error_at(self.first, "expected rc4= in this line: was it cut?"))?;
         Ok(SessionLine {
-            key: SessionKey::new(self.seven(rc4)?),
+            key: SessionKey::new(self.parse_seven(rc4)?),
             service,
-            client: client.map(|end| self.end(end)).transpose()?,
-            server: server.map(|end| self.end(end)).transpose()?,
-            y: y.map(|y| self.hex(y, "of 1 to 64 bytes", |length| (1..=64).contains(&length)))
-                .transpose()?,
-            seed: seed.map(|seed| self.seven(seed)).transpose()?,
+            client: client.map(|end| self.parse_end(end)).transpose()?,
+            server: server.map(|end| self.parse_end(end)).transpose()?,
+            y: y.map(|y| {
+                self.parse_hex(y, "of 1 to 64 bytes", |length| (1..=64).contains(&length))
+            })
+            .transpose()?,
+            seed: seed.map(|seed| self.parse_seven(seed)).transpose()?,
             client_start: client_start
-                .map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
+                .map_or(Ok(KeystreamStart::Search), |start| self.parse_start(start))?,
             server_start: server_start
-                .map_or(Ok(KeystreamStart::Search), |start| self.start(start))?,
+                .map_or(Ok(KeystreamStart::Search), |start| self.parse_start(start))?,
         })
     }
 
-    fn number(&self, word: Word<'_>) -> Result<BigUint, KeyError> {
-        number(word.text).map_err(|text| self.wrong(word.place, text))
+    fn parse_number(&self, word: Word<'_>) -> Result<BigUint, KeyError> {
+        parse_number(word.text).map_err(|text| self.error_at(word.place, text))
     }
 
-    fn decimal(&self, word: Word<'_>) -> Result<u64, KeyError> {
-        word.text.parse().map_err(|_| self.wrong(word.place, "expected a decimal number"))
+    fn parse_decimal(&self, word: Word<'_>) -> Result<u64, KeyError> {
+        word.text.parse().map_err(|_| self.error_at(word.place, "expected a decimal number"))
     }
 
-    fn end(&self, word: Word<'_>) -> Result<SocketAddr, KeyError> {
+    fn parse_end(&self, word: Word<'_>) -> Result<SocketAddr, KeyError> {
         let text = "expected address:port, IPv6 in brackets";
-        word.text.parse().map_err(|_| self.wrong(word.place, text))
+        word.text.parse().map_err(|_| self.error_at(word.place, text))
     }
 
-    fn start(&self, word: Word<'_>) -> Result<KeystreamStart, KeyError> {
+    fn parse_start(&self, word: Word<'_>) -> Result<KeystreamStart, KeyError> {
         let start = match word.text.split_once(':') {
             None if word.text == "search" => Some(KeystreamStart::Search),
             Some(("seq", number)) => number.parse().ok().map(KeystreamStart::Sequence),
@@ -205,16 +214,16 @@ impl<'a> KeyLine<'a> {
             _ => None,
         };
         start.ok_or_else(|| {
-            self.wrong(word.place, "expected `search`, `seq:NUMBER` or `used:NUMBER`")
+            self.error_at(word.place, "expected `search`, `seq:NUMBER` or `used:NUMBER`")
         })
     }
 
-    fn seven(&self, word: Word<'_>) -> Result<[u8; 7], KeyError> {
-        let bytes = self.hex(word, "of 7 bytes", |length| length == 7)?;
-        bytes.try_into().map_err(|_| self.wrong(word.place, "expected hex of 7 bytes"))
+    fn parse_seven(&self, word: Word<'_>) -> Result<[u8; 7], KeyError> {
+        let bytes = self.parse_hex(word, "of 7 bytes", |length| length == 7)?;
+        bytes.try_into().map_err(|_| self.error_at(word.place, "expected hex of 7 bytes"))
     }
 
-    fn hex(
+    fn parse_hex(
         &self,
         word: Word<'_>,
         expected: &str,
@@ -227,11 +236,11 @@ impl<'a> KeyLine<'a> {
             .map(|[high, low]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok())
             .collect();
         let bytes = bytes.filter(|bytes| odd.is_empty() && fits(bytes.len()));
-        bytes.ok_or_else(|| self.wrong(word.place, format!("expected hex {expected}")))
+        bytes.ok_or_else(|| self.error_at(word.place, format!("expected hex {expected}")))
     }
 }
 
-fn shifted(place: KeyPlace, by: usize) -> KeyPlace {
+fn shift(place: KeyPlace, by: usize) -> KeyPlace {
     match place {
         KeyPlace::Line { line, column } => {
             KeyPlace::Line { line, column: column.saturating_add(by) }
@@ -246,7 +255,7 @@ mod tests {
     use super::*;
 
     fn complaint(text: &str) -> String {
-        own("s.keys", text).err().expect("refused").to_string()
+        read_shard_keys("s.keys", text).err().expect("refused").to_string()
     }
 
     #[test]
@@ -256,7 +265,7 @@ mod tests {
             session any rc4=00112233445566 # no server either\n\
             session gate y=0203 seed=A1a2a3a4a5a6a7 client=[::1]:40000 server=10.0.0.1:14617 \
             client-start=seq:4294967295 server-start=used:18446744073709551615 rc4=ffeeddccbbaa99\n";
-        let contents = own("s.keys", text).ok().unwrap();
+        let contents = read_shard_keys("s.keys", text).ok().unwrap();
         let [bare, any, full] = &contents.sessions[..] else { panic!("three sessions") };
         assert_eq!(bare, any);
         assert_eq!(
@@ -315,7 +324,7 @@ mod tests {
     #[test]
     fn a_promise_of_more_entries_is_noted() {
         let line = "session rc4=00112233445566\n";
-        let notes = |text: String| own("s.keys", &text).ok().unwrap().notes;
+        let notes = |text: String| read_shard_keys("s.keys", &text).ok().unwrap().notes;
         assert!(notes(format!("moulsniff-keys 1 entries=1\n{line}")).is_empty());
         let two = format!("moulsniff-keys 1 entries=1\n{line}");
         assert!(notes(format!("{two}{two}")).is_empty(), "two files put together");

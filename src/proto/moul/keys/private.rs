@@ -163,7 +163,7 @@ pub(super) fn check_modulus(modulus: &BigUint) -> Result<(), String> {
 }
 
 /// Remarks on a modulus that works but that no key generator makes.
-pub(super) fn doubts_about(modulus: &BigUint) -> Option<String> {
+pub(super) fn find_doubts(modulus: &BigUint) -> Option<String> {
     if !prime::is_probable_prime(modulus) {
         Some("N is not a prime: mistyped or damaged?".into())
     } else if modulus.bits() < MAX_BITS - 8 {

@@ -1,13 +1,11 @@
 //! The RC4 stream cipher, as MOUL uses it in both directions of a connection.
 //!
 //! Decryption is most of the work on an encrypted capture, so the loop here is faster than the
-//! `rc4` crate's: 1,070 MB/s on one core instead of 580. It makes eight keystream bytes at a time
-//! and applies them as one word; the table has cells of 32 bits; and each step reads the first
-//! table cell of the next step before it writes its own (without that: 900 MB/s). The eight bytes
-//! are those of a block that begins where *i* is a multiple of 8, so that the compiler knows each
-//! step's place in the block (14 instructions a byte; 16 where it does not). The tests compare it
-//! with the `rc4` crate and with RFC 6229. This module knows no protocol: the caller decides where
-//! the keystream starts.
+//! `rc4` crate's. It makes eight keystream bytes at a time and applies them as one word; the table
+//! has cells of 32 bits; and each step reads the first table cell of the next step before it writes
+//! its own. The eight bytes are those of a block that begins where *i* is a multiple of 8, so that
+//! the compiler knows each step's place in the block. The tests compare it with the `rc4` crate and
+//! with RFC 6229. This module knows no protocol: the caller decides where the keystream starts.
 
 use std::fmt;
 

@@ -20,7 +20,7 @@ const MOST: usize = 64;
 pub struct SearchBounds {
     /// Positions tried in one search.
     pub positions: usize,
-    /// Searches in one run. Each takes up to a second and a half.
+    /// Searches in one run. Each may take longer than a second.
     pub searches: usize,
 }
 
@@ -154,7 +154,7 @@ impl KeyRing {
     fn index(&mut self, line: &SessionLine) {
         let at = self.sessions.len();
         if let Some(y) = &line.y {
-            self.by_y.entry(kept(y).to_vec()).or_default().push(at);
+            self.by_y.entry(truncate_y(y).to_vec()).or_default().push(at);
         }
         if let Some(seed) = line.seed {
             self.by_seed.entry(seed).or_default().push(at);
@@ -241,7 +241,7 @@ impl KeyRing {
     /// seed, by the ends of the connection, and by nothing.
     pub fn sessions(&self, hint: &SessionHint<'_>) -> Vec<SessionCandidate<'_>> {
         let lists = [
-            hint.y.and_then(|y| self.by_y.get(kept(y))),
+            hint.y.and_then(|y| self.by_y.get(truncate_y(y))),
             hint.seed.and_then(|seed| self.by_seed.get(&seed)),
             hint.client.and_then(|end| self.by_end.get(&end)),
             hint.server.and_then(|end| self.by_end.get(&end)),
@@ -281,7 +281,7 @@ impl KeyRing {
     }
 }
 
-fn kept(y: &[u8]) -> &[u8] {
+fn truncate_y(y: &[u8]) -> &[u8] {
     y.get(..Y_KEPT).unwrap_or(y)
 }
 

@@ -23,12 +23,12 @@ pub(super) struct KeyFileContents {
 
 /// The text of a file: UTF-8 or UTF-16 with or without byte order mark, with comments in an older
 /// 8-bit character set allowed. `None` if the file is not text.
-pub(super) fn decode(bytes: &[u8]) -> Option<String> {
+pub(super) fn decode_file(bytes: &[u8]) -> Option<String> {
     if let Some(rest) = bytes.strip_prefix(b"\xff\xfe") {
-        return Some(utf16(rest, u16::from_le_bytes));
+        return Some(decode_utf16(rest, u16::from_le_bytes));
     }
     if let Some(rest) = bytes.strip_prefix(b"\xfe\xff") {
-        return Some(utf16(rest, u16::from_be_bytes));
+        return Some(decode_utf16(rest, u16::from_be_bytes));
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let control = |byte: &u8| {
@@ -37,7 +37,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<String> {
     (!bytes.iter().any(control)).then(|| String::from_utf8_lossy(bytes).into_owned())
 }
 
-fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
+fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
     let (units, _odd) = bytes.as_chunks::<2>();
     char::decode_utf16(units.iter().map(|pair| unit(*pair)))
         .map(|c| c.unwrap_or('\u{fffd}'))
@@ -57,7 +57,7 @@ pub(super) fn place_of(number: usize, line: &str, part: &str) -> KeyPlace {
 }
 
 /// A value without the blanks and quotes around it.
-pub(super) fn bare(value: &str) -> &str {
+pub(super) fn trim_quotes(value: &str) -> &str {
     let value = value.trim();
     for quote in ['"', '\''] {
         let inner = value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
@@ -71,7 +71,7 @@ pub(super) fn bare(value: &str) -> &str {
 /// A 512-bit number in base-64, big-endian, as DIRTSAND, MOULArs and NAGUS write it: 64 bytes, no
 /// more and no less, so that a value cut short is noticed. Blanks inside are ignored. The error
 /// names what was expected and how many bytes there were.
-pub(super) fn number(value: &str) -> Result<BigUint, String> {
+pub(super) fn parse_number(value: &str) -> Result<BigUint, String> {
     // Bits left over after the last byte are accepted, as Python and DIRTSAND accept them. The
     // length shows whether a value was cut short.
     let config = GeneralPurposeConfig::new()
@@ -154,7 +154,7 @@ impl<'a> Pairs<'a> {
         value: &str,
         place: KeyPlace,
     ) -> Result<(), KeyError> {
-        let value = bare(value);
+        let value = trim_quotes(value);
         if value.is_empty() {
             return Ok(());
         }
@@ -165,7 +165,7 @@ impl<'a> Pairs<'a> {
             self.keep(service, part, |parts| parts.g = Some(generator));
             return Ok(());
         }
-        match number(value) {
+        match parse_number(value) {
             Ok(number) => self.keep(service, part, |parts| match part {
                 KeyPart::N => parts.n = Some((number, place)),
                 KeyPart::K => parts.k = Some((number, place)),
@@ -182,7 +182,7 @@ impl<'a> Pairs<'a> {
 
     /// Adds a public half from the client's side of a key generator's output.
     pub(super) fn put_public(&mut self, service: KeyService, part: KeyPart, value: &str) {
-        let Ok(number) = number(bare(value)) else {
+        let Ok(number) = parse_number(trim_quotes(value)) else {
             self.notes.push(format!("{service}: a client's value cannot be read"));
             return;
         };

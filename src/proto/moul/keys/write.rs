@@ -12,14 +12,14 @@ use num_bigint::BigUint;
 use std::fmt::Write;
 
 /// A whole `shard.keys`: a header, the private keys, and the lines of sessions that
-/// [`session_text`] made. A comment before each group says what its keys open.
-pub fn shard_keys(keys: &[PrivateKey], sessions: &[impl AsRef<str>]) -> String {
+/// [`write_session_line`] made. A comment before each group says what its keys open.
+pub fn write_shard_keys(keys: &[PrivateKey], sessions: &[impl AsRef<str>]) -> String {
     let mut text = format!("{HEADER} 1 entries={}\n", keys.len() + sessions.len());
     if !keys.is_empty() {
         text.push_str(
             "\n# SECRET: a shard's private keys. They open every session with this shard, past and future.\n",
         );
-        keys.iter().for_each(|key| private_line(key, &mut text));
+        keys.iter().for_each(|key| push_private_line(key, &mut text));
     }
     if !sessions.is_empty() {
         text.push_str(
@@ -34,53 +34,57 @@ pub fn shard_keys(keys: &[PrivateKey], sessions: &[impl AsRef<str>]) -> String {
 }
 
 /// Appends the line of a private key. It opens every session with its server.
-fn private_line(key: &PrivateKey, text: &mut String) {
+fn push_private_line(key: &PrivateKey, text: &mut String) {
     text.push_str("private ");
     text.push_str(key.service().map_or("any", KeyService::name));
     if let Some(generator) = key.generator() {
-        push(text, "g", format_args!("{generator}"));
+        push_field(text, "g", format_args!("{generator}"));
     }
-    push(text, "n", format_args!("{}", base64(key.modulus())));
-    push(text, "k", format_args!("{}", base64(key.exponent())));
+    push_field(text, "n", format_args!("{}", encode_base64(key.modulus())));
+    push_field(text, "k", format_args!("{}", encode_base64(key.exponent())));
     text.push('\n');
 }
 
 /// The line of a session's key, without a line feed. The key comes last, so a truncated line has no
 /// key.
-pub fn session_text(session: &SessionLine) -> String {
+pub fn write_session_line(session: &SessionLine) -> String {
     let mut text = format!("session {}", session.service.map_or("any", KeyService::name));
     if let Some(client) = session.client {
-        push(&mut text, "client", format_args!("{client}"));
+        push_field(&mut text, "client", format_args!("{client}"));
     }
     if let Some(server) = session.server {
-        push(&mut text, "server", format_args!("{server}"));
+        push_field(&mut text, "server", format_args!("{server}"));
     }
     if let Some(y) = session.y.as_deref().filter(|y| !y.is_empty()) {
-        push(&mut text, "y", format_args!("{}", hex(y.get(..Y_KEPT).unwrap_or(y))));
+        push_field(&mut text, "y", format_args!("{}", hex(y.get(..Y_KEPT).unwrap_or(y))));
     }
     if let Some(seed) = session.seed {
-        push(&mut text, "seed", format_args!("{}", hex(&seed)));
+        push_field(&mut text, "seed", format_args!("{}", hex(&seed)));
     }
     for (name, start) in
         [("client-start", session.client_start), ("server-start", session.server_start)]
     {
         match start {
             KeystreamStart::Search => {}
-            KeystreamStart::Sequence(number) => push(&mut text, name, format_args!("seq:{number}")),
-            KeystreamStart::Used(count) => push(&mut text, name, format_args!("used:{count}")),
+            KeystreamStart::Sequence(number) => {
+                push_field(&mut text, name, format_args!("seq:{number}"))
+            }
+            KeystreamStart::Used(count) => {
+                push_field(&mut text, name, format_args!("used:{count}"))
+            }
         }
     }
-    push(&mut text, "rc4", format_args!("{}", hex(session.key.as_bytes())));
+    push_field(&mut text, "rc4", format_args!("{}", hex(session.key.as_bytes())));
     text
 }
 
-fn push(text: &mut String, name: &str, value: std::fmt::Arguments<'_>) {
+fn push_field(text: &mut String, name: &str, value: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = write!(text, " {name}={value}");
 }
 
 /// 64 bytes, big-endian, as the servers' own configuration files have it.
-fn base64(number: &BigUint) -> String {
+fn encode_base64(number: &BigUint) -> String {
     let mut bytes = number.to_bytes_le();
     bytes.resize(bytes.len().max(64), 0);
     bytes.reverse();

@@ -6,10 +6,8 @@
 
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
 use super::names::SdlNames;
-use super::reading::{Doubts, Long, SdlReading, readings};
-use super::scratch::SdlScratch;
 use super::store::Store;
-use crate::table::{Call, Cursor, Native, Run, Slots, Stop};
+use crate::table::{Call, Cursor, Evaluator, Native, Run, Slots, Stop};
 use crate::tree::{
     Kind, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_text, mark,
 };
@@ -18,9 +16,9 @@ use std::sync::Arc;
 
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 3] = [
-    Native { self_contained: true, ..Native::new("sdl_variables", variables) },
-    Native { self_contained: true, ..Native::new("sdl_nested", nested) },
-    Native { self_contained: true, ..Native::new("sdl_creatable", creatable) },
+    Native::new("sdl_variables", read_variables),
+    Native::new("sdl_nested", read_nested),
+    Native::new("sdl_creatable", read_creatable),
 ];
 
 /// Records within records.
@@ -28,26 +26,26 @@ const MAX_DEPTH: u32 = 24;
 
 /// The first list of a record: variables with values. Its argument is the version of the descriptor
 /// that was named before it.
-fn variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn read_variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let Some(names) = SdlScratch::names(run) else {
         return Err(Stop::Unknown);
     };
-    let Some(descriptor) = descriptor(run, cursor, names, call) else {
-        return Ok(without_descriptor(run, cursor, names, call));
+    let Some(descriptor) = find_descriptor(run, cursor, names, call) else {
+        return Ok(read_without_descriptor(run, cursor, names, call));
     };
     let mut reader = StateReader::new(run, names, SdlReading::default());
     let node = reader.run.open(cursor, call.name, call.ty, call.marks);
-    let result = reader.simple_list(cursor, &descriptor);
+    let result = reader.read_simple_list(cursor, &descriptor);
     reader.run.tree.close(node, cursor.pos());
     if result.is_err() {
-        misfit(run, cursor, node, &descriptor);
+        report_misfit(run, cursor, node, &descriptor);
     }
     Ok(0)
 }
 
 /// The second list: variables with records. Several readings are possible in rare cases: the first
 /// one that ends where the region ends is taken.
-fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn read_nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let Some(names) = SdlScratch::names(run) else {
         return Err(Stop::Unknown);
     };
@@ -55,20 +53,21 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
     if undecoded {
         return Ok(0);
     }
-    let Some(descriptor) = descriptor(run, cursor, names, call) else {
+    let Some(descriptor) = find_descriptor(run, cursor, names, call) else {
         return Ok(0);
     };
     let start = *cursor;
     let before = run.tree.checkpoint();
     let mut doubts = Doubts::default();
-    for reading in readings() {
-        if (reading.newest && !doubts.version) || (reading.long != Long::Byte && !doubts.long_list)
+    for reading in all_readings() {
+        if (reading.newest && !doubts.version)
+            || (reading.long != LongList::Byte && !doubts.long_list)
         {
             continue;
         }
-        let (result, met) = nested_as(run, cursor, names, call, &descriptor, reading);
+        let (result, met) = read_nested_as(run, cursor, names, call, &descriptor, reading);
         if result.is_ok() && cursor.left_bits() == 0 {
-            say_long(run, before.node(), reading.long);
+            note_long_list(run, before.node(), reading.long);
             return Ok(0);
         }
         doubts.version |= met.version;
@@ -76,27 +75,27 @@ fn nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
         run.tree.back_to(before);
         *cursor = start;
     }
-    let (result, _) = nested_as(run, cursor, names, call, &descriptor, SdlReading::default());
+    let (result, _) = read_nested_as(run, cursor, names, call, &descriptor, SdlReading::default());
     if result.is_err() {
-        misfit(run, cursor, before.node(), &descriptor);
+        report_misfit(run, cursor, before.node(), &descriptor);
     }
     Ok(0)
 }
 
-fn say_long(run: &mut Run<'_>, node: u32, long: Long) {
+fn note_long_list(run: &mut Run<'_>, node: u32, long: LongList) {
     let text = match long {
-        Long::Byte => return,
-        Long::Wrapped => {
+        LongList::Byte => return,
+        LongList::Wrapped => {
             "a list of more than 255 records with a count of 8 bits; all of it is there"
         }
-        Long::Wide => {
+        LongList::Wide => {
             "a list of more than 255 records with counts and places as libHSPlasma writes them"
         }
     };
     run.problem(Severity::Note, node, text, 0, 0);
 }
 
-fn nested_as(
+fn read_nested_as(
     run: &mut Run<'_>,
     cursor: &mut Cursor<'_>,
     names: SdlNames,
@@ -106,7 +105,7 @@ fn nested_as(
 ) -> (Result<(), Stop>, Doubts) {
     let mut reader = StateReader::new(run, names, reading);
     let node = reader.run.open(cursor, call.name, call.ty, call.marks);
-    let result = reader.nested_list(cursor, descriptor);
+    let result = reader.read_nested_list(cursor, descriptor);
     reader.run.tree.close(node, cursor.pos());
     (result, reader.doubts)
 }
@@ -115,7 +114,7 @@ fn nested_as(
 const NO_OBJECT: u64 = 0x8000;
 
 /// An object of the class whose number precedes it, or `null`.
-fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn read_creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let Some(names) = SdlScratch::names(run) else {
         return Err(Stop::Unknown);
     };
@@ -129,7 +128,7 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
             }
             Ok(NO_OBJECT)
         }
-        Ok(class) => object(run, cursor, names, class),
+        Ok(class) => read_object(run, cursor, names, class),
         Err(stop) => Err(stop),
     };
     run.tree.close(node, cursor.pos());
@@ -137,7 +136,7 @@ fn creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 }
 
 /// An object of the class `class`, in a region with its length before it.
-fn object(
+fn read_object(
     run: &mut Run<'_>,
     cursor: &mut Cursor<'_>,
     names: SdlNames,
@@ -156,7 +155,7 @@ fn object(
         Some(layout) => {
             run.bounded(cursor, names.object, &[layout.ty], false, Slots::default());
         }
-        None => rest(run, cursor),
+        None => leave_undecoded(run, cursor),
     }
     cursor.restore(outer);
     Ok(class)
@@ -164,25 +163,25 @@ fn object(
 
 /// The descriptor that a state names just before its record, from the store that the protocol put
 /// beside the evaluator.
-fn descriptor(
+fn find_descriptor(
     run: &mut Run<'_>,
     cursor: &Cursor<'_>,
     names: SdlNames,
     call: &Call,
 ) -> Option<Arc<Descriptor>> {
     let version = u32::try_from(run.arg(call, 0, cursor)).ok()?;
-    let name = descriptor_name(run, cursor, names)?;
-    let found = store(run).find(&name, version).cloned();
+    let name = find_descriptor_name(run, cursor, names)?;
+    let found = find_store(run).find(&name, version).cloned();
     SdlScratch::put_buffer(run.state, name);
     found
 }
 
-fn store<'a>(run: &'a Run<'_>) -> &'a Store {
+fn find_store<'a>(run: &'a Run<'_>) -> &'a Store {
     let own = run.state.context.as_ref().and_then(|context| context.downcast_ref());
     own.unwrap_or_else(|| Store::engine())
 }
 
-fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: SdlNames) -> Option<String> {
+fn find_descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: SdlNames) -> Option<String> {
     let mut name = SdlScratch::take_buffer(run.state);
     let mut nodes = run.tree.nodes().iter().rev();
     let node = nodes.find(|node| node.name == names.descriptor_name && !node.has(mark::SPAN))?;
@@ -203,7 +202,7 @@ fn descriptor_name(run: &mut Run<'_>, cursor: &Cursor<'_>, names: SdlNames) -> O
 /// Reads a record whose descriptor is not known. The size of its counts depends on the number of
 /// variables, which only the descriptor tells, so nothing can be decoded. The one exception is a
 /// rest of two zero counts: both lists are empty.
-fn without_descriptor(
+fn read_without_descriptor(
     run: &mut Run<'_>,
     cursor: &mut Cursor<'_>,
     names: SdlNames,
@@ -225,26 +224,30 @@ fn without_descriptor(
         return 0;
     }
     let version = run.arg(call, 0, cursor);
-    let name = descriptor_name(run, cursor, names);
+    let name = find_descriptor_name(run, cursor, names);
     let node = run.tree.len();
-    rest(run, cursor);
+    leave_undecoded(run, cursor);
     match name {
         Some(name) => {
-            let text = format_args!("no state descriptor `{name}` of version {version} is known");
-            say(run, Severity::Note, node, text);
+            let known = find_store(run).versions_text(&name);
+            let text =
+                format_args!("no state descriptor `{name}` of version {version} is known{known}");
+            add_problem(run, Severity::Note, node, text);
             SdlScratch::put_buffer(run.state, name);
         }
-        None => say(run, Severity::Note, node, format_args!("no state descriptor is named")),
+        None => {
+            add_problem(run, Severity::Note, node, format_args!("no state descriptor is named"))
+        }
     }
     0
 }
 
 /// Reports that the bytes do not match the descriptor. What was read stays in the tree, the rest
 /// becomes undecoded.
-fn misfit(run: &mut Run<'_>, cursor: &mut Cursor<'_>, node: u32, descriptor: &Descriptor) {
-    rest(run, cursor);
+fn report_misfit(run: &mut Run<'_>, cursor: &mut Cursor<'_>, node: u32, descriptor: &Descriptor) {
+    leave_undecoded(run, cursor);
     let Descriptor { name, version, .. } = descriptor;
-    say(
+    add_problem(
         run,
         Severity::Warning,
         node,
@@ -252,11 +255,11 @@ fn misfit(run: &mut Run<'_>, cursor: &mut Cursor<'_>, node: u32, descriptor: &De
     );
 }
 
-fn rest(run: &mut Run<'_>, cursor: &mut Cursor<'_>) {
+fn leave_undecoded(run: &mut Run<'_>, cursor: &mut Cursor<'_>) {
     run.undecoded(cursor);
 }
 
-fn say(run: &mut Run<'_>, severity: Severity, node: u32, text: fmt::Arguments<'_>) {
+fn add_problem(run: &mut Run<'_>, severity: Severity, node: u32, text: fmt::Arguments<'_>) {
     let text = ProblemText::Owned(run.tree.own_format(text));
     run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
 }
@@ -295,51 +298,56 @@ impl<'r, 'a> StateReader<'r, 'a> {
     }
 
     /// A count or an index, in as many bytes as its largest possible value needs.
-    fn sized(&mut self, cursor: &mut Cursor<'_>, name: Sym, largest: usize) -> Result<usize, Stop> {
+    fn read_sized(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: Sym,
+        largest: usize,
+    ) -> Result<usize, Stop> {
         let ty = self.names.sized(largest);
         self.field(cursor, name, ty, mark::SPAN).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
     }
 
-    fn simple_list(
+    fn read_simple_list(
         &mut self,
         cursor: &mut Cursor<'_>,
         descriptor: &Descriptor,
     ) -> Result<(), Stop> {
         let largest = descriptor.variables().len();
-        let count = self.sized(cursor, self.run.tables.count_name(), largest)?;
+        let count = self.read_sized(cursor, self.run.tables.count_name(), largest)?;
         let largest = (count != descriptor.simple_count()).then_some(largest);
         for number in 0..count {
             let start = cursor.pos();
             let node = self.run.open(cursor, Sym::ELEMENT, self.names.simple, 0);
-            let place = self.place(cursor, largest, number).unwrap_or(usize::MAX);
+            let place = self.read_place(cursor, largest, number).unwrap_or(usize::MAX);
             let Some((variable, simple)) = descriptor.simple(place) else {
-                return self.no_such_place(cursor, node, start);
+                return self.undo_place(cursor, node, start);
             };
-            self.name(node, variable);
-            let result = self.simple(cursor, variable, simple);
+            self.set_name(node, variable);
+            let result = self.read_simple(cursor, variable, simple);
             self.run.tree.close(node, cursor.pos());
             result?;
         }
         Ok(())
     }
 
-    fn nested_list(
+    fn read_nested_list(
         &mut self,
         cursor: &mut Cursor<'_>,
         descriptor: &Descriptor,
     ) -> Result<(), Stop> {
         let largest = descriptor.variables().len();
-        let count = self.sized(cursor, self.run.tables.count_name(), largest)?;
+        let count = self.read_sized(cursor, self.run.tables.count_name(), largest)?;
         let largest = (count != descriptor.nested_count()).then_some(largest);
         for number in 0..count {
             let start = cursor.pos();
             let node = self.run.open(cursor, Sym::ELEMENT, self.names.nested_type, 0);
-            let place = self.place(cursor, largest, number).unwrap_or(usize::MAX);
+            let place = self.read_place(cursor, largest, number).unwrap_or(usize::MAX);
             let Some((variable, of)) = descriptor.nested(place) else {
-                return self.no_such_place(cursor, node, start);
+                return self.undo_place(cursor, node, start);
             };
-            self.name(node, variable);
-            let result = self.nested(cursor, variable, of);
+            self.set_name(node, variable);
+            let result = self.read_nested(cursor, variable, of);
             self.run.tree.close(node, cursor.pos());
             result?;
         }
@@ -348,32 +356,27 @@ impl<'r, 'a> StateReader<'r, 'a> {
 
     /// A variable's index in the descriptor. It precedes the variable on the wire, unless all
     /// variables are present: then it is `number`.
-    fn place(
+    fn read_place(
         &mut self,
         cursor: &mut Cursor<'_>,
         largest: Option<usize>,
         number: usize,
     ) -> Result<usize, Stop> {
         match largest {
-            Some(largest) => self.sized(cursor, self.names.index, largest),
+            Some(largest) => self.read_sized(cursor, self.names.index, largest),
             None => Ok(number),
         }
     }
 
     /// The descriptor has no variable at that index, or the region ends before it: undoes the
     /// reading of it.
-    fn no_such_place(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        node: u32,
-        start: usize,
-    ) -> Result<(), Stop> {
+    fn undo_place(&mut self, cursor: &mut Cursor<'_>, node: u32, start: usize) -> Result<(), Stop> {
         self.run.tree.cut(node);
         cursor.seek(start);
         Err(Stop::Bad)
     }
 
-    fn name(&mut self, node: u32, variable: &Variable) {
+    fn set_name(&mut self, node: u32, variable: &Variable) {
         let name = self.run.tree.dynamic_name(&variable.name);
         if let Some(node) = self.run.tree.get_mut(node) {
             node.name = name;
@@ -381,7 +384,7 @@ impl<'r, 'a> StateReader<'r, 'a> {
     }
 
     /// The flags at the start of every variable, and the hint that they may announce.
-    fn header(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    fn read_header(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let flags = self.field(cursor, self.names.save_flags, self.names.var_flags, 0)?;
         if flags & 2 != 0 {
             self.field(cursor, self.names.notification_info, self.names.notification, 0)?;
@@ -389,13 +392,13 @@ impl<'r, 'a> StateReader<'r, 'a> {
         Ok(())
     }
 
-    fn simple(
+    fn read_simple(
         &mut self,
         cursor: &mut Cursor<'_>,
         variable: &Variable,
         simple: SimpleType,
     ) -> Result<(), Stop> {
-        self.header(cursor)?;
+        self.read_header(cursor)?;
         let flags = self.field(cursor, self.names.save_flags2, self.names.var_flags, 0)?;
         if flags & 4 != 0 {
             self.field(cursor, self.names.time_stamp, self.names.time, 0)?;
@@ -408,12 +411,12 @@ impl<'r, 'a> StateReader<'r, 'a> {
             (Some(1), Some(ty)) => {
                 self.field(cursor, self.run.tables.value_name(), ty, 0).map(|_| ())
             }
-            (count, ty) => self.values(cursor, count, ty),
+            (count, ty) => self.read_values(cursor, count, ty),
         }
     }
 
     /// A list of values. Those that are never on the wire are only counted.
-    fn values(
+    fn read_values(
         &mut self,
         cursor: &mut Cursor<'_>,
         count: Option<u32>,
@@ -426,14 +429,14 @@ impl<'r, 'a> StateReader<'r, 'a> {
             }
         };
         let Some(ty) = ty else { return Ok(()) };
-        let list = self.list(cursor, self.run.tables.value_name());
+        let list = self.open_list(cursor, self.run.tables.value_name());
         let result =
             (0..count).try_for_each(|_| self.field(cursor, Sym::ELEMENT, ty, 0).map(|_| ()));
         self.run.tree.close(list, cursor.pos());
         result
     }
 
-    fn list(&mut self, cursor: &Cursor<'_>, name: Sym) -> u32 {
+    fn open_list(&mut self, cursor: &Cursor<'_>, name: Sym) -> u32 {
         let node = self.run.open(cursor, name, self.names.records_type, 0);
         if let Some(node) = self.run.tree.get_mut(node) {
             node.kind = Kind::List;
@@ -441,13 +444,13 @@ impl<'r, 'a> StateReader<'r, 'a> {
         node
     }
 
-    fn nested(
+    fn read_nested(
         &mut self,
         cursor: &mut Cursor<'_>,
         variable: &Variable,
         of: &NestedType,
     ) -> Result<(), Stop> {
-        self.header(cursor)?;
+        self.read_header(cursor)?;
         self.field(cursor, self.names.save_flags2, self.names.var_flags, 0)?;
         let total = match variable.count {
             Some(count) => count as usize,
@@ -458,25 +461,25 @@ impl<'r, 'a> StateReader<'r, 'a> {
         };
         let largest = match (variable.count, self.reading.long) {
             (Some(count), _) => count as usize,
-            (None, Long::Wide) => total,
+            (None, LongList::Wide) => total,
             // In a list of variable length, counts and indices have 8 bits, even if the list has
             // more than 255 elements.
             (None, _) => 0,
         };
-        let mut count = self.sized(cursor, self.run.tables.count_name(), largest)?;
+        let mut count = self.read_sized(cursor, self.run.tables.count_name(), largest)?;
         if variable.count.is_none() && total > 0xff {
             self.doubts.long_list = true;
-            if self.reading.long == Long::Wrapped && total & 0xff == count {
+            if self.reading.long == LongList::Wrapped && total & 0xff == count {
                 count = total;
             }
         }
-        let list = self.list(cursor, self.names.records);
-        let result = self.records(cursor, of, count, (count != total).then_some(largest));
+        let list = self.open_list(cursor, self.names.records);
+        let result = self.read_records(cursor, of, count, (count != total).then_some(largest));
         self.run.tree.close(list, cursor.pos());
         result
     }
 
-    fn records(
+    fn read_records(
         &mut self,
         cursor: &mut Cursor<'_>,
         of: &NestedType,
@@ -486,14 +489,14 @@ impl<'r, 'a> StateReader<'r, 'a> {
         if count == 0 {
             return Ok(());
         }
-        let store = store(self.run);
+        let store = find_store(self.run);
         let seen = store.nested(of, false).cloned();
         let newest = store.nested(of, true).cloned();
         self.doubts.version |= seen != newest;
         let chosen = if self.reading.newest { newest } else { seen.or(newest) };
         let Some(descriptor) = chosen else {
             let node = self.run.tree.len().saturating_sub(1);
-            say(
+            add_problem(
                 self.run,
                 Severity::Note,
                 node,
@@ -502,13 +505,13 @@ impl<'r, 'a> StateReader<'r, 'a> {
             return Err(Stop::Unknown);
         };
         for _ in 0..count {
-            self.record(cursor, &descriptor, largest)?;
+            self.read_record(cursor, &descriptor, largest)?;
         }
         Ok(())
     }
 
     /// An element of a list: a record without a stream header.
-    fn record(
+    fn read_record(
         &mut self,
         cursor: &mut Cursor<'_>,
         descriptor: &Descriptor,
@@ -519,13 +522,13 @@ impl<'r, 'a> StateReader<'r, 'a> {
         }
         self.depth = self.depth.saturating_add(1);
         let node = self.run.open(cursor, Sym::ELEMENT, self.names.record, 0);
-        let result = self.record_parts(cursor, descriptor, largest);
+        let result = self.read_record_parts(cursor, descriptor, largest);
         self.run.tree.close(node, cursor.pos());
         self.depth = self.depth.saturating_sub(1);
         result
     }
 
-    fn record_parts(
+    fn read_record_parts(
         &mut self,
         cursor: &mut Cursor<'_>,
         descriptor: &Descriptor,
@@ -541,13 +544,99 @@ impl<'r, 'a> StateReader<'r, 'a> {
             return Err(Stop::Bad);
         }
         let node = self.run.open(cursor, self.names.variables, self.names.lists, 0);
-        let result = self.simple_list(cursor, descriptor);
+        let result = self.read_simple_list(cursor, descriptor);
         self.run.tree.close(node, cursor.pos());
         result?;
         let node = self.run.open(cursor, self.names.nested, self.names.lists, 0);
-        let result = self.nested_list(cursor, descriptor);
+        let result = self.read_nested_list(cursor, descriptor);
         self.run.tree.close(node, cursor.pos());
         result
+    }
+}
+
+/// One way to read a record. Which way is right is decided by what fits the bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct SdlReading {
+    /// Nested records have the newest version of all, not the newest version that precedes them in
+    /// their file.
+    newest: bool,
+    /// How lists of more than 255 records are counted.
+    long: LongList,
+}
+
+/// How a list that may have more than 255 records writes its count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum LongList {
+    /// In 8 bits, with an 8-bit index before each record, as clients read it.
+    #[default]
+    Byte,
+    /// In 8 bits, modulo 256, followed by all records without an index, as clients write it.
+    Wrapped,
+    /// In as many bits as the length of the list needs, as are the indices. libHSPlasma writes
+    /// this.
+    Wide,
+}
+
+/// A reason to try a second way of reading.
+#[derive(Clone, Copy, Debug, Default)]
+struct Doubts {
+    /// The newest version of a nested descriptor differs from the newest one before it in the file.
+    version: bool,
+    /// A list may have more than 255 records.
+    long_list: bool,
+}
+
+/// All ways of reading, the usual one first.
+fn all_readings() -> impl Iterator<Item = SdlReading> {
+    [LongList::Byte, LongList::Wrapped, LongList::Wide]
+        .into_iter()
+        .flat_map(|long| [false, true].map(|newest| SdlReading { newest, long }))
+}
+
+/// What is kept beside an evaluator.
+#[derive(Default)]
+struct SdlScratch {
+    /// The names of the tables that ran last, and the address of these tables.
+    names: Option<(usize, SdlNames)>,
+    /// A buffer for the descriptor name in a state.
+    name: String,
+}
+
+impl SdlScratch {
+    fn of(evaluator: &mut Evaluator) -> Option<&mut SdlScratch> {
+        evaluator.scratch.get_or_insert_with(|| Box::new(SdlScratch::default())).downcast_mut()
+    }
+
+    /// The names in the tables of this run. `None` if the tables have no `sdl.table`. They are
+    /// looked up once.
+    fn names(run: &mut Run<'_>) -> Option<SdlNames> {
+        let tables = run.tables;
+        let here = std::ptr::from_ref(tables).addr();
+        let scratch = SdlScratch::of(run.state)?;
+        match scratch.names {
+            Some((of, names)) if of == here => Some(names),
+            _ => {
+                let names = SdlNames::look_up(tables)?;
+                scratch.names = Some((here, names));
+                Some(names)
+            }
+        }
+    }
+
+    /// Takes the buffer, which is empty.
+    fn take_buffer(evaluator: &mut Evaluator) -> String {
+        let mut name = SdlScratch::of(evaluator)
+            .map(|scratch| std::mem::take(&mut scratch.name))
+            .unwrap_or_default();
+        name.clear();
+        name
+    }
+
+    /// Gives the buffer back.
+    fn put_buffer(evaluator: &mut Evaluator, name: String) {
+        if let Some(scratch) = SdlScratch::of(evaluator) {
+            scratch.name = name;
+        }
     }
 }
 

@@ -49,7 +49,7 @@ impl fmt::Display for DecryptError {
 impl std::error::Error for DecryptError {}
 
 /// Tells by the first 12 bytes how a file is encrypted; `None` for a plain one.
-pub fn cipher(bytes: &[u8]) -> Option<Cipher> {
+pub fn find_cipher(bytes: &[u8]) -> Option<Cipher> {
     match bytes.get(..MAGIC)? {
         b"notthedroids" => Some(Cipher::Xxtea),
         b"whatdoyousee" | b"BriceIsSmart" => Some(Cipher::Xtea),
@@ -64,7 +64,7 @@ pub fn cipher(bytes: &[u8]) -> Option<Cipher> {
 /// # Errors
 /// If the file is cut off.
 pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, DecryptError> {
-    let Some(cipher) = cipher(bytes) else {
+    let Some(cipher) = find_cipher(bytes) else {
         return Ok(None);
     };
     let rest = bytes.get(MAGIC..).unwrap_or_default();
@@ -82,8 +82,8 @@ pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, Decr
     for &[a, b, c, d, e, f, g, h] in blocks.iter().take(wanted.div_ceil(8)) {
         let block = [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])];
         for word in match cipher {
-            Cipher::Xxtea => xxtea(block, key),
-            Cipher::Xtea => xtea(block, key),
+            Cipher::Xxtea => decrypt_xxtea(block, key),
+            Cipher::Xtea => decrypt_xtea(block, key),
         } {
             plain.extend_from_slice(&word.to_le_bytes());
         }
@@ -94,9 +94,9 @@ pub fn decrypt_file(key: [u32; 4], bytes: &[u8]) -> Result<Option<Vec<u8>>, Decr
 
 /// Opens a file, if necessary with the likeliest of the keys that logins brought. `None` if it is
 /// not encrypted.
-pub fn open(bytes: &[u8], keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> {
+pub fn open_file(bytes: &[u8], keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> {
     let of_login = || keys.iter().find_map(|key| <[u32; 4]>::try_from(key.as_slice()).ok());
-    let key = match cipher(bytes)? {
+    let key = match find_cipher(bytes)? {
         Cipher::Xtea => Some(CLIENT_KEY),
         Cipher::Xxtea => of_login(),
     };
@@ -108,7 +108,7 @@ pub fn open(bytes: &[u8], keys: &[Vec<u32>]) -> Option<Result<Vec<u8>, String>> 
 }
 
 /// One of four words: `index` counts modulo 4.
-fn word(key: [u32; 4], index: u32) -> u32 {
+fn key_word(key: [u32; 4], index: u32) -> u32 {
     let [first, second, third, fourth] = key;
     match index & 3 {
         0 => first,
@@ -119,12 +119,12 @@ fn word(key: [u32; 4], index: u32) -> u32 {
 }
 
 /// XXTEA for a block of two words: 6 + 52 / 2 rounds.
-fn xxtea([mut first, mut second]: [u32; 2], key: [u32; 4]) -> [u32; 2] {
+fn decrypt_xxtea([mut first, mut second]: [u32; 2], key: [u32; 4]) -> [u32; 2] {
     let mut sum = DELTA.wrapping_mul(ROUNDS);
     while sum != 0 {
         let e = (sum >> 2) & 3;
-        second = second.wrapping_sub(mix(first, first, sum, word(key, 1 ^ e)));
-        first = first.wrapping_sub(mix(second, second, sum, word(key, e)));
+        second = second.wrapping_sub(mix(first, first, sum, key_word(key, 1 ^ e)));
+        first = first.wrapping_sub(mix(second, second, sum, key_word(key, e)));
         sum = sum.wrapping_sub(DELTA);
     }
     [first, second]
@@ -134,12 +134,12 @@ fn mix(y: u32, z: u32, sum: u32, key: u32) -> u32 {
     ((z >> 5) ^ (y << 2)).wrapping_add((y >> 3) ^ (z << 4)) ^ (sum ^ y).wrapping_add(key ^ z)
 }
 
-fn xtea([mut first, mut second]: [u32; 2], key: [u32; 4]) -> [u32; 2] {
+fn decrypt_xtea([mut first, mut second]: [u32; 2], key: [u32; 4]) -> [u32; 2] {
     let mut sum = DELTA.wrapping_mul(ROUNDS);
     for _ in 0..ROUNDS {
-        second = second.wrapping_sub(stir(first) ^ sum.wrapping_add(word(key, sum >> 11)));
+        second = second.wrapping_sub(stir(first) ^ sum.wrapping_add(key_word(key, sum >> 11)));
         sum = sum.wrapping_sub(DELTA);
-        first = first.wrapping_sub(stir(second) ^ sum.wrapping_add(word(key, sum)));
+        first = first.wrapping_sub(stir(second) ^ sum.wrapping_add(key_word(key, sum)));
     }
     [first, second]
 }

@@ -52,17 +52,21 @@ impl Downloads {
     ) -> Vec<(String, Added)> {
         let fields = Fields { tables, tree, captured };
         match message {
-            "Auth2Cli_AcctLoginReply" => return self.login(&fields, evaluator),
-            "Cli2Auth_FileDownloadRequest" => self.request(&fields),
+            "Auth2Cli_AcctLoginReply" => return self.observe_login(&fields, evaluator),
+            "Cli2Auth_FileDownloadRequest" => self.observe_request(&fields),
             "Auth2Cli_FileDownloadChunk" => {
-                return self.chunk(&fields, evaluator).into_iter().collect();
+                return self.observe_chunk(&fields, evaluator).into_iter().collect();
             }
             _ => {}
         }
         Vec::new()
     }
 
-    fn login(&mut self, fields: &Fields<'_>, evaluator: &mut Evaluator) -> Vec<(String, Added)> {
+    fn observe_login(
+        &mut self,
+        fields: &Fields<'_>,
+        evaluator: &mut Evaluator,
+    ) -> Vec<(String, Added)> {
         match <[u32; 4]>::try_from(fields.numbers("encryption_key")) {
             Ok(key) if key != [0; 4] => {
                 self.key = Some(key);
@@ -72,7 +76,7 @@ impl Downloads {
         }
     }
 
-    fn request(&mut self, fields: &Fields<'_>) {
+    fn observe_request(&mut self, fields: &Fields<'_>) {
         let (Some(transaction), Some(name)) = (fields.number("trans_id"), fields.text("filename"))
         else {
             return;
@@ -85,11 +89,15 @@ impl Downloads {
         }
     }
 
-    fn chunk(&mut self, fields: &Fields<'_>, evaluator: &mut Evaluator) -> Option<(String, Added)> {
+    fn observe_chunk(
+        &mut self,
+        fields: &Fields<'_>,
+        evaluator: &mut Evaluator,
+    ) -> Option<(String, Added)> {
         let transaction = fields.number("trans_id")?;
         let at = self.open.iter().position(|open| open.transaction == transaction)?;
         let complete = match self.open.get_mut(at) {
-            Some(open) => open.take(fields),
+            Some(open) => open.add_chunk(fields),
             None => Some(false),
         };
         match complete {
@@ -109,7 +117,7 @@ impl Downloads {
 
 impl OpenDownload {
     /// Adds a chunk. Returns whether the file is complete, `None` if it can never be.
-    fn take(&mut self, fields: &Fields<'_>) -> Option<bool> {
+    fn add_chunk(&mut self, fields: &Fields<'_>) -> Option<bool> {
         let size = usize::try_from(fields.number("file_size")?).ok()?;
         let offset = usize::try_from(fields.number("chunk_offset")?).ok()?;
         let bytes = fields.bytes("chunk_data")?;
@@ -212,14 +220,14 @@ mod tests {
             self.downloads.observe(name, &self.tables, &tree, &bytes, &mut self.evaluator).pop()
         }
 
-        fn request(&mut self, transaction: u32, name: &str) {
+        fn observe_request(&mut self, transaction: u32, name: &str) {
             let units: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
             let count = name.len() as u16;
             let body = [&transaction.to_le_bytes()[..], &count.to_le_bytes(), &units].concat();
             assert_eq!(self.see(0, 38, &body), None);
         }
 
-        fn chunk(
+        fn observe_chunk(
             &mut self,
             transaction: u32,
             size: usize,
@@ -238,11 +246,11 @@ mod tests {
     #[test]
     fn a_file_is_known_once_its_last_chunk_has_come() {
         let mut fixture = Fixture::new();
-        fixture.request(7, "SDL\\a.sdl");
-        fixture.request(8, "Python\\python.pak");
-        assert_eq!(fixture.chunk(8, 4, 0, b"data"), None);
-        assert_eq!(fixture.chunk(7, FILE.len(), 0, &FILE[..10]), None);
-        let (name, added) = fixture.chunk(7, FILE.len(), 10, &FILE[10..]).unwrap();
+        fixture.observe_request(7, "SDL\\a.sdl");
+        fixture.observe_request(8, "Python\\python.pak");
+        assert_eq!(fixture.observe_chunk(8, 4, 0, b"data"), None);
+        assert_eq!(fixture.observe_chunk(7, FILE.len(), 0, &FILE[..10]), None);
+        let (name, added) = fixture.observe_chunk(7, FILE.len(), 10, &FILE[10..]).unwrap();
         assert_eq!((name.as_str(), added.descriptors), ("SDL\\a.sdl", 1));
         assert!(fixture.store().find("a", 1).is_some());
     }
@@ -250,9 +258,9 @@ mod tests {
     #[test]
     fn a_file_with_a_part_missing_is_given_up() {
         let mut fixture = Fixture::new();
-        fixture.request(7, "SDL\\a.sdl");
-        assert_eq!(fixture.chunk(7, FILE.len(), 5, &FILE[5..]), None);
-        assert_eq!(fixture.chunk(7, FILE.len(), 0, FILE), None);
+        fixture.observe_request(7, "SDL\\a.sdl");
+        assert_eq!(fixture.observe_chunk(7, FILE.len(), 5, &FILE[5..]), None);
+        assert_eq!(fixture.observe_chunk(7, FILE.len(), 0, FILE), None);
         assert!(fixture.store().is_empty());
     }
 

@@ -51,7 +51,7 @@ pub fn parse(file: &str, text: &str) -> Parsed {
     let mut parser = Parser { tokens: Tokens::new(text), file, ahead: None };
     let mut parsed = Parsed::default();
     loop {
-        match parser.descriptor(&parsed.descriptors) {
+        match parser.parse_descriptor(&parsed.descriptors) {
             Ok(Some(descriptor)) => parsed.descriptors.push(descriptor),
             Ok(None) => return parsed,
             Err(error) => {
@@ -113,7 +113,7 @@ impl<'a> Tokens<'a> {
         let column = self.column;
         let what = match self.rest.chars().next() {
             None => TokenText::End,
-            Some('"') => self.quoted(),
+            Some('"') => self.take_quoted(),
             Some(mark) if is_mark(mark) => {
                 self.take(mark.len_utf8());
                 TokenText::Mark(mark)
@@ -129,7 +129,7 @@ impl<'a> Tokens<'a> {
         Token { what, line, column }
     }
 
-    fn quoted(&mut self) -> TokenText<'a> {
+    fn take_quoted(&mut self) -> TokenText<'a> {
         self.take(1);
         let end = self.rest.find(['"', '\n']).unwrap_or(self.rest.len());
         let text = self.take(end);
@@ -191,7 +191,7 @@ impl<'a> Parser<'a> {
         token
     }
 
-    fn error(&self, token: Token<'_>, text: impl Into<String>) -> SdlError {
+    fn error_at(&self, token: Token<'_>, text: impl Into<String>) -> SdlError {
         SdlError {
             file: self.file.to_owned(),
             line: token.line,
@@ -200,38 +200,38 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn expected(&self, token: Token<'_>, what: &str) -> SdlError {
-        self.error(token, format!("expected {what}, found {}", token.what))
+    fn error_expected(&self, token: Token<'_>, what: &str) -> SdlError {
+        self.error_at(token, format!("expected {what}, found {}", token.what))
     }
 
-    fn mark(&mut self, mark: char) -> Result<(), SdlError> {
+    fn expect_mark(&mut self, mark: char) -> Result<(), SdlError> {
         let token = self.next();
         if token.what == TokenText::Mark(mark) {
             Ok(())
         } else {
-            Err(self.expected(token, &format!("`{mark}`")))
+            Err(self.error_expected(token, &format!("`{mark}`")))
         }
     }
 
-    fn word(&mut self, what: &str) -> Result<&'a str, SdlError> {
+    fn expect_word(&mut self, what: &str) -> Result<&'a str, SdlError> {
         let token = self.next();
         match token.what {
             TokenText::Word(word) => Ok(word),
-            _ => Err(self.expected(token, what)),
+            _ => Err(self.error_expected(token, what)),
         }
     }
 
-    fn number(&mut self, what: &str) -> Result<u32, SdlError> {
+    fn expect_number(&mut self, what: &str) -> Result<u32, SdlError> {
         let token = self.next();
         let number = match token.what {
-            TokenText::Word(word) => whole_part(word),
+            TokenText::Word(word) => parse_whole_part(word),
             _ => None,
         };
-        number.ok_or_else(|| self.expected(token, what))
+        number.ok_or_else(|| self.error_expected(token, what))
     }
 
     /// `STATEDESC name { VERSION n VAR … }`
-    fn descriptor(&mut self, before: &[Descriptor]) -> Result<Option<Descriptor>, SdlError> {
+    fn parse_descriptor(&mut self, before: &[Descriptor]) -> Result<Option<Descriptor>, SdlError> {
         while self.peek().what == TokenText::Mark(';') {
             self.next();
         }
@@ -243,29 +243,27 @@ impl<'a> Parser<'a> {
             // Before the first descriptor is read, the file may be of any kind and hold secrets, so
             // errors quote nothing from it.
             return Err(match before {
-                [] => {
-                    self.error(token, "expected `STATEDESC`, with which a state descriptor begins")
-                }
-                _ => self.expected(token, "`STATEDESC`"),
+                [] => self
+                    .error_at(token, "expected `STATEDESC`, with which a state descriptor begins"),
+                _ => self.error_expected(token, "`STATEDESC`"),
             });
         }
         if before.len() >= MAX_DESCRIPTORS {
-            return Err(
-                self.error(token, format!("more than {MAX_DESCRIPTORS} descriptors in one file"))
-            );
+            return Err(self
+                .error_at(token, format!("more than {MAX_DESCRIPTORS} descriptors in one file")));
         }
-        let name = Arc::from(self.word("the descriptor's name")?);
-        self.mark('{')?;
+        let name = Arc::from(self.expect_word("the descriptor's name")?);
+        self.expect_mark('{')?;
         let token = self.next();
         if !token.what.is("VERSION") {
-            return Err(self.expected(token, "`VERSION`, which comes first in a descriptor"));
+            return Err(self.error_expected(token, "`VERSION`, which comes first in a descriptor"));
         }
-        let version = self.number("the version, a number from 0")?;
-        let variables = self.variables(before)?;
+        let version = self.expect_number("the version, a number from 0")?;
+        let variables = self.parse_variables(before)?;
         Ok(Some(Descriptor::new(name, version, variables)))
     }
 
-    fn variables(&mut self, before: &[Descriptor]) -> Result<Vec<Variable>, SdlError> {
+    fn parse_variables(&mut self, before: &[Descriptor]) -> Result<Vec<Variable>, SdlError> {
         let mut variables = Vec::new();
         loop {
             let token = self.next();
@@ -274,42 +272,45 @@ impl<'a> Parser<'a> {
                 TokenText::Mark(';') => {}
                 what if what.is("VAR") => {
                     if variables.len() >= MAX_VARIABLES {
-                        return Err(self.error(
+                        return Err(self.error_at(
                             token,
                             format!("more than {MAX_VARIABLES} variables in one descriptor"),
                         ));
                     }
-                    variables.push(self.variable(before)?);
+                    variables.push(self.parse_variable(before)?);
                 }
-                _ => return Err(self.expected(token, "`VAR`, an option of a variable, or `}`")),
+                _ => {
+                    return Err(
+                        self.error_expected(token, "`VAR`, an option of a variable, or `}`")
+                    );
+                }
             }
         }
     }
 
     /// `type name[count] options`
-    fn variable(&mut self, before: &[Descriptor]) -> Result<Variable, SdlError> {
+    fn parse_variable(&mut self, before: &[Descriptor]) -> Result<Variable, SdlError> {
         let token = self.next();
         let TokenText::Word(word) = token.what else {
-            return Err(self.expected(token, "a type"));
+            return Err(self.error_expected(token, "a type"));
         };
         let kind = match word.strip_prefix('$') {
-            Some(name) if !name.is_empty() => VariableKind::Nested(nested(name, before)),
+            Some(name) if !name.is_empty() => VariableKind::Nested(find_nested(name, before)),
             _ => match SimpleType::named(word) {
                 Some(simple) => VariableKind::Simple(simple),
                 None => {
-                    return Err(
-                        self.error(token, format!("no type is called `{}`", word.escape_debug()))
-                    );
+                    return Err(self
+                        .error_at(token, format!("no type is called `{}`", word.escape_debug())));
                 }
             },
         };
-        let name = Arc::from(self.word("the variable's name")?);
-        self.mark('[')?;
+        let name = Arc::from(self.expect_word("the variable's name")?);
+        self.expect_mark('[')?;
         let count = match self.peek().what {
             TokenText::Mark(']') => 0,
-            _ => self.number("the number of elements, or `]`")?,
+            _ => self.expect_number("the number of elements, or `]`")?,
         };
-        self.mark(']')?;
+        self.expect_mark(']')?;
         let mut variable = Variable {
             name,
             kind,
@@ -317,20 +318,20 @@ impl<'a> Parser<'a> {
             default: None,
             options: Vec::new(),
         };
-        self.options(&mut variable)?;
+        self.parse_options(&mut variable)?;
         Ok(variable)
     }
 
-    fn options(&mut self, variable: &mut Variable) -> Result<(), SdlError> {
+    fn parse_options(&mut self, variable: &mut Variable) -> Result<(), SdlError> {
         loop {
             match self.peek().what {
                 what if what.is("DEFAULT") => {
                     self.next();
-                    variable.default = self.default(variable)?;
+                    variable.default = self.parse_default(variable)?;
                 }
                 what if what.is("DEFAULTOPTION") || what.is("DISPLAYOPTION") => {
                     self.next();
-                    let option = Arc::from(self.word("an option's name")?);
+                    let option = Arc::from(self.expect_word("an option's name")?);
                     variable.options.push(option);
                 }
                 TokenText::Word(word)
@@ -348,7 +349,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A value, or values in parentheses. Clients take a vector's values without parentheses too.
-    fn default(&mut self, variable: &Variable) -> Result<Option<Arc<str>>, SdlError> {
+    fn parse_default(&mut self, variable: &Variable) -> Result<Option<Arc<str>>, SdlError> {
         let parts = match &variable.kind {
             VariableKind::Simple(simple) => simple.parts().len().max(1),
             VariableKind::Nested(_) => 1,
@@ -361,7 +362,7 @@ impl<'a> Parser<'a> {
         while open || values.len() < parts {
             let token = self.peek();
             match token.what {
-                TokenText::Word(word) if open || values.is_empty() || number_like(word) => {
+                TokenText::Word(word) if open || values.is_empty() || is_number_like(word) => {
                     values.push(word)
                 }
                 TokenText::Quoted(text) if open || values.is_empty() => values.push(text),
@@ -370,7 +371,7 @@ impl<'a> Parser<'a> {
                     break;
                 }
                 _ if open || values.is_empty() => {
-                    return Err(self.expected(token, "a default value"));
+                    return Err(self.error_expected(token, "a default value"));
                 }
                 _ => break,
             }
@@ -380,13 +381,13 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn nested(name: &str, before: &[Descriptor]) -> NestedType {
+fn find_nested(name: &str, before: &[Descriptor]) -> NestedType {
     let same = before.iter().filter(|descriptor| descriptor.name.eq_ignore_ascii_case(name));
     NestedType { name: Arc::from(name), seen: same.map(|descriptor| descriptor.version).max() }
 }
 
 /// The integer part of a decimal number: readers cut off the rest.
-fn whole_part(word: &str) -> Option<u32> {
+fn parse_whole_part(word: &str) -> Option<u32> {
     let (whole, rest) = word.split_at_checked(word.find('.').unwrap_or(word.len()))?;
     let fraction = rest.strip_prefix('.').unwrap_or("");
     if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -395,7 +396,7 @@ fn whole_part(word: &str) -> Option<u32> {
     whole.parse().ok()
 }
 
-fn number_like(word: &str) -> bool {
+fn is_number_like(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'))
 }
 

@@ -3,25 +3,26 @@
 //! They come from files that the user gives and from files that the capture contains. Nothing is
 //! read from disk here: the caller passes a file's bytes to [`Store::add_file`].
 
-use super::decrypt::{CLIENT_KEY, cipher, decrypt_file};
+use super::decrypt::{CLIENT_KEY, decrypt_file, find_cipher};
 use super::descriptor::{Descriptor, NestedType};
-use super::engine;
 use super::parse::{Parsed, SdlError, parse};
 use crate::table::Evaluator;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
+/// The states of the game's engine: animations, avatars, physics. Every client of every shard has
+/// them, so their records can be read without any file.
+const ENGINE: &[u8] = include_bytes!("engine.sdl");
 /// The most descriptors kept. A whole game's files hold a few hundred.
 const MAX_DESCRIPTORS: usize = 16_384;
 /// The most variables of all descriptors together. The same files hold several thousand.
 const MAX_VARIABLES: usize = 1 << 18;
 /// The most bytes of one file. The largest real one has 60,000.
 pub const MAX_FILE: usize = 4 << 20;
-/// The most descriptors that are copied, a file more for each copy. Messages are read at once from
-/// then on, so that no more copies are needed.
-const MAX_COPIED: usize = 1 << 17;
+/// A text lists at most this many versions of a descriptor.
+const MAX_LISTED: usize = 8;
 /// The most files that wait for a key.
-const MAX_CLOSED: usize = 1024;
+const MAX_ENCRYPTED: usize = 1024;
 
 /// The result of [`Store::add_file`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,10 +43,7 @@ pub struct Store {
     count: usize,
     variables: usize,
     /// Encrypted files whose key has not come yet, with their names.
-    closed: Vec<(String, Vec<u8>)>,
-    /// How many descriptors were copied, since messages that are read later had to keep an older
-    /// store.
-    copied: usize,
+    encrypted: Vec<(String, Vec<u8>)>,
 }
 
 impl Store {
@@ -54,18 +52,10 @@ impl Store {
         Self::default()
     }
 
-    /// The store that an evaluator's types with code use, to add descriptors. Creates it if there
-    /// is none yet. Where messages that were read before this call may still be read again, it is a
-    /// copy, and these are read with the old one.
+    /// The store that an evaluator's types with code use. Creates it if there is none yet.
     pub fn of(evaluator: &mut Evaluator) -> Option<&mut Store> {
-        let context = evaluator.context.get_or_insert_with(|| Arc::new(Store::new()));
-        if Arc::get_mut(context).is_none() {
-            let mut copy = context.downcast_ref::<Store>()?.clone();
-            copy.copied = copy.copied.saturating_add(copy.count.saturating_add(1));
-            evaluator.defers_nothing = copy.copied >= MAX_COPIED;
-            *context = Arc::new(copy);
-        }
-        Arc::get_mut(context)?.downcast_mut()
+        let context = evaluator.context.get_or_insert_with(|| Box::new(Store::new()));
+        context.downcast_mut()
     }
 
     /// How many descriptors came from files.
@@ -81,7 +71,7 @@ impl Store {
     /// Adds a descriptor file. An encrypted one is opened with `key`, the 4 words of an
     /// AcctLoginReply, or else with the key that every client has. Only errors use `name`.
     pub fn add_file(&mut self, name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Added {
-        let parsed = match text(name, bytes, key) {
+        let parsed = match decrypt_text(name, bytes, key) {
             Ok(text) => parse(name, &text),
             Err(error) => Parsed { descriptors: Vec::new(), error: Some(error) },
         };
@@ -93,7 +83,7 @@ impl Store {
                     added.replaced.extend(replaced);
                 }
                 Err(full) => {
-                    added.error.get_or_insert(whole_file(name, full));
+                    added.error.get_or_insert(file_error(name, full));
                     break;
                 }
             }
@@ -104,14 +94,14 @@ impl Store {
     /// Adds a descriptor file before any traffic. If it is encrypted and the key that every client
     /// has does not open it, the file waits for the key of a login.
     pub fn keep_file(&mut self, name: &str, bytes: &[u8]) -> Added {
-        if cipher(bytes).is_none()
-            || opened(name, bytes, CLIENT_KEY)
+        if find_cipher(bytes).is_none()
+            || is_opened_by(name, bytes, CLIENT_KEY)
             || decrypt_file(CLIENT_KEY, bytes).is_err()
         {
             return self.add_file(name, bytes, None);
         }
-        if self.closed.len() < MAX_CLOSED {
-            self.closed.push((name.to_owned(), bytes.to_owned()));
+        if self.encrypted.len() < MAX_ENCRYPTED {
+            self.encrypted.push((name.to_owned(), bytes.to_owned()));
         }
         Added::default()
     }
@@ -119,9 +109,10 @@ impl Store {
     /// Opens the files that wait for a key with the 4 words of an AcctLoginReply. Returns the name
     /// of each file that this key opens, with the result of reading it.
     pub fn open_with(&mut self, key: [u32; 4]) -> Vec<(String, Added)> {
-        let waiting = std::mem::take(&mut self.closed);
-        let (fit, closed) = waiting.into_iter().partition(|(name, bytes)| opened(name, bytes, key));
-        self.closed = closed;
+        let waiting = std::mem::take(&mut self.encrypted);
+        let (fit, others) =
+            waiting.into_iter().partition(|(name, bytes)| is_opened_by(name, bytes, key));
+        self.encrypted = others;
         let add = |(name, bytes): (String, Vec<u8>)| {
             let added = self.add_file(&name, &bytes, Some(key));
             (name, added)
@@ -130,8 +121,8 @@ impl Store {
     }
 
     /// The names of the files that wait for a key.
-    pub fn closed(&self) -> impl Iterator<Item = &str> {
-        self.closed.iter().map(|(name, _)| name.as_str())
+    pub fn encrypted(&self) -> impl Iterator<Item = &str> {
+        self.encrypted.iter().map(|(name, _)| name.as_str())
     }
 
     fn add(&mut self, descriptor: Descriptor) -> Result<Option<(Arc<str>, u32)>, String> {
@@ -170,6 +161,25 @@ impl Store {
         store.versions(name)?.get(&version)
     }
 
+    /// Says which versions of a descriptor are known, as the end of a sentence: `, but 9 and 10
+    /// are`. Empty if there is none.
+    pub(super) fn versions_text(&self, name: &str) -> String {
+        let stores = [self, Self::engine()];
+        let versions = stores.into_iter().filter_map(|store| store.versions(name));
+        let versions: BTreeSet<u32> = versions.flat_map(BTreeMap::keys).copied().collect();
+        let older = versions.len().saturating_sub(MAX_LISTED);
+        let mut listed: Vec<String> =
+            versions.iter().skip(older).map(ToString::to_string).collect();
+        if older > 0 {
+            listed.insert(0, format!("{older} older ones"));
+        }
+        match listed.split_last() {
+            None => String::new(),
+            Some((last, [])) => format!(", but {last} is"),
+            Some((last, before)) => format!(", but {} and {last} are", before.join(", ")),
+        }
+    }
+
     /// The newest known version of the descriptor of that name.
     pub fn newest(&self, name: &str) -> Option<&Arc<Descriptor>> {
         let newest = |store: &'_ Self| {
@@ -190,13 +200,11 @@ impl Store {
 
     /// The descriptors that need no file.
     pub(super) fn engine() -> &'static Store {
-        static ENGINE: OnceLock<Store> = OnceLock::new();
-        ENGINE.get_or_init(|| {
+        static STORE: OnceLock<Store> = OnceLock::new();
+        STORE.get_or_init(|| {
             let mut store = Store::new();
-            for descriptor in engine::descriptors() {
-                // Cannot fail: there are fewer than the store's limit.
-                let _ = store.add(descriptor);
-            }
+            // A test holds that the text has no mistake.
+            store.add_file("engine.sdl", ENGINE, None);
             store
         })
     }
@@ -204,13 +212,13 @@ impl Store {
     fn versions(&self, name: &str) -> Option<&BTreeMap<u32, Arc<Descriptor>>> {
         match self.by_name.get(name) {
             Some(versions) => Some(versions),
-            None => lower_case(name, |lower| self.by_name.get(lower)),
+            None => with_lower_case(name, |lower| self.by_name.get(lower)),
         }
     }
 }
 
 /// Calls `to` with a name in lower case. Names of usual length need no allocation.
-fn lower_case<T>(name: &str, to: impl FnOnce(&str) -> T) -> T {
+fn with_lower_case<T>(name: &str, to: impl FnOnce(&str) -> T) -> T {
     let mut room = [0; 64];
     match room.get_mut(..name.len()) {
         Some(lower) => {
@@ -223,41 +231,41 @@ fn lower_case<T>(name: &str, to: impl FnOnce(&str) -> T) -> T {
 }
 
 /// Whether an encrypted file becomes descriptors with a key.
-fn opened(name: &str, bytes: &[u8], key: [u32; 4]) -> bool {
+fn is_opened_by(name: &str, bytes: &[u8], key: [u32; 4]) -> bool {
     let Ok(Some(decrypted)) = decrypt_file(key, bytes) else { return false };
-    let parsed = plain(&decrypted).map(|text| parse(name, &text));
+    let parsed = decode_text(&decrypted).map(|text| parse(name, &text));
     parsed.is_some_and(|parsed| parsed.error.is_none() || !parsed.descriptors.is_empty())
 }
 
 /// The text of a descriptor file, decrypted if necessary. Bytes that no descriptor file can contain
 /// are an error.
-fn text(name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Result<String, SdlError> {
+fn decrypt_text(name: &str, bytes: &[u8], key: Option<[u32; 4]>) -> Result<String, SdlError> {
     if bytes.len() > MAX_FILE {
-        return Err(whole_file(
+        return Err(file_error(
             name,
             format!("{} bytes, more than any descriptor file has", bytes.len()),
         ));
     }
-    if cipher(bytes).is_none() {
-        return plain(bytes).ok_or_else(|| whole_file(name, "not a text".to_owned()));
+    if find_cipher(bytes).is_none() {
+        return decode_text(bytes).ok_or_else(|| file_error(name, "not a text".to_owned()));
     }
     for key in key.into_iter().chain([CLIENT_KEY]) {
         match decrypt_file(key, bytes) {
             Ok(Some(decrypted)) => {
-                if let Some(text) = plain(&decrypted) {
+                if let Some(text) = decode_text(&decrypted) {
                     return Ok(text);
                 }
             }
             Ok(None) => {}
-            Err(error) => return Err(whole_file(name, error.to_string())),
+            Err(error) => return Err(file_error(name, error.to_string())),
         }
     }
-    Err(whole_file(name, "encrypted with a key that is not known".to_owned()))
+    Err(file_error(name, "encrypted with a key that is not known".to_owned()))
 }
 
 /// Bytes as text in UTF-8, or else Latin-1: comments in real files use both. `None` if there are
 /// control characters, so that it cannot be text.
-fn plain(bytes: &[u8]) -> Option<String> {
+fn decode_text(bytes: &[u8]) -> Option<String> {
     let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
     if bytes.iter().any(|byte| {
         *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | 0x08 | 0x1a)
@@ -270,7 +278,7 @@ fn plain(bytes: &[u8]) -> Option<String> {
     }
 }
 
-fn whole_file(name: &str, text: String) -> SdlError {
+fn file_error(name: &str, text: String) -> SdlError {
     SdlError { file: name.to_owned(), line: 0, column: 0, text }
 }
 
@@ -333,6 +341,22 @@ mod tests {
     }
 
     #[test]
+    fn the_known_versions_are_listed() {
+        let mut store = store("STATEDESC a { VERSION 3 } STATEDESC a { VERSION 10 }");
+        assert_eq!(store.versions_text("A"), ", but 3 and 10 are");
+        assert_eq!(store.versions_text("b"), "");
+        store.add_file("b.sdl", b"STATEDESC Physical { VERSION 7 }", None);
+        assert_eq!(store.versions_text("physical"), ", but 2 and 7 are");
+        assert_eq!(store.versions_text("Layer"), ", but 6 is");
+        let many: String = (1..=12).map(|n| format!("STATEDESC c {{ VERSION {n} }} ")).collect();
+        store.add_file("c.sdl", many.as_bytes(), None);
+        assert_eq!(
+            store.versions_text("c"),
+            ", but 4 older ones, 5, 6, 7, 8, 9, 10, 11 and 12 are"
+        );
+    }
+
+    #[test]
     fn the_engine_s_states_are_known_until_a_file_says_otherwise() {
         let mut store = Store::new();
         assert!(store.is_empty());
@@ -346,6 +370,20 @@ mod tests {
         assert_eq!(store.newest("physical").unwrap().simple_count(), 0);
         store.add_file("b.sdl", b"STATEDESC Layer { VERSION 5 }", None);
         assert_eq!(store.newest("layer").unwrap().version, 6);
+    }
+
+    #[test]
+    fn the_engine_s_descriptors_have_no_mistake_and_name_none_that_is_missing() {
+        let mut store = Store::new();
+        let added = store.add_file("engine.sdl", ENGINE, None);
+        assert_eq!((added.error, added.replaced), (None, vec![]));
+        assert!(added.descriptors > 0);
+        for descriptor in store.by_name.values().flat_map(BTreeMap::values) {
+            for place in 0..descriptor.nested_count() {
+                let (_, nested) = descriptor.nested(place).unwrap();
+                assert!(nested.seen.is_some(), "{} comes after its use", nested.name);
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,280 @@
+//! `moulsniff tables`: the message tables themselves.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::cli::error::{CliError, Status};
+use crate::cli::load::{tables as load, tables_of};
+use crate::cli::options::{CompletionWords, GeneralArgs, TableArgs};
+use crate::digits::counted;
+use crate::examples::{MOST_FAILED, run_examples};
+use crate::print::json::one_line;
+use crate::print::lua_script;
+use crate::proto::{LazyTables, protocol_named};
+use crate::table::{ListedDeclaration, MessageDef, Sender, Tables, WithLine};
+
+/// The message tables.
+#[derive(Subcommand, Debug)]
+pub enum TablesCommand {
+    /// List protocols, services, messages and types
+    List {
+        /// List only what contains this word
+        #[arg(value_parser = CompletionWords::SERVICES, hide_possible_values = true)]
+        word: Option<String>,
+        /// Print JSON, one object a line
+        #[arg(long)]
+        json: bool,
+        /// The tables.
+        #[command(flatten)]
+        read: TableReadArgs,
+    },
+    /// Show the declaration of a message, structure or enum
+    Show {
+        /// Show the declaration with this name
+        name: String,
+        /// The tables.
+        #[command(flatten)]
+        read: TableReadArgs,
+    },
+    /// Print a Lua script with which Wireshark shows exported messages (`export messages`)
+    Lua(TableReadArgs),
+    /// Print a table that declares a new protocol, with every line explained, as a starting point
+    New {
+        /// The protocol's name: lower-case letters and digits
+        name: String,
+        /// Declare a protocol over this transport
+        #[arg(long, value_name = "TRANSPORT", default_value = "tcp")]
+        transport: TransportWord,
+    },
+    /// Check table files and run their examples
+    Check {
+        /// Check these table files, or folders with files that end in .table; all of them are added
+        /// to the embedded tables
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+impl TablesCommand {
+    /// The tables that are read, by a command that reads any.
+    pub(super) fn read_mut(&mut self) -> Option<&mut TableReadArgs> {
+        match self {
+            TablesCommand::List { read, .. } | TablesCommand::Show { read, .. } => Some(read),
+            TablesCommand::Lua(read) => Some(read),
+            TablesCommand::New { .. } | TablesCommand::Check { .. } => None,
+        }
+    }
+}
+
+/// The tables that are read.
+#[derive(Args, Debug)]
+pub struct TableReadArgs {
+    /// What every command has.
+    #[command(flatten)]
+    pub general: GeneralArgs,
+    /// Further tables.
+    #[command(flatten)]
+    pub tables: TableArgs,
+}
+
+/// What a protocol runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TransportWord {
+    /// A stream of bytes.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+pub(super) fn run(command: &TablesCommand) -> Result<Status, CliError> {
+    let mut out = String::new();
+    let mut failed = 0;
+    let status = match command {
+        TablesCommand::List { word, json, read } => {
+            list(&tables_of(&read.tables)?, word.as_deref(), *json, &mut out)
+        }
+        TablesCommand::Show { name, read } => show(&tables_of(&read.tables)?, name, &mut out)?,
+        TablesCommand::Lua(read) => {
+            out = lua_script(tables_of(&read.tables)?.iter().map(LazyTables::get));
+            Status::Good
+        }
+        TablesCommand::New { name, transport } => skeleton(name, *transport, &mut out)?,
+        TablesCommand::Check { files } => {
+            failed = check(files, &mut out)?;
+            Status::Good
+        }
+    };
+    std::io::stdout().write_all(out.as_bytes()).map_err(CliError::writing)?;
+    match failed {
+        0 => Ok(status),
+        1 => Err(CliError::Typed("an example failed".into())),
+        _ => Err(CliError::Typed(format!("{failed} examples failed"))),
+    }
+}
+
+/// A table to begin a protocol with.
+fn skeleton(name: &str, transport: TransportWord, out: &mut String) -> Result<Status, CliError> {
+    let letters = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    if !letters || !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.len() > 64 {
+        let text = format!(
+            "`{name}` is no name for a protocol: those have lower-case letters and digits, such as `chat2`"
+        );
+        return Err(CliError::Typed(text));
+    }
+    if protocol_named(name).is_some() {
+        return Err(CliError::Typed(format!(
+            "`{name}` is built in: a table of it begins with `protocol {name}` alone"
+        )));
+    }
+    let transport = match transport {
+        TransportWord::Tcp => "tcp",
+        TransportWord::Udp => "udp",
+    };
+    out.push_str(
+        &include_str!("skeleton.table").replace("NAME", name).replace("TRANSPORT", transport),
+    );
+    Ok(Status::Good)
+}
+
+/// One line for each message and each other declaration: as text, or as a JSON object.
+fn list(all: &[LazyTables], word: Option<&str>, json: bool, out: &mut String) -> Status {
+    let mut line = |text: String, object: serde_json::Value| {
+        if word.is_none_or(|word| text.contains(word)) {
+            out.push_str(&if json { one_line(&object) } else { text });
+            out.push('\n');
+        }
+    };
+    for lazy in all {
+        let tables = lazy.get();
+        let protocol = tables.protocol();
+        for (id, service) in tables.services().iter().enumerate() {
+            for def in messages(tables).filter(|m| m.service.0 as usize == id) {
+                let from = sender(def.direction);
+                let (name, service, number) = (tables.name(def.name), &service.name, def.number);
+                let shown = number.map_or("-".into(), |n| n.to_string());
+                let unknown = def.layout.is_none();
+                let remark = if unknown { "  (layout unknown)" } else { "" };
+                let mut object = serde_json::json!({
+                    "protocol": protocol, "service": service, "from": from, "message": name, "layout_known": !unknown,
+                });
+                if let (Some(number), Some(object)) = (number, object.as_object_mut()) {
+                    object.insert("type".into(), number.into());
+                }
+                line(format!("{protocol}.{service}.{from}\t{shown}\t{name}{remark}"), object);
+            }
+        }
+        let mut listed = HashSet::new();
+        for d in tables.declarations().iter().filter(|d| d.kind != "message" && d.kind != "service")
+        {
+            if !listed.insert((&d.kind, &d.name)) {
+                continue;
+            }
+            let object =
+                serde_json::json!({ "protocol": protocol, "kind": d.kind, "name": d.name });
+            line(format!("{protocol}\t{}\t{}", d.kind, d.name), object);
+        }
+    }
+    Status::Good
+}
+
+/// The messages that count: where one is declared again, and where another one has its number, the
+/// last.
+fn messages(tables: &Tables) -> impl Iterator<Item = &MessageDef> {
+    let mut replaced: HashSet<u32> = tables.replaced().iter().map(|taken| taken.old.0).collect();
+    // One that either side may send may have lost its number on one side alone.
+    for service in tables.services() {
+        let numbered = service.messages.iter().flatten().map(|(_, id)| id);
+        for id in numbered.chain(service.words.iter().flat_map(|words| words.values())) {
+            replaced.remove(&id.0);
+        }
+    }
+    let is_replaced = move |id: usize| u32::try_from(id).is_ok_and(|id| replaced.contains(&id));
+    tables
+        .messages()
+        .iter()
+        .enumerate()
+        .filter(move |(id, _)| !is_replaced(*id))
+        .map(|(_, def)| def)
+}
+
+/// The side that sends a message.
+fn sender(direction: Sender) -> &'static str {
+    match direction {
+        Sender::Client => "client",
+        Sender::Server => "server",
+        Sender::Both => "both",
+    }
+}
+
+fn show(all: &[LazyTables], name: &str, out: &mut String) -> Result<Status, CliError> {
+    let mut found = false;
+    for lazy in all {
+        let tables = lazy.get();
+        // Where a later file declares it again, the last declaration counts.
+        if let Some(d) = tables.declarations().iter().rev().find(|d| d.name == name) {
+            found = true;
+            out.push_str(&source_of(tables, d));
+        }
+    }
+    if found {
+        return Ok(Status::Good);
+    }
+    let names = all.iter().flat_map(|l| l.get().declarations().iter().map(|d| &*d.name));
+    let near = crate::suggest::offer(name, names);
+    Err(CliError::Typed(format!("the tables have nothing named `{name}`{near}")))
+}
+
+fn source_of(tables: &Tables, d: &ListedDeclaration) -> String {
+    let Some(source) = tables.sources().get(d.file as usize) else { return String::new() };
+    let line = source.text.get(..d.range.0).unwrap_or("").matches('\n').count() + 1;
+    let mut out = format!("// {} {}, {}:{line}\n", tables.protocol(), d.kind, source.name);
+    for doc in d.doc.lines() {
+        out.push_str(&format!("/// {doc}\n"));
+    }
+    let text = source.text.get(d.range.0..d.range.1).unwrap_or("");
+    // Explanations of the next declaration stand before its first word.
+    let end = text.rfind('}').map_or(text.len(), |i| i + 1);
+    let text = if text.contains('{') {
+        text.get(..end).unwrap_or(text)
+    } else {
+        text.lines().next().unwrap_or(text)
+    };
+    out.push_str(text.trim_end());
+    out.push('\n');
+    out
+}
+
+/// Checks table files; returns how many of their examples failed.
+fn check(files: &[PathBuf], out: &mut String) -> Result<usize, CliError> {
+    let mut failures = 0;
+    let mut count = 0;
+    let all = load(files)?;
+    for (place, lazy) in all.iter().enumerate() {
+        let tables = lazy.get();
+        let embedded = lazy.protocol().sources().len();
+        if tables.sources().len() == embedded {
+            continue;
+        }
+        let (_, failed) = run_examples(tables);
+        let own: Vec<&str> =
+            tables.sources().iter().skip(embedded).map(|s| s.name.as_str()).collect();
+        count += tables.examples().iter().filter(|e| e.file as usize >= embedded).count();
+        for error in failed.iter().filter(|e| own.contains(&e.file.as_str())) {
+            failures += 1;
+            out.push_str(&format!("{}\n", WithLine(error)));
+        }
+        for remark in tables.remarks(embedded) {
+            out.push_str(&format!("{}\n", WithLine(&remark)));
+        }
+        for remark in all.iter().take(place).flat_map(|earlier| tables.taken_before(earlier.get()))
+        {
+            out.push_str(&format!("{}\n", WithLine(&remark)));
+        }
+    }
+    let more = if failures >= MOST_FAILED { "; after these no more were run" } else { "" };
+    out.push_str(&format!("{}, {failures} failed{more}\n", counted(count, "example")));
+    Ok(failures)
+}

@@ -1,0 +1,132 @@
+//! Names of things by their numbers, each with the record that gave it. It knows how many are
+//! remembered, and not where they come from.
+
+use super::number_filter::NumberFilter;
+use super::stream_places::Nameable;
+use crate::facts::TransportStream;
+use crate::maps::BoundedMap;
+use crate::table::Tables;
+use crate::tree::{Kind, Node, Sym, Tree};
+
+/// How many names are remembered; beyond that the oldest are forgotten.
+pub(super) const MAX_NAMES: usize = 16_384;
+
+/// A message to learn from and to find names for.
+#[derive(Clone, Copy)]
+pub(super) struct InferenceMessage<'a> {
+    pub(super) tables: &'a Tables,
+    pub(super) tree: &'a Tree,
+    pub(super) bytes: &'a [u8],
+    /// The number of its record.
+    pub(super) record: u64,
+    /// The record it answers.
+    pub(super) answers: Option<u64>,
+    /// Its stream.
+    pub(super) stream: TransportStream,
+}
+
+/// Names by identity, each with the record that gave it.
+pub(super) struct KnownNames {
+    pub(super) things: BoundedMap<Nameable, (String, u64)>,
+    numbers: NumberFilter,
+    /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)`
+    /// after that.
+    full: Option<bool>,
+}
+
+impl Default for KnownNames {
+    fn default() -> Self {
+        let things = BoundedMap::new(MAX_NAMES);
+        KnownNames { things, numbers: NumberFilter::default(), full: None }
+    }
+}
+
+impl KnownNames {
+    /// The name of a number, and the record that gave it.
+    pub(super) fn of(&self, seen: InferenceMessage<'_>, node: &Node) -> Option<(&str, u64)> {
+        if self.things.is_empty() || is_integer(node.kind) && !self.numbers.may_have(node.value) {
+            return None;
+        }
+        let key = number_of(seen, node)?;
+        let ids = &seen.tables.type_def(node.ty)?.ids;
+        let known =
+            ids.iter().find_map(|id| self.things.get(&(tables_id(seen.tables), *id, key)))?;
+        Some((known.0.as_str(), known.1))
+    }
+
+    /// True once, for the message with which the bound was reached.
+    pub(super) fn take_full(&mut self) -> bool {
+        let say = self.full == Some(false);
+        if say {
+            self.full = Some(true);
+        }
+        say
+    }
+
+    /// Gives a name to the numbers of a kind in a structure. Returns whether there was one.
+    pub(super) fn give(
+        &mut self,
+        seen: InferenceMessage<'_>,
+        parent: u32,
+        kind: Sym,
+        name: &str,
+        record: u64,
+    ) -> bool {
+        let mut given = false;
+        for (_, number) in seen.tree.children(parent) {
+            let Some(def) = seen.tables.type_def(number.ty) else { continue };
+            if def.refers || !def.ids.contains(&kind) {
+                continue;
+            }
+            if let Some(key) = number_of(seen, number) {
+                self.keep((tables_id(seen.tables), kind, key), name, record);
+                given = true;
+            }
+        }
+        given
+    }
+
+    pub(super) fn keep(&mut self, thing: Nameable, name: &str, record: u64) {
+        if let Some((known, by)) = self.things.get_mut(&thing) {
+            *by = record;
+            if known != name {
+                known.clear();
+                known.push_str(name);
+            }
+            return;
+        }
+        self.numbers.add(thing.2 as u64);
+        if self.things.insert(thing, (name.to_string(), record)).is_some() {
+            self.full.get_or_insert(false);
+        }
+    }
+}
+
+fn is_integer(kind: Kind) -> bool {
+    matches!(kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64)
+}
+
+/// Identifies tables by address: a number identifies a thing only within its protocol.
+pub(super) fn tables_id(tables: &Tables) -> usize {
+    std::ptr::from_ref(tables) as usize
+}
+
+/// A number, or a UUID as a 128-bit one; `None` for 0, which identifies nothing. Above a number
+/// that counts on its connection alone is that of the stream.
+pub(super) fn number_of(seen: InferenceMessage<'_>, node: &Node) -> Option<u128> {
+    let key = match node.kind {
+        Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 if node.value != 0 => {
+            let facts = seen.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
+            let stream =
+                facts.filter(|facts| facts.local).map_or(0, |_| u128::from(seen.stream.1) + 1);
+            stream << 64 | u128::from(node.value)
+        }
+        Kind::Uuid | Kind::UuidBe => {
+            let (start, _) = node.content();
+            let bytes = seen.tree.bytes(node.buffer, seen.bytes).get(start..start + 16)?;
+            u128::from_be_bytes(*bytes.first_chunk::<16>()?)
+        }
+        _ => return None,
+    };
+    (key != 0).then_some(key)
+}

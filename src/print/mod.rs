@@ -1,0 +1,48 @@
+//! Outputs: they read records and trees, and nothing else. A new protocol changes none of them.
+
+#[cfg(feature = "cli")]
+pub mod chat;
+mod clock;
+#[cfg(feature = "cli")]
+mod csv;
+#[cfg(feature = "cli")]
+pub mod follow;
+#[cfg(feature = "cli")]
+pub mod graph;
+pub mod json;
+#[cfg(feature = "cli")]
+mod lua;
+#[cfg(feature = "cli")]
+pub mod oneline;
+mod paint;
+mod problem;
+#[cfg(feature = "cli")]
+pub mod report;
+#[cfg(feature = "cli")]
+pub mod schema;
+mod scratch;
+#[cfg(feature = "cli")]
+pub mod sessions;
+#[cfg(feature = "cli")]
+pub mod stats;
+mod table_cache;
+mod times;
+pub mod tree;
+mod value_texts;
+#[cfg(feature = "cli")]
+mod zone;
+#[cfg(not(feature = "cli"))]
+mod zone_utc;
+
+pub use clock::format_time;
+#[cfg(feature = "cli")]
+pub use csv::csv_cell;
+#[cfg(feature = "cli")]
+pub use lua::lua_script;
+pub use paint::{Marks, Paint};
+pub use problem::{problem_path, problem_text};
+pub use times::{PrintedTime, PrintedTimes, TimeForm};
+#[cfg(feature = "cli")]
+pub use zone::Zone;
+#[cfg(not(feature = "cli"))]
+pub use zone_utc::UtcZone as Zone;

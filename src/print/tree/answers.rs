@@ -1,0 +1,57 @@
+//! The parts of a message's text that are not fields: that it expects a reply, that it refuses a
+//! request, and its summary.
+
+use super::super::paint::Paint;
+use super::super::scratch::TextWriter;
+use super::painted;
+use crate::captured::Captured;
+use crate::facts::{InfoSource, MessageValues, refused, write_info};
+use crate::record::Names;
+use crate::session::Message;
+use crate::table::MessageDef;
+
+/// Appends ` [expects a reply]` and ` [REFUSED: kNetErrAgeNotFound]`, the end of the message's
+/// first line, and below it what the message is about, where its table says so. `text` is used for
+/// that.
+pub(super) fn answers(
+    message: &Message<'_>,
+    def: Option<&MessageDef>,
+    source: InfoSource<'_>,
+    names: Names<'_>,
+    paint: &Paint,
+    text: &mut String,
+    w: &mut TextWriter<'_>,
+) {
+    let InfoSource { tables, tree, bytes, .. } = source;
+    let Some(def) = def else { return w.byte(b'\n') };
+    if message.expects_reply(def) {
+        w.fixed(b"   [expects a reply]");
+    }
+    let values = MessageValues { tables, tree, bytes };
+    if let Some(refused) = refused(def, &values) {
+        w.fixed(b"   ");
+        painted(w, &paint.bad, "[REFUSED");
+        if refused.is_by_field() {
+            w.fixed(b": ");
+            w.captured(Captured::new(&refused.reason(message.name.raw(), &values)));
+        }
+        painted(w, &paint.bad, "]");
+    }
+    w.byte(b'\n');
+    let own_line = def
+        .layout
+        .and_then(|layout| tables.layout(layout))
+        .is_some_and(|layout| layout.info.is_some());
+    if !own_line {
+        return;
+    }
+    text.clear();
+    write_info(source, &|node| names.name_of(node).map(|(name, _)| name), text);
+    if !text.is_empty() {
+        w.fixed(b"  ");
+        w.raw(paint.meaning.on.as_bytes());
+        w.captured(Captured::new(text));
+        w.raw(paint.meaning.off.as_bytes());
+        w.byte(b'\n');
+    }
+}

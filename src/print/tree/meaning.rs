@@ -1,0 +1,103 @@
+//! Appends the meaning of a number: its name in an enum, the time that it encodes, or a protocol's
+//! own explanation.
+
+use std::io::Write;
+
+use crate::capture::Time;
+use crate::print::clock::{format_time, second_text};
+use crate::table::{EnumDef, Scale, Tables};
+use crate::tree::{Kind, Node};
+
+/// Appends what a number means, where its type says anything about that.
+pub fn meaning(tables: &Tables, node: &Node, out: &mut Vec<u8>) {
+    if !matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64) {
+        return;
+    }
+    if let Some(symbols) = tables.symbols(node.ty) {
+        named(symbols, node, out);
+        return;
+    }
+    let Some(def) = tables.type_def(node.ty) else { return };
+    let Some(shown) = def.shown else { return };
+    match tables.name(shown) {
+        "unix_time" => unix_time(node.value as i64, out),
+        "unix_microseconds" => unix_time((node.value / 1_000_000) as i64, out),
+        "hex" => {
+            let _ = write!(out, "0x{:x}", node.value);
+        }
+        "milliseconds" => {
+            let _ = write!(out, "ms");
+        }
+        "seconds" => {
+            let _ = write!(out, "s");
+        }
+        "microseconds" => {
+            let _ = write!(out, "µs");
+        }
+        "bits" => {
+            let _ = write!(out, "0b{:b}", node.value);
+        }
+        word => {
+            if let Some(meaning) = tables.meaning(word) {
+                (meaning.write)(node.value, out);
+            } else if let Some(scale) = Scale::of_word(word) {
+                scale.write(node.value as i64, node.bits, out);
+            }
+        }
+    }
+}
+
+/// Appends what some bytes mean, where a word of the protocol's own explains them. More than eight
+/// bytes have no such meaning.
+pub(super) fn meaning_of_bytes(word: &str, tables: &Tables, bytes: &[u8], out: &mut Vec<u8>) {
+    if let Some(meaning) = tables.meaning(word).filter(|_| (1..=8).contains(&bytes.len())) {
+        let value = bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
+        (meaning.write)(value, out);
+    }
+}
+
+fn named(symbols: &EnumDef, node: &Node, out: &mut Vec<u8>) {
+    let raw = node.unsigned();
+    if symbols.flags {
+        let mut first = true;
+        let mut left = raw;
+        for v in symbols.values.iter().filter(|v| v.value != 0 && raw & v.value == v.value) {
+            if !first {
+                out.extend_from_slice(b" | ");
+            }
+            first = false;
+            left &= !v.value;
+            out.extend_from_slice(v.name.as_bytes());
+        }
+        if left != 0 && left != raw {
+            let _ = write!(out, " | 0x{left:x}");
+        }
+        return;
+    }
+    if let Some(v) = symbols.get(raw).or_else(|| symbols.get(node.value)) {
+        out.extend_from_slice(v.name.as_bytes());
+        if !v.text.is_empty() {
+            let _ = write!(out, "  \"{}\"", v.text);
+        }
+    }
+}
+
+fn unix_time(seconds: i64, out: &mut Vec<u8>) {
+    if seconds == 0 {
+        return;
+    }
+    match second_text(seconds) {
+        Some(text) => out.extend_from_slice(&text),
+        None => {
+            let mut text = String::new();
+            format_time(Time { seconds, nanos: 0, digits: 0 }, &mut text);
+            out.extend_from_slice(text.trim_end_matches('Z').as_bytes());
+        }
+    }
+    // Where the date ends.
+    let time = out.len().saturating_sub("T00:00:00".len());
+    if let Some(t) = out.get_mut(time) {
+        *t = b' ';
+    }
+    out.extend_from_slice(b" UTC");
+}
