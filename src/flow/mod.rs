@@ -24,6 +24,7 @@ mod remaining;
 mod round_trip;
 mod segment;
 mod sink;
+mod stray;
 mod tcp;
 #[cfg(test)]
 mod tests;

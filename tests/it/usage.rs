@@ -317,7 +317,7 @@ fn hidden_files_of_a_folder_are_left_out() {
 
 #[test]
 fn tunnels_that_are_not_read_are_named() {
-    let inner = [[0, 0, 8, 0].to_vec(), vec![0x45; 40]].concat();
+    let inner = [[0, 0, 0x88, 0xbe].to_vec(), vec![0x45; 40]].concat();
     let header =
         [0x45, 0, 0, 20 + inner.len() as u8, 0, 0, 0, 0, 64, 47, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     let packet = [&header[..], &inner].concat();
@@ -345,8 +345,13 @@ fn tunnels_that_are_not_read_are_named() {
     capture.extend(packet);
     fs::write(&path, capture).unwrap();
     let name = path.to_str().unwrap();
-    assert!(run(&[name]).2.contains("; 1 GRE packet, which is not read\n"), "{}", run(&[name]).2);
-    assert!(run(&["stats", name]).2.contains("1 packet is GRE"), "{}", run(&["stats", name]).2);
+    let said = "  1 frame was not read: 1 ERSPAN in GRE\n  what Wireshark finds in them can be read after: tshark -r CAPTURE -U IP -w OUT.pcapng\n";
+    assert!(run(&[name]).2.contains(said), "{}", run(&[name]).2);
+    let (_, tables, explained) = run(&["stats", name]);
+    assert!(explained.contains(said), "{explained}");
+    assert!(tables.contains("frames that were not read\n         1  ERSPAN in GRE\n"), "{tables}");
+    let (_, counts, _) = run(&["stats", "--json", name]);
+    assert!(counts.contains(r#""not_read":{"ERSPAN in GRE":1}"#), "{counts}");
     fs::remove_file(path).unwrap();
 }
 

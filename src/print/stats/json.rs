@@ -10,6 +10,7 @@ use crate::facts::{
 };
 use crate::print::conclusions::json_conclusions;
 use crate::print::json::{JsonObject, json_object, json_round_trips};
+use crate::session::Counts;
 use crate::tree::Severity;
 
 /// Appends statistics as one JSON object and a line feed.
@@ -185,7 +186,11 @@ fn json_bytes(bytes: &ByteCounts, out: &mut Vec<u8>) {
 }
 
 fn json_streams(bytes: &ByteCounts, o: &mut JsonObject<'_>) {
-    for stream in bytes.listed() {
+    // Where a number had several connections, they are one member.
+    for connections in bytes.listed().chunk_by(|a, b| a.key() == b.key()) {
+        let Some(stream) = connections.first() else { continue };
+        let mut bytes = Counts::default();
+        connections.iter().for_each(|connection| bytes.add(connection.bytes));
         o.member(&format!("{}:{}", stream.transport.word(), stream.stream), |out| {
             json_object(out, |o| {
                 o.text("protocol", &stream.protocol);
@@ -193,7 +198,7 @@ fn json_streams(bytes: &ByteCounts, o: &mut JsonObject<'_>) {
                 o.text("client", &stream.client.to_string());
                 o.text("server", &stream.server.to_string());
                 json_round_trips(&stream.round_trips, o);
-                o.bytes(stream.bytes);
+                o.bytes(bytes);
             });
         });
     }
