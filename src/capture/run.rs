@@ -5,7 +5,6 @@ use super::error::CaptureError;
 use super::pcapng::Block;
 use super::reader::CaptureReader;
 use super::source::Source;
-use super::unpack_room::UnpackRoom;
 use super::{CaptureItem, EmbeddedSecrets, Frame};
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -33,7 +32,6 @@ pub struct Capture {
     split_ended: bool,
     bytes: Arc<AtomicU64>,
     ahead: bool,
-    room: UnpackRoom,
 }
 
 impl Capture {
@@ -48,7 +46,6 @@ impl Capture {
             split_ended: false,
             bytes: Arc::default(),
             ahead: false,
-            room: UnpackRoom::default(),
         }
     }
 
@@ -86,12 +83,6 @@ impl Capture {
     #[must_use]
     pub fn unpacking_ahead(self, ahead: bool) -> Self {
         Self { ahead, ..self }
-    }
-
-    /// Unpacks within `room`, which other captures share that are read at the same time.
-    #[must_use]
-    pub fn unpacking_within(self, room: UnpackRoom) -> Self {
-        Self { room, ..self }
     }
 
     /// Adds a file at the end.
@@ -220,7 +211,7 @@ impl Capture {
         let total = Arc::clone(&self.bytes);
         let count = |inner| -> Box<dyn Read + Send> { Box::new(Counted { inner, total }) };
         self.base = None;
-        self.current = Some(CaptureReader::open(source, self.ahead, self.room.clone(), count)?);
+        self.current = Some(CaptureReader::open(source, self.ahead, count)?);
         Ok(true)
     }
 }

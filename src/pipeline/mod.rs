@@ -6,6 +6,7 @@
 //! `RecordEmitter`, which hands them to the [`Output`]. This folder knows protocols and outputs
 //! only by their traits, none by name.
 
+mod concluding;
 mod connection;
 mod emitter;
 mod exported;
@@ -29,7 +30,9 @@ use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
 use crate::session::{Options, Transport};
 use crate::suggest::suggestion;
+use crate::table::Tables;
 use crate::tree::ProblemCounts;
+pub use concluding::{Concluding, Diagnosis};
 use exported::ExportedMessages;
 pub use filtered::Filtered;
 #[cfg(not(feature = "cli"))]
@@ -210,6 +213,11 @@ impl Pipeline {
     /// How many frames were not read so far, and why.
     pub fn not_read(&self) -> &NotReadCounts {
         self.flow.not_read()
+    }
+
+    /// The tables of a protocol.
+    pub fn tables(&self, protocol: &str) -> Option<&Tables> {
+        LazyTables::of(&self.table.shared.setup.tables, protocol).map(LazyTables::get)
     }
 
     /// The ended conversations that no protocol recognised.

@@ -31,6 +31,12 @@ pub enum FrameInput {
 
 impl FrameInput {
     /// Whether one of the captures is a pipe, or another file that may have no end.
+    /// Whether a signal is the normal end of reading it, so that somebody may look at what comes
+    /// long before.
+    pub fn ends_by_signal(&self) -> bool {
+        !matches!(self, FrameInput::Files(_)) || self.reads_pipe()
+    }
+
     fn reads_pipe(&self) -> bool {
         matches!(self, FrameInput::Files(files) if files.iter().any(|file| is_stdin(file) || may_never_end(file)))
     }
@@ -61,8 +67,7 @@ impl FrameSource {
             FrameInput::Files(paths) => {
                 let sources: Result<Vec<Source>, RunError> =
                     paths.iter().map(|path| source(path, &interrupt)).collect();
-                let capture = Capture::new(sources?).unpacking_ahead(reading.threads > 1);
-                From::Files(capture.unpacking_within(reading.unpack_room.clone()))
+                From::Files(Capture::new(sources?).unpacking_ahead(reading.threads > 1))
             }
             FrameInput::Growing(path) => {
                 refuse_what_never_grows(path)?;
@@ -81,7 +86,7 @@ impl FrameSource {
                 From::Interface(Box::new(live))
             }
         };
-        let ends_by_signal = !matches!(from, From::Files(_)) || input.reads_pipe();
+        let ends_by_signal = input.ends_by_signal();
         if ends_by_signal {
             // Whoever asked for this may look at it long before its end.
             remark::say_waiting();
