@@ -54,8 +54,12 @@ pub struct Counters {
     pub lost: u64,
     /// Datagrams that came after a later one.
     pub late: u64,
-    /// Acknowledgements that match no remembered datagram of this direction.
+    /// Acknowledgements of datagrams that this direction never sent.
     pub strange_acks: u64,
+    /// Those of them that match one when their bytes are reversed.
+    pub swapped_acks: u64,
+    /// Acknowledgements of datagrams of this direction that were sent and never captured.
+    pub unseen_acks: u64,
     /// Sum of the times from sending to acknowledgement, in nanoseconds.
     pub ack_nanos: u64,
 }
@@ -73,6 +77,8 @@ impl Counters {
             ("lost", self.lost),
             ("late", self.late),
             ("strange_acks", self.strange_acks),
+            ("swapped_acks", self.swapped_acks),
+            ("unseen_acks", self.unseen_acks),
         ];
         let mean = self.ack_nanos.checked_div(self.acknowledged).unwrap_or(0) / 1000;
         let counts = counts.into_iter().map(|(key, n)| (key, LearnedValue::Count(n)));
@@ -238,7 +244,7 @@ impl CircuitDirection {
         let slot = self.slot(sequence);
         let found = self.window.get_mut(slot).filter(|s| s.record != 0 && s.sequence == sequence);
         let Some(sent) = found else {
-            self.counters.strange_acks += 1;
+            self.count_unknown(sequence);
             return None;
         };
         if !sent.acked && sent.reliable {
@@ -251,6 +257,18 @@ impl CircuitDirection {
             tally.ack_nanos += elapsed;
         }
         Some(*sent)
+    }
+
+    /// Counts an acknowledgement of a datagram that is not remembered: of one that was not captured,
+    /// or of one that was never sent.
+    fn count_unknown(&mut self, sequence: u32) {
+        let behind = self.next.map_or(0, |next| next.wrapping_sub(sequence));
+        if (1..=JUMP).contains(&behind) {
+            self.counters.unseen_acks += 1;
+            return;
+        }
+        self.counters.strange_acks += 1;
+        self.counters.swapped_acks += u64::from(self.get(sequence.swap_bytes()).is_some());
     }
 
     /// The reliable datagrams that still wait for an acknowledgement, oldest first. Counts them as
