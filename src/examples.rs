@@ -12,7 +12,7 @@ use crate::tree::{Severity, Sym, Tree};
 
 /// Examples that may fail before the others are not run: finding the line of each takes long where
 /// a file has tens of thousands.
-pub const MOST_FAILED: usize = 1000;
+pub const MAX_FAILED: usize = 1000;
 
 /// Runs all examples of the tables, or as many until a thousand failed; the errors name the places
 /// of those that fail.
@@ -23,7 +23,7 @@ pub fn run_examples(tables: &Tables) -> (usize, Vec<TableError>) {
     for example in tables.examples() {
         if let Err(why) = run(tables, example, &mut evaluator, &mut tree) {
             failed.push(error_at(tables, example, why));
-            if failed.len() == MOST_FAILED {
+            if failed.len() == MAX_FAILED {
                 break;
             }
         }
@@ -49,10 +49,11 @@ fn run(
     tree: &mut Tree,
 ) -> Result<(), String> {
     let bytes = tables.example_bytes(example);
-    let bytes = match example.text {
-        true => bytes.into_bytes(),
-        false => parse_hex(&bytes)
-            .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?,
+    let bytes = if example.text {
+        bytes.into_bytes()
+    } else {
+        parse_hex(&bytes)
+            .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?
     };
     let expected: serde_json::Value = serde_json::from_str(tables.example_json(example))
         .map_err(|e| format!("the example's fields are no JSON: {e}"))?;
@@ -60,7 +61,9 @@ fn run(
         .declared()
         .map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
     for (place, value) in &example.states {
-        evaluator.states.get_mut(*place as usize).into_iter().for_each(|state| *state = *value);
+        if let Some(state) = evaluator.states.get_mut(*place as usize) {
+            *state = *value;
+        }
     }
     match example.of {
         ExampleOf::Message(id)
@@ -115,11 +118,10 @@ fn positional(
     bytes.extend_from_slice(text);
     let mut result = Err("the example's bytes do not give a message".to_string());
     let mut take = |message: &Message<'_>, tree: &Tree| {
-        result = match message.name.raw() == name && message.bytes.len() == bytes.len() {
-            true => compare(tables, tree, message.bytes, expected),
-            false => {
-                Err(format!("the example's bytes give the message {}", message.name.escaped()))
-            }
+        result = if message.name.raw() == name && message.bytes.len() == bytes.len() {
+            compare(tables, tree, message.bytes, expected)
+        } else {
+            Err(format!("the example's bytes give the message {}", message.name.escaped()))
         };
     };
     read_alone(protocol, tables, Side::Client, &bytes, &mut |said| {
@@ -250,7 +252,7 @@ fn difference(path: &str, expected: &serde_json::Value, got: &serde_json::Value)
 }
 
 /// How many differences of an example are shown.
-const MOST_LINES: usize = 20;
+const MAX_LINES: usize = 20;
 
 /// All differences, a line of `-` for what was expected and one of `+` for what came.
 fn differences(
@@ -260,7 +262,7 @@ fn differences(
     lines: &mut Vec<String>,
 ) {
     use serde_json::Value;
-    if lines.len() >= MOST_LINES {
+    if lines.len() >= MAX_LINES {
         return;
     }
     match (expected, got) {

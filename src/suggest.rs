@@ -19,6 +19,38 @@ pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Strin
     }
 }
 
+/// The same; where no name is that similar, up to three names that contain the word, or the part
+/// of it behind its last `_`: `"; did you mean \`a\`, \`b\` or \`c\`?"`. Upper and lower case are
+/// alike.
+pub fn offer<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 3;
+    const LEAST: usize = 4;
+    let known: Vec<&str> = known.collect();
+    let near = suggestion(word, known.iter().copied());
+    let lower = word.to_lowercase();
+    let parts = [Some(lower.as_str()), lower.rsplit_once('_').map(|(_, last)| last)];
+    let mut parts =
+        parts.into_iter().flatten().filter(|part| (LEAST..=64).contains(&part.chars().count()));
+    let holding = |part: &str| {
+        let mut names: Vec<&str> =
+            known.iter().copied().filter(|name| name.to_lowercase().contains(part)).collect();
+        names.sort_by_key(|name| (name.len(), *name));
+        names.dedup();
+        names.truncate(SHOWN);
+        (!names.is_empty()).then_some(names)
+    };
+    if !near.is_empty() {
+        return near;
+    }
+    let Some(names) = parts.find_map(holding) else { return near };
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        Some((last, [])) => format!("; did you mean {last}?"),
+        Some((last, first)) => format!("; did you mean {} or {last}?", first.join(", ")),
+        None => near,
+    }
+}
+
 /// Edit distance (insert, delete, change, swap neighbours), given up beyond `limit`.
 fn distance(a: &str, b: &str, limit: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
@@ -47,7 +79,25 @@ fn distance(a: &str, b: &str, limit: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::suggestion;
+    use super::{offer, suggestion};
+
+    #[test]
+    fn names_that_contain_the_word_are_offered_where_none_is_similar() {
+        let known = ["Cli2Auth_AcctLoginRequest", "Auth2Cli_AcctLoginReply", "Auth2Cli_PingReply"];
+        assert_eq!(
+            offer("acctlogin", known.into_iter()),
+            "; did you mean `Auth2Cli_AcctLoginReply` or `Cli2Auth_AcctLoginRequest`?"
+        );
+        assert_eq!(
+            offer("AcctLoginRequest", known.into_iter()),
+            "; did you mean `Cli2Auth_AcctLoginRequest`?"
+        );
+        assert_eq!(
+            offer("Cli2Auth_PingReply", known.into_iter()),
+            "; did you mean `Auth2Cli_PingReply`?"
+        );
+        assert_eq!(offer("Vault", known.into_iter()), "");
+    }
 
     #[test]
     fn the_nearest_name_is_offered() {

@@ -1,10 +1,10 @@
 //! What is held against every message and record.
 
-use std::cell::{RefCell};
+use std::cell::RefCell;
 
 use moulsniff::print::json::{JsonOptions, JsonWriter};
-use moulsniff::table::{Tables};
-use moulsniff::tree::{Kind, Node, Outline, Tree, mark};
+use moulsniff::table::Tables;
+use moulsniff::tree::{Kind, Tree, mark};
 
 thread_local! {
     /// Kept from message to message: a writer looks at every name of the tables once.
@@ -25,30 +25,6 @@ pub fn message(tables: &Tables, tree: &Tree, bytes: &[u8]) {
             json(&out);
         }
     });
-}
-
-/// The tree of the same bytes, read once more, in which structures that recur are copies: it has
-/// the same nodes, problems and JSON.
-pub fn same(tables: &Tables, tree: &Tree, again: &Tree, bytes: &[u8]) {
-    let shown = |tree: &Tree| {
-        let telling: Option<Vec<u32>> = tree.telling().map(|fields| fields.map(|field| field.0).collect());
-        format!("{:?} {:?} {telling:?}", tree.nodes(), tree.problems())
-    };
-    assert_eq!(shown(tree), shown(again));
-    let fields = |tree: &Tree| {
-        let mut out = Vec::new();
-        WRITERS.with_borrow_mut(|[writer, _]| writer.fields(tables, tree, bytes, &mut out));
-        String::from_utf8_lossy(&out).into_owned()
-    };
-    assert_eq!(fields(tree), fields(again));
-}
-
-/// Whether an outline says the same as a tree.
-pub fn outline(outline: &Outline, tree: &Tree) -> bool {
-    let explained = |node: &Node| node.kind != Kind::Undecoded && !node.has(mark::OPAQUE | mark::UNEXPLAINED);
-    outline.len() == tree.len()
-        && format!("{:?}", outline.problems()) == format!("{:?}", tree.problems())
-        && tree.nodes().iter().all(explained)
 }
 
 /// Bytes are one line of JSON. Nothing is made of it: that would take more memory than all that is

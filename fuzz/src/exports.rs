@@ -2,25 +2,25 @@
 //! them, the page, sessions, lines, pseudonyms.
 
 use std::io::{Cursor, Read};
-use std::sync::{OnceLock};
+use std::sync::OnceLock;
 
-use base64::{Engine as _};
-use base64::engine::general_purpose::{STANDARD};
-use flate2::read::{DeflateDecoder};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::DeflateDecoder;
 use moulsniff::capture::{Capture, CaptureItem, Frame, Time};
-use moulsniff::captured::{is_control};
+use moulsniff::captured::is_control;
 use moulsniff::facts::{Chat, Graph, InfoSource, Sessions, Stats, write_info};
+use moulsniff::pdu::{LINK_TYPE, PduWriter};
+use moulsniff::pipeline::{Output, Pipeline};
+use moulsniff::print::PrintedTimes;
 use moulsniff::print::chat::{chat_json, chat_text};
 use moulsniff::print::graph::{write_graph_dot, write_graph_json};
 use moulsniff::print::json::{JsonOptions, JsonWriter};
 use moulsniff::print::oneline::{OneLineOptions, OneLineWriter};
 use moulsniff::print::report::{About, ReportOptions, ReportWriter, RowFacts};
 use moulsniff::print::sessions::{session_csv, session_json, session_text};
-use moulsniff::print::tree::{AnnotationStore, Annotations, Annotator};
+use moulsniff::pseudonyms::Pseudonyms;
 use moulsniff::record::{Body, Record};
-use moulsniff::pdu::{LINK_TYPE, PduWriter};
-use moulsniff::pipeline::{Output, Pipeline};
-use moulsniff::pseudonyms::{Pseudonyms};
 
 use crate::frames::{Lines, setup};
 use crate::{byte, bytes, checks, number};
@@ -126,15 +126,20 @@ pub fn pseudonyms(data: &[u8]) {
         pipeline.frame(&frame(at, packet), &mut again);
     }
     pipeline.finish(&mut again);
-    let names =
-        |all: &Packets| all.messages.iter().map(|(_, name, length)| (name.clone(), *length)).collect::<Vec<_>>();
+    let names = |all: &Packets| {
+        all.messages.iter().map(|(_, name, length)| (name.clone(), *length)).collect::<Vec<_>>()
+    };
     assert_eq!(names(&again), names(&other), "what was exported, and what was read of it");
 }
 
 /// A capture as a page, and as everything else that is made for people.
 pub fn page(data: &[u8]) {
-    let options =
-        ReportOptions { captures: vec!["x".into()], limits: Vec::new(), max_rows: 1000, redact: data.len() & 1 == 0 };
+    let options = ReportOptions {
+        captures: vec!["x".into()],
+        limits: Vec::new(),
+        max_rows: 1000,
+        redact: data.len() & 1 == 0,
+    };
     let mut out = People {
         page: ReportWriter::new(Vec::new(), options).unwrap(),
         graph: Graph::default(),
@@ -143,8 +148,7 @@ pub fn page(data: &[u8]) {
         stats: Stats::default(),
         lines: OneLineWriter::new(OneLineOptions::default()),
         json: JsonWriter::new(JsonOptions::default()),
-        names: Annotator::default(),
-        store: AnnotationStore::default(),
+        times: PrintedTimes::default(),
         info: String::new(),
     };
     read(data, &mut Pipeline::new(setup()), &mut out);
@@ -168,8 +172,7 @@ struct People {
     stats: Stats,
     lines: OneLineWriter,
     json: JsonWriter,
-    names: Annotator,
-    store: AnnotationStore,
+    times: PrintedTimes,
     info: String,
 }
 
@@ -187,7 +190,7 @@ impl People {
         }
     }
 
-    fn message(&mut self, record: &Record<'_>, names: Annotations<'_>) {
+    fn message(&mut self, record: &Record<'_>) {
         let Body::Message { message, tables, tree } = &record.body else { return };
         let json = &mut self.json;
         let mut value = Vec::new();
@@ -196,12 +199,14 @@ impl People {
             json.value(tables, tree, message.bytes, node, &mut value);
             serde_json::from_slice(&value).unwrap()
         });
-        let called = |node: u32| names.name_of(node).map(|(name, _)| name);
-        let layout =
-            tables.message_named(message.name.raw()).and_then(|id| tables.message(id)).and_then(|def| def.layout);
+        let called = |node: u32| record.names.name_of(node).map(|(name, _)| name);
+        let layout = tables
+            .message_named(message.name.raw())
+            .and_then(|id| tables.message(id))
+            .and_then(|def| def.layout);
         let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: false };
         write_info(source, &called, &mut self.info);
-        for line in self.chat.record(record, &called, false) {
+        for line in self.chat.record(record, false) {
             let mut text = String::new();
             chat_text(&line, &mut text);
             readable(&text);
@@ -212,20 +217,15 @@ impl People {
 
 impl Output for People {
     fn record(&mut self, record: &Record<'_>) {
-        let mut store = std::mem::take(&mut self.store);
-        store.clear(0);
-        let range = self.names.next(record, &mut store);
-        let names = store.get(range);
         self.info.clear();
-        self.message(record, names);
-        self.sessions.record(record, &|node| names.name_of(node).map(|(name, _)| name));
+        self.message(record);
+        self.sessions.record(record);
         self.stats.record(record);
         let mut line = Vec::new();
-        self.lines.record(record, names, &mut line);
+        self.lines.record(record, self.times.next(record), &mut line);
         readable(&String::from_utf8(line).unwrap());
         let facts = RowFacts { info: &self.info, ..RowFacts::default() };
-        self.page.record(record, facts, names).unwrap();
-        self.store = store;
+        self.page.record(record, facts).unwrap();
     }
 }
 

@@ -1,9 +1,9 @@
 //! Files: captures, keys, tables.
 
-use std::io::{Cursor};
+use std::io::Cursor;
 
 use moulsniff::capture::{Capture, CaptureItem, RewriteTarget, Source, inject, strip};
-use moulsniff::examples::{run_examples};
+use moulsniff::examples::run_examples;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
 use moulsniff::proto::{PROTOCOLS, protocol_named};
 use moulsniff::table::{TableSource, Tables};

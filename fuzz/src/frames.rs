@@ -1,18 +1,20 @@
 //! Frames: streams out of any of them, and whole captures through every room.
 
-use std::collections::{HashMap};
-use std::io::{Cursor};
+use std::collections::HashMap;
+use std::io::Cursor;
 
 use moulsniff::capture::{Capture, CaptureItem, Frame, Moment, Time};
-use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Note, Stream, StreamId, TcpOpening, Totals};
-use moulsniff::print::json::{JsonOptions, JsonWriter};
-use moulsniff::print::tree::{AnnotationStore, Annotator, TreeOptions, TreeWriter};
-use moulsniff::print::{Marks, Paint};
-use moulsniff::record::{Body, Record};
+use moulsniff::flow::{
+    Cause, Dir, End, Flow, FlowLimits, FlowSink, Note, Stream, StreamId, TcpOpening, Totals,
+};
 use moulsniff::pipeline::{Output, Pipeline, Setup};
-use moulsniff::proto::moul::{MoulSettings};
-use moulsniff::proto::moul::keys::{SearchBounds};
+use moulsniff::print::json::{JsonOptions, JsonWriter};
+use moulsniff::print::tree::{TreeOptions, TreeWriter};
+use moulsniff::print::{Marks, Paint, PrintedTimes};
+use moulsniff::proto::moul::MoulSettings;
+use moulsniff::proto::moul::keys::SearchBounds;
 use moulsniff::proto::{AllSettings, protocol_named};
+use moulsniff::record::{Body, Record};
 use moulsniff::session::{Options, Settings};
 
 use crate::{byte, bytes, checks, number, shard, tables};
@@ -49,7 +51,11 @@ pub fn flow(mut data: &[u8]) {
         nanos += u64::from(how & 15) * 100_000_000;
         let bytes = bytes(&mut data, length);
         number_of += 1;
-        let time = Time { seconds: (nanos / 1_000_000_000) as i64, nanos: (nanos % 1_000_000_000) as u32, digits: 9 };
+        let time = Time {
+            seconds: (nanos / 1_000_000_000) as i64,
+            nanos: (nanos % 1_000_000_000) as u32,
+            digits: 9,
+        };
         let wire_len = bytes.len() as u32 + u32::from(how >> 4);
         flow.frame(&Frame { number: number_of, time, link, data: bytes, wire_len }, &mut sink);
     }
@@ -65,7 +71,8 @@ struct Tiles {
 
 impl Tiles {
     fn take(&mut self, stream: StreamId, dir: Dir, offset: u64, len: u64, lost: bool) {
-        let (next, gone, began) = self.open.get_mut(&(stream.0, dir)).expect("a stream that is open");
+        let (next, gone, began) =
+            self.open.get_mut(&(stream.0, dir)).expect("a stream that is open");
         assert!(len > 0);
         assert!(*next == offset || !*began, "offset {offset} where {next} was expected");
         (*next, *began) = (offset + len, true);
@@ -89,7 +96,10 @@ impl FlowSink for Tiles {
     }
 
     fn tcp_note(&mut self, stream: StreamId, dir: Dir, _: Note, _: Moment) {
-        assert!(self.open.contains_key(&(stream.0, dir)) || self.open.contains_key(&(stream.0, dir.flip())));
+        assert!(
+            self.open.contains_key(&(stream.0, dir))
+                || self.open.contains_key(&(stream.0, dir.flip()))
+        );
     }
 
     fn tcp_end(&mut self, stream: StreamId, dir: Dir, _: End, totals: &Totals, _: Moment) {
@@ -107,10 +117,15 @@ pub fn setup() -> Setup {
     Setup {
         tables: tables().clone(),
         settings: AllSettings::default().with("moul", Settings::new(MoulSettings::with_keys(keys))),
-        options: Options { max_message: 64 << 10, max_decompressed: 64 << 10, ..Options::default() },
+        options: Options {
+            max_message: 64 << 10,
+            max_decompressed: 64 << 10,
+            ..Options::default()
+        },
         decode_as: Vec::new(),
         limits: limits(),
         max_held: 16 << 10,
+        names: true,
         pseudonyms: None,
     }
 }
@@ -136,15 +151,18 @@ pub fn pipeline(data: &[u8]) {
     }
     pipeline.finish(&mut lines);
     let b = pipeline.summary().bytes;
-    assert_eq!(b.payload, b.explained + b.opaque + b.undecoded + b.closed, "payload and what became of it");
+    assert_eq!(
+        b.payload,
+        b.explained + b.opaque + b.undecoded + b.closed,
+        "payload and what became of it"
+    );
 }
 
 /// Every record as a tree and as JSON.
 pub struct Lines {
     json: JsonWriter,
     tree: TreeWriter,
-    history: Annotator,
-    annotation_store: AnnotationStore,
+    times: PrintedTimes,
     line: Vec<u8>,
     records: u64,
 }
@@ -160,8 +178,7 @@ impl Lines {
                 bytes: true,
                 ..TreeOptions::default()
             }),
-            history: Annotator::default(),
-            annotation_store: AnnotationStore::default(),
+            times: PrintedTimes::default(),
             line: Vec::new(),
             records: 0,
         }
@@ -173,17 +190,20 @@ impl Output for Lines {
         self.records += 1;
         assert_eq!(record.number, self.records);
         self.line.clear();
-        self.annotation_store.clear(0);
-        let annotations = self.history.next(record, &mut self.annotation_store);
-        self.json.record(record, self.annotation_store.get(annotations), &mut self.line);
+        self.json.record(record, &mut self.line);
         checks::json(&self.line);
         if let Body::Message { message, tables, tree } = &record.body {
             checks::message(tables, tree, message.bytes);
         }
         if let Body::StreamEnd { counts: c, .. } = &record.body {
-            assert_eq!(c.payload, c.explained + c.opaque + c.undecoded + c.closed, "stream {}", record.stream);
+            assert_eq!(
+                c.payload,
+                c.explained + c.opaque + c.undecoded + c.closed,
+                "stream {}",
+                record.stream
+            );
         }
         self.line.clear();
-        self.tree.record(record, self.annotation_store.get(annotations), &mut self.line);
+        self.tree.record(record, self.times.next(record), &mut self.line);
     }
 }

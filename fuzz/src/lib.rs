@@ -17,7 +17,9 @@ use moulsniff::proto::{LazyTables, PROTOCOLS};
 /// The tables of all protocols, compiled once.
 pub fn tables() -> &'static Arc<[LazyTables]> {
     static TABLES: OnceLock<Arc<[LazyTables]>> = OnceLock::new();
-    TABLES.get_or_init(|| PROTOCOLS.iter().map(|p| LazyTables::new(*p, Vec::new()).unwrap()).collect())
+    TABLES.get_or_init(|| {
+        PROTOCOLS.iter().map(|p| LazyTables::new(*p, Vec::new()).unwrap()).collect()
+    })
 }
 
 /// One protocol's tables.
@@ -29,7 +31,9 @@ pub fn tables_of(name: &str) -> &'static LazyTables {
 /// takes longer than most inputs.
 pub fn shard() -> KeyRing {
     static FILE: OnceLock<KeyFile> = OnceLock::new();
-    let file = FILE.get_or_init(|| KeyFile::parse("dirtsand.ini", include_bytes!("../../keys/dirtsand.ini")).unwrap());
+    let file = FILE.get_or_init(|| {
+        KeyFile::parse("dirtsand.ini", include_bytes!("../../keys/dirtsand.ini")).unwrap()
+    });
     let mut ring = KeyRing::default();
     ring.add(file.clone());
     ring

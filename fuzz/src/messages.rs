@@ -2,14 +2,14 @@
 //! then damaged. Bytes made at random hardly ever get past the key agreement; these do, and the
 //! damage is in the messages.
 
-use std::sync::{OnceLock};
+use std::sync::OnceLock;
 
-use moulsniff::proto::moul::{MoulSettings};
+use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, Rc4, SearchBounds};
 use moulsniff::session::{Settings, Side, Transport};
 use moulsniff::table::{ExampleOf, parse_hex};
 
-use crate::sessions::{Connection};
+use crate::sessions::Connection;
 use crate::{byte, number, tables_of};
 
 /// The session's key, known from a key file: nothing has to be derived.
@@ -91,8 +91,12 @@ fn examples() -> &'static [Examples; 3] {
             let service = tables.services().iter().find(|s| s.name == name).unwrap();
             [0, 1].map(|sender| {
                 let own = |id| service.messages[sender].iter().any(|(_, own)| *own == id);
-                let of = tables.examples().iter().filter(|e| matches!(e.of, ExampleOf::Message(id) if own(id)));
-                let all: Vec<Vec<u8>> = of.map(|e| parse_hex(&tables.example_bytes(e)).unwrap()).collect();
+                let of = tables
+                    .examples()
+                    .iter()
+                    .filter(|e| matches!(e.of, ExampleOf::Message(id) if own(id)));
+                let all: Vec<Vec<u8>> =
+                    of.map(|e| parse_hex(&tables.example_bytes(e)).unwrap()).collect();
                 assert!(!all.is_empty(), "{name} has no examples");
                 all
             })
@@ -108,7 +112,10 @@ fn handshake(which: usize) -> [(Side, Vec<u8>); 3] {
         connect.extend(field.to_le_bytes());
     }
     // The product of all known shards.
-    connect.extend([0x21, 0x98, 0x48, 0xea, 0x35, 0x6c, 0xd0, 0x4b, 0x9d, 0xae, 0xbb, 0x17, 0xc5, 0x85, 0xe6, 0x80]);
+    connect.extend([
+        0x21, 0x98, 0x48, 0xea, 0x35, 0x6c, 0xd0, 0x4b, 0x9d, 0xae, 0xbb, 0x17, 0xc5, 0x85, 0xe6,
+        0x80,
+    ]);
     connect.extend(length.to_le_bytes());
     connect.resize(31 + length as usize, 0);
     let mut client = vec![0, 66];

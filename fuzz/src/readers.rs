@@ -1,19 +1,18 @@
 //! Readers that need no connection: types of the tables, states, filters.
 
-use std::sync::{OnceLock};
+use std::sync::OnceLock;
 
 use moulsniff::capture::{Moment, Time};
-use moulsniff::captured::{Captured};
-use moulsniff::filter::{Filter};
-use moulsniff::print::tree::{Annotations};
-use moulsniff::print::{Outlined};
-use moulsniff::record::{Body, Record, RoundTrips};
-use moulsniff::proto::moul::sdl::decrypt::{decrypt_file};
-use moulsniff::proto::moul::sdl::store::{Store};
+use moulsniff::captured::Captured;
+use moulsniff::filter::Filter;
+use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
+use moulsniff::proto::moul::sdl::store::Store;
 use moulsniff::proto::{DeclaredProtocol, protocol_named, read_alone};
+use moulsniff::record::Names;
+use moulsniff::record::{Body, Record, RoundTrips};
 use moulsniff::session::{Event, EventKind, Message, Settings, Side, Transport};
 use moulsniff::table::{BITSTREAM, Evaluator, Outcome, ServiceId, TableSource, Tables};
-use moulsniff::tree::{Outline, Sym, Tree};
+use moulsniff::tree::{Sym, Tree};
 
 use crate::{byte, bytes, checks, number, tables, tables_of};
 
@@ -31,22 +30,8 @@ pub fn evaluator(mut data: &[u8]) {
         let service = ServiceId((choice % tables.services().len().max(1)) as u32);
         let sender = usize::from(how >> 6 & 1);
         let outcome = evaluator.message(tables, service, sender, data, &mut tree);
-        let mut outline = Outline::default();
-        // With skip programs, or without.
-        evaluator.outlined = if how & 0x20 == 0 { u32::MAX } else { 0 };
-        let said = evaluator.message(tables, service, sender, data, &mut outline);
-        if outline.is_whole() {
-            assert_eq!(said, outcome);
-            assert!(!matches!(said, Outcome::Message(..)) || checks::outline(&outline, &tree));
-        }
         if let Outcome::Message(_, length) = outcome {
             checks::message(tables, &tree, &data[..length]);
-            evaluator.memory.frozen = true;
-            for _ in 0..3 {
-                let mut again = Tree::new();
-                evaluator.message(tables, service, sender, data, &mut again);
-                checks::same(tables, &tree, &again, &data[..length]);
-            }
         }
         return;
     }
@@ -56,12 +41,6 @@ pub fn evaluator(mut data: &[u8]) {
     let end = evaluator.value(tables, layout.ty, Sym::ELEMENT, data, bit, &mut tree);
     assert!(end <= data.len() * 8);
     checks::message(tables, &tree, data);
-    evaluator.memory.frozen = true;
-    for _ in 0..3 {
-        let mut again = Tree::new();
-        evaluator.value(tables, layout.ty, Sym::ELEMENT, data, bit, &mut again);
-        checks::same(tables, &tree, &again, data);
-    }
 }
 
 /// A key, and a descriptor file.
@@ -111,12 +90,11 @@ pub fn filter(data: &[u8]) {
         bytes,
         reply: None,
         no_reply: false,
-        once: None,
     };
-    filter.keeps(&record(Body::Message { message: &message, tables, tree }), Annotations::default());
+    filter.keeps(&record(Body::Message { message: &message, tables, tree }));
     let kind = EventKind::Resync { passed_over: 7 };
     let event = Event { offset: Some(1), ..Event::new(kind, "game", Side::Server, "found") };
-    filter.keeps(&record(Body::Event(&event)), Annotations::default());
+    filter.keeps(&record(Body::Event(&event)));
 }
 
 /// A table file of a protocol, with bytes for its messages and structures.
@@ -144,7 +122,8 @@ pub fn table_bytes(mut data: &[u8]) {
     for service in 0..tables.services().len().min(4) {
         for sender in [0, 1] {
             tree.clear();
-            let outcome = evaluator.message(&tables, ServiceId(service as u32), sender, data, &mut tree);
+            let outcome =
+                evaluator.message(&tables, ServiceId(service as u32), sender, data, &mut tree);
             if let Outcome::Message(_, length) = outcome {
                 checks::message(&tables, &tree, &data[..length]);
             }
@@ -180,27 +159,18 @@ pub fn filter_records(mut data: &[u8]) {
         bytes: &data[..length],
         reply: None,
         no_reply: false,
-        once: None,
     };
     let record = record(Body::Message { message: &message, tables, tree: &tree });
-    let kept = || filter.keeps(&record, Annotations::default());
+    let kept = || filter.keeps(&record);
     assert_eq!(kept(), kept(), "asked twice");
-    let mut outline = Outline::default();
-    let mut evaluator = Evaluator::default();
-    evaluator.outlined = u32::MAX;
-    evaluator.message(tables, service, from.index(), data, &mut outline);
-    if outline.is_whole() {
-        let outlined = self::record(Outlined { message: &message, id, tables, outline: &outline });
-        assert!(!(filter.drops(&outlined) && kept()), "dropped by its outline, and kept");
-        let decided = filter.decides(&outlined, false);
-        assert!(decided.is_none_or(|decided| decided == kept()), "decided by its outline otherwise than by its tree");
-    }
 }
 
-fn record<'a, B>(body: B) -> Record<'a, B> {
+fn record(body: Body<'_>) -> Record<'_> {
+    let time = Time { seconds: 1_795_168_301, nanos: 586_970_000, digits: 6 };
     Record {
         number: 12,
-        at: Moment { frame: 57, time: Time { seconds: 1_795_168_301, nanos: 586_970_000, digits: 6 } },
+        at: Moment { frame: 57, time },
+        start: time,
         transport: Transport::Tcp,
         stream: 3,
         src: ([127, 0, 0, 1], 50_000).into(),
@@ -209,6 +179,7 @@ fn record<'a, B>(body: B) -> Record<'a, B> {
         protocol: "moul",
         service: "game",
         round_trips: RoundTrips::default(),
+        names: Names::default(),
         body,
     }
 }

@@ -1,15 +1,17 @@
 //! Connections: a script of bytes, holes and ends for a protocol's session, as the flow might bring
 //! it.
 
-use std::net::{SocketAddr};
+use std::net::SocketAddr;
 
 use moulsniff::capture::{Moment, Time};
-use moulsniff::proto::moul::{MoulSettings};
+use moulsniff::proto::moul::MoulSettings;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing, SearchBounds};
-use moulsniff::proto::{Decoded};
-use moulsniff::session::{Context, Emit, Ends, Event, EventKind, Message, Options, Session, Settings, Share, Side, Start, Transport};
+use moulsniff::session::{
+    Context, Emit, Ends, Event, EventKind, Message, Options, Session, Settings, Share, Side, Start,
+    Transport,
+};
 use moulsniff::table::{Evaluator, Tables};
-use moulsniff::tree::{Tree};
+use moulsniff::tree::Tree;
 
 use crate::{byte, bytes, checks, number, shard, tables_of};
 
@@ -40,7 +42,14 @@ pub fn moul(mut data: &[u8]) {
     };
     let whole = how & 1 != 0;
     let script = if whole { data } else { bytes(&mut data, JOINED_SCRIPT) };
-    run("moul", Transport::Tcp, whole, service, &Settings::new(MoulSettings::with_keys(keys)), script);
+    run(
+        "moul",
+        Transport::Tcp,
+        whole,
+        service,
+        &Settings::new(MoulSettings::with_keys(keys)),
+        script,
+    );
 }
 
 pub fn secondlife(data: &[u8]) {
@@ -66,8 +75,13 @@ struct Ear {
 }
 
 impl Emit for Ear {
-    fn message(&mut self, _: Moment, message: &Message<'_>, tables: &Tables, decoded: Decoded<'_>) -> u64 {
-        let Decoded::Tree(tree) = decoded else { panic!("no outline was lent") };
+    fn message(
+        &mut self,
+        _: Moment,
+        message: &Message<'_>,
+        tables: &Tables,
+        tree: &mut Tree,
+    ) -> u64 {
         checks::message(tables, tree, message.bytes);
         self.told[message.from.index()] += message.bytes.len() as u64;
         self.records += 1;
@@ -89,7 +103,14 @@ impl Emit for Ear {
 
 /// A script: a byte that says what comes and, with the next one, how long it is; then the bytes, if
 /// it is bytes that come.
-fn run(protocol: &str, transport: Transport, whole: bool, service: Option<&str>, settings: &Settings, mut data: &[u8]) {
+fn run(
+    protocol: &str,
+    transport: Transport,
+    whole: bool,
+    service: Option<&str>,
+    settings: &Settings,
+    mut data: &[u8],
+) {
     let mut connection = Connection::new(protocol, transport, whole, service, settings);
     while !data.is_empty() {
         let how = byte(&mut data);
@@ -126,11 +147,9 @@ macro_rules! call {
             tables: $self.tables,
             evaluator: &mut $self.evaluator,
             tree: &mut $self.tree,
-            outline: None,
             settings: $self.settings,
             sequences: [None; 2],
             options: &$self.options,
-            preparations: None,
             emit: &mut $self.ear,
         })
     };
@@ -148,7 +167,8 @@ impl<'a> Connection<'a> {
         let lazy = tables_of(protocol);
         let protocol = lazy.protocol();
         let tables = lazy.get();
-        let options = Options { max_message: 1 << 20, max_decompressed: 1 << 20, ..Options::default() };
+        let options =
+            Options { max_message: 1 << 20, max_decompressed: 1 << 20, ..Options::default() };
         let mut evaluator = Evaluator::default();
         evaluator.limits.decompressed = options.max_decompressed;
         protocol.prepare(&mut evaluator, settings);
@@ -157,8 +177,19 @@ impl<'a> Connection<'a> {
             server: SocketAddr::from(([10, 0, 0, 2], 14_617)),
         };
         let session = protocol.session(&Start { ends, transport, whole, service }, tables);
-        let (tree, ear, [offsets, captured]) = (Tree::new(), Ear::default(), [[0; 2]; 2]);
-        Connection { tables, transport, settings, options, evaluator, session, tree, ear, offsets, captured, frame: 0 }
+        Connection {
+            tables,
+            transport,
+            settings,
+            options,
+            evaluator,
+            session,
+            tree: Tree::new(),
+            ear: Ear::default(),
+            offsets: [0; 2],
+            captured: [0; 2],
+            frame: 0,
+        }
     }
 
     fn next(&mut self) -> Moment {
@@ -204,6 +235,9 @@ impl<'a> Connection<'a> {
             call!(self.end(side, at));
         }
         let _ = (self.session.learned(), self.session.service());
-        assert_eq!(self.ear.told, self.captured, "bytes of the client and of the server: accounted for, captured");
+        assert_eq!(
+            self.ear.told, self.captured,
+            "bytes of the client and of the server: accounted for, captured"
+        );
     }
 }

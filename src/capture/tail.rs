@@ -131,9 +131,10 @@ impl Tail {
 
     fn first(&self) -> Option<(Option<RingPosition>, PathBuf)> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        match self.path.is_file() {
-            true => Some((self.ring.place(&name), self.path.clone())),
-            false => self.ring.after((0, 0)).map(|(place, path)| (Some(place), path)),
+        if self.path.is_file() {
+            Some((self.ring.place(&name), self.path.clone()))
+        } else {
+            self.ring.after((0, 0)).map(|(place, path)| (Some(place), path))
         }
     }
 

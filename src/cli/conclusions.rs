@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use super::options::ReadArgs;
 use super::plan::{coloured, marks, width};
 use crate::digits::counted;
-use crate::facts::{Conclusion, FilesFacts, Weight};
+use crate::facts::{Conclusion, Weight};
 use crate::print::{ConclusionLines, Paint};
 use crate::remark;
 use crate::run::RunOutcome;
@@ -20,7 +20,7 @@ const MAX_TYPED: usize = 80;
 /// What a run concluded, the heaviest first.
 pub(super) fn of(outcome: &mut RunOutcome) -> Vec<Conclusion> {
     match &mut outcome.diagnosis {
-        Some(diagnosis) => diagnosis.conclude(&outcome.pipeline, FilesFacts::default()),
+        Some(diagnosis) => diagnosis.conclude(&outcome.pipeline, outcome.files.clone()),
         None => Vec::new(),
     }
 }
@@ -32,7 +32,7 @@ pub(super) fn print_conclusions(
     terminal: bool,
     lines: usize,
 ) -> String {
-    let paint = Paint::new(coloured(args.color, terminal), marks(terminal));
+    let paint = Paint::new(coloured(args.general.color, terminal), marks(terminal));
     let typed = typed(args);
     let shown = ConclusionLines { paint: &paint, typed: &typed, width: terminal.then(width) };
     let mut text = String::new();
@@ -85,11 +85,11 @@ fn typed(args: &ReadArgs) -> String {
     };
     let captures: Vec<String> =
         args.captures.paths().map(|path| quoted(path.to_string_lossy().into_owned())).collect();
-    let files = args.protocols.in_force().filter_map(|(option, files)| {
+    let files = args.keys.protocols.in_force().filter_map(|(option, files)| {
         let (_, paths) = files.filter(|(source, _)| source == "command line")?;
-        let all = paths.iter().map(|path| {
-            format!("--{option} {}", quoted(path.to_string_lossy().into_owned()))
-        });
+        let all = paths
+            .iter()
+            .map(|path| format!("--{option} {}", quoted(path.to_string_lossy().into_owned())));
         Some(all.collect::<Vec<_>>().join(" "))
     });
     let all: Vec<String> = captures.into_iter().chain(files).collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::conclusions;
 use super::error::{CliError, Status};
 use crate::captured::file_name;
-use crate::digits::{counted, plural};
+use crate::digits::counted;
 use crate::filter::Filter;
 use crate::pipeline;
 use crate::remark;
@@ -113,13 +113,11 @@ pub(super) fn refuse_interrupted(
     outcome: &mut RunOutcome,
     written: impl FnOnce() -> String,
 ) -> Result<(), CliError> {
-    match outcome.interrupted {
-        true => {
-            let before = outcome.error.take().map(|error| format!("; {error}")).unwrap_or_default();
-            Err(CliError::Interrupted(format!("{}{before}", written())))
-        }
-        false => Ok(()),
+    if !outcome.interrupted {
+        return Ok(());
     }
+    let before = outcome.error.take().map(|error| format!("; {error}")).unwrap_or_default();
+    Err(CliError::Interrupted(format!("{}{before}", written())))
 }
 
 /// Refuses a filter with a doubtful name that no record had: the name was a mistake. To be asked
@@ -180,19 +178,6 @@ fn summary_line(summary: &pipeline::Summary) -> String {
         text.push_str(&format!(
             "; {} of a damaged clock, not in the years 0 to 9999",
             counted(summary.flow.wrong_times, "frame")
-        ));
-    }
-    if let Some(link) = summary.flow.unsupported_link {
-        text.push_str(&format!(
-            "; {} of link type {link}, which is not supported",
-            counted(summary.flow.unsupported, "frame")
-        ));
-    }
-    if summary.flow.gre > 0 {
-        text.push_str(&format!(
-            "; {}, which {} not read",
-            counted(summary.flow.gre, "GRE packet"),
-            plural(summary.flow.gre, "is", "are")
         ));
     }
     text

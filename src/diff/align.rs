@@ -79,8 +79,12 @@ pub(super) fn align(a: &LaneView<'_>, b: &LaneView<'_>, hints: Hints<'_>) -> Lan
     let mut right = b.keys(|m| m.sort);
     for (n, one) in (0_u64..).zip(&moved) {
         // Moved messages have their partners: they pair with nothing else.
-        left.get_mut(one.a as usize).into_iter().for_each(|key| *key = mix(u64::MAX, n * 2));
-        right.get_mut(one.b as usize).into_iter().for_each(|key| *key = mix(u64::MAX, n * 2 + 1));
+        if let Some(key) = left.get_mut(one.a as usize) {
+            *key = mix(u64::MAX, n * 2);
+        }
+        if let Some(key) = right.get_mut(one.b as usize) {
+            *key = mix(u64::MAX, n * 2 + 1);
+        }
     }
     found.round(&left, &right);
     LaneMatches { in_order: found.matches, moved }

@@ -121,13 +121,7 @@ impl<'f> DetailCollector<'f> {
         let def =
             view.tables.message_named(message.name.raw()).and_then(|id| view.tables.message(id));
         let mut info = String::new();
-        let source = InfoSource {
-            tables: view.tables,
-            tree: view.tree,
-            bytes: view.bytes,
-            layout: def.and_then(|def| def.layout),
-            redact: self.redact,
-        };
+        let source = InfoSource::new(message, def, view.tables, view.tree, self.redact);
         write_info(source, &|_| None, &mut info);
         let values = MessageValues { tables: view.tables, tree: view.tree, bytes: view.bytes };
         let refused = def.and_then(|def| refused(def, &values)).map(|refused| {

@@ -7,7 +7,7 @@ use super::bounds::DiffBounds;
 use super::compare::{Comparison, Finding, LostMessages, PairFindings, UnreadBytes, scope};
 use super::detail::{ALLOCATION, DetailMessage, DetailStore};
 use super::detail_lines::{FieldComparer, FieldLine};
-use super::digest::{CaptureDigest, MessageDigest, NO_PEER};
+use super::digest::{CaptureDigest, MessageDigest, MessageName, NO_PEER};
 use super::lane_digest::LossCause;
 use super::renaming::{Naming, Said};
 
@@ -107,6 +107,8 @@ pub struct Difference {
     pub b: Option<RecordOf>,
     /// The message's name.
     pub message: String,
+    /// What the message carries, where its name does not say it.
+    pub carries: Option<String>,
     /// What the message is about.
     pub info: String,
     /// Each difference.
@@ -131,7 +133,7 @@ pub struct Section {
     /// What differs.
     pub differences: Vec<Difference>,
     /// Differences of each kind that are only counted, because there are too many.
-    pub(super) not_told: [u64; 8],
+    pub(super) not_reported: [u64; 8],
     pub(super) lost: Vec<LostMessages>,
     /// Messages that are the same.
     pub same: u64,
@@ -157,7 +159,7 @@ pub struct DifferenceSum {
     /// Messages of each capture that were not compared, because its memory was used up.
     pub not_compared: [u64; 2],
     /// Differences among these that are only counted.
-    pub not_told: u64,
+    pub not_reported: u64,
 }
 
 impl DifferenceSum {
@@ -183,13 +185,15 @@ impl DifferenceSum {
                     .into_iter()
                     .for_each(|count| *count += 1);
             }
-            for (count, more) in sum.kinds.iter_mut().zip(section.not_told) {
+            for (count, more) in sum.kinds.iter_mut().zip(section.not_reported) {
                 *count += more;
-                sum.not_told += more;
+                sum.not_reported += more;
             }
             for lost in &section.lost {
                 let counts = if lost.unread { &mut sum.unread_messages } else { &mut sum.lost };
-                counts.get_mut(lost.side).into_iter().for_each(|count| *count += lost.messages);
+                if let Some(count) = counts.get_mut(lost.side) {
+                    *count += lost.messages;
+                }
             }
         }
         sum
@@ -208,11 +212,12 @@ pub fn differences(
     details: [&DetailStore; 2],
     bounds: DiffBounds,
 ) -> Vec<Section> {
-    let mut told = HashSet::new();
-    let mut left = bounds.told;
+    let mut reported = HashSet::new();
+    let mut left = bounds.texts;
     let pairs = comparison.pairs.iter().enumerate();
     let section = |(number, pair)| {
-        SectionMaker { comparison, details, number, told: &mut told, left: &mut left }.section(pair)
+        SectionMaker { comparison, details, number, reported: &mut reported, left: &mut left }
+            .section(pair)
     };
     pairs.map(section).collect()
 }
@@ -222,7 +227,7 @@ struct SectionMaker<'c, 'd> {
     details: [&'c DetailStore; 2],
     number: usize,
     /// Contradictions that were reported already.
-    told: &'c mut HashSet<Naming>,
+    reported: &'c mut HashSet<Naming>,
     /// How many more bytes of text may be reported.
     left: &'c mut usize,
 }
@@ -250,13 +255,13 @@ impl<'c> SectionMaker<'c, '_> {
                 .filter(|who| !who.is_empty())
         };
         let [in_a, in_b] = found.pair.sessions;
-        let mut not_told = [0; 8];
+        let mut not_reported = [0; 8];
         let mut differences = Vec::new();
         for finding in &found.findings {
             if *self.left == 0 {
                 let place = DifferenceKind::ALL.iter().position(|kind| *kind == kind_of(finding));
                 place
-                    .and_then(|place| not_told.get_mut(place))
+                    .and_then(|place| not_reported.get_mut(place))
                     .into_iter()
                     .for_each(|count| *count += 1);
             } else if let Some(difference) = self.difference(found, finding) {
@@ -272,7 +277,7 @@ impl<'c> SectionMaker<'c, '_> {
             streams: both
                 .map(|stream| stream.map(|s| format!("{} {}", s.transport.word(), s.number))),
             differences,
-            not_told,
+            not_reported,
             lost: found.lost.clone(),
             same: found.same,
         }
@@ -291,7 +296,7 @@ impl<'c> SectionMaker<'c, '_> {
             Finding::Slower(at) => self.both(at, |two, _| (vec![slower(two)], Vec::new())),
             Finding::Changed(at) => self.both(at, |two, maker| maker.changed(two)),
             Finding::Renamed { at, naming, known, by, more } => {
-                self.told.insert(naming);
+                self.reported.insert(naming);
                 self.both(at, |two, maker| maker.renamed(two, [naming, known], Some(by), more))
             }
             Finding::Unread(unread) => Some(self.unread([a, b], unread)),
@@ -313,14 +318,8 @@ impl<'c> SectionMaker<'c, '_> {
         let kind = if side == 0 { DifferenceKind::OnlyA } else { DifferenceKind::OnlyB };
         let field = FieldDifference { kind, path: None, values: [None, None], identity: None };
         let (a, b) = if side == 0 { (record, None) } else { (None, record) };
-        Some(Difference {
-            a,
-            b,
-            message: digest.name(message).to_string(),
-            info,
-            fields: vec![field],
-            lines: Vec::new(),
-        })
+        let MessageName { message, carries } = digest.name(message);
+        Some(Difference { a, b, message, carries, info, fields: vec![field], lines: Vec::new() })
     }
 
     /// Bytes of a direction that could not be read.
@@ -349,7 +348,8 @@ impl<'c> SectionMaker<'c, '_> {
         }];
         let a = of(0, self.comparison.a);
         let b = of(1, self.comparison.b);
-        Difference { a, b, message: String::new(), info, fields, lines: Vec::new() }
+        let message = String::new();
+        Difference { a, b, message, carries: None, info, fields, lines: Vec::new() }
     }
 
     fn both(
@@ -365,10 +365,12 @@ impl<'c> SectionMaker<'c, '_> {
         let details = [of_a.get(left.record), of_b.get(right.record)];
         let pair = self.comparison.pairs.get(self.number)?.pair;
         let (fields, lines) = tell(&Two { a: left, b: right, details }, self);
+        let MessageName { message, carries } = a.name(left);
         (!fields.is_empty()).then(|| Difference {
             a: pair.a.map(|stream| record_of(a, left, stream)),
             b: pair.b.map(|stream| record_of(b, right, stream)),
-            message: a.name(left).to_string(),
+            message,
+            carries,
             info: details[0].or(details[1]).map_or(String::new(), |detail| detail.info.clone()),
             fields,
             lines,
@@ -390,7 +392,7 @@ impl<'c> SectionMaker<'c, '_> {
                 continue;
             }
             let identity = match line.against {
-                Some((naming, ..)) if !self.told.insert(naming) => continue,
+                Some((naming, ..)) if !self.reported.insert(naming) => continue,
                 Some((naming, known, by)) => Some(self.identity(naming, known, Some(by), 0)),
                 None => None,
             };
@@ -490,6 +492,14 @@ fn kind_of(finding: &Finding) -> DifferenceKind {
 }
 
 impl Difference {
+    /// The message's name, and behind it what the message carries.
+    pub(super) fn name(&self) -> String {
+        match &self.carries {
+            Some(carried) => format!("{} {carried}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// The memory that it takes, roughly.
     fn weight(&self) -> usize {
         let text = |text: &String| text.len() + ALLOCATION;
@@ -501,7 +511,7 @@ impl Difference {
         };
         let line =
             |line: &FieldLine| size_of::<FieldLine>() + text(&line.path) + values(&line.values);
-        let own = size_of::<Difference>() + text(&self.message) + text(&self.info) + 2 * ALLOCATION;
+        let own = size_of::<Difference>() + text(&self.name()) + text(&self.info) + 2 * ALLOCATION;
         own + self.fields.iter().map(field).sum::<usize>()
             + self.lines.iter().map(line).sum::<usize>()
     }

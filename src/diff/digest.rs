@@ -2,15 +2,17 @@
 //!
 //! Memory is bounded ([`DiffBounds`]). Messages beyond it are counted, but not compared.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::bounds::DiffBounds;
 use super::content::{ContentHasher, ContentView, HashedMessage, IdentityMark};
-use super::crowd::{MANY, StreamRoom};
 use super::hash::{hash_text, mix};
 use super::ignore::IgnoreList;
 use super::lane_digest::{LaneDigest, Loss, LossCause};
-use crate::facts::{ClientSession, MessageValues, Sessions, TransportStream, refused};
+use crate::facts::{
+    ClientSession, InfoSource, MessageValues, Sessions, TransportStream, definition, refused,
+};
 use crate::filter::Filter;
 use crate::pipeline::{Output, StreamOver};
 use crate::record::{Body, Record};
@@ -50,6 +52,13 @@ pub(super) struct MessageDigest {
     pub(super) wanted: bool,
 }
 
+/// A message's name, and what the message carries where the name does not say it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MessageName {
+    pub(super) message: String,
+    pub(super) carries: Option<String>,
+}
+
 /// The index of no message.
 pub(super) const NO_PEER: u32 = u32::MAX;
 
@@ -87,7 +96,7 @@ pub(super) struct SessionDigest {
 pub struct CaptureDigest {
     pub(super) messages: Vec<MessageDigest>,
     pub(super) marks: Vec<IdentityMark>,
-    pub(super) names: Vec<String>,
+    pub(super) names: Vec<MessageName>,
     pub(super) streams: Vec<StreamDigest>,
     pub(super) sessions: Vec<SessionDigest>,
     /// Names of kinds of identities, by their hashes.
@@ -103,8 +112,8 @@ impl CaptureDigest {
         self.messages.get(index as usize)
     }
 
-    pub(super) fn name(&self, message: &MessageDigest) -> &str {
-        self.names.get(message.name as usize).map_or("", String::as_str)
+    pub(super) fn name(&self, message: &MessageDigest) -> MessageName {
+        self.names.get(message.name as usize).cloned().unwrap_or_default()
     }
 
     /// Bytes of all directions that were captured and could not be read.
@@ -126,6 +135,7 @@ impl CaptureDigest {
         self.messages.len() * (size_of::<MessageDigest>() + size_of::<u32>())
             + self.marks.len() * size_of::<IdentityMark>()
             + self.streams.len() * (size_of::<StreamDigest>() + 64)
+            + self.names.len() * (2 * size_of::<MessageName>() + 128)
     }
 }
 
@@ -169,20 +179,16 @@ pub struct Digester<'f> {
     ignored: Vec<u32>,
     protocols: Vec<&'static str>,
     bounds: DiffBounds,
-    /// Where room for very many streams comes from, and what became of the request for it.
-    room: &'f StreamRoom,
-    has_room: Option<bool>,
 }
 
 impl<'f> Digester<'f> {
     /// Compares what `filter` keeps and `ignore` does not leave out. With `strict` also what is
-    /// volatile. `room` is shared with the digester of the other capture.
+    /// volatile.
     pub fn new(
         ignore: &'f IgnoreList,
         filter: Option<&'f Filter>,
         strict: bool,
         bounds: DiffBounds,
-        room: &'f StreamRoom,
     ) -> Digester<'f> {
         Digester {
             digest: CaptureDigest::default(),
@@ -196,28 +202,6 @@ impl<'f> Digester<'f> {
             ignored: Vec::new(),
             protocols: Vec::new(),
             bounds,
-            room,
-            has_room: None,
-        }
-    }
-
-    /// Whether it stopped, because the capture has very many streams and so has the other one. It
-    /// has to be read again once the other one was read.
-    pub fn gave_up(&self) -> bool {
-        self.has_room == Some(false)
-    }
-
-    /// Asks for room where there are very many streams, and stops without.
-    fn keep_room(&mut self) {
-        if self.digest.streams.len() <= MANY || self.has_room.is_some() {
-            return;
-        }
-        self.has_room = Some(self.room.take());
-        if self.gave_up() {
-            self.digest = CaptureDigest::default();
-            self.sessions = Sessions::ties_only();
-            self.over = Vec::new();
-            self.streams = HashMap::new();
         }
     }
 
@@ -257,21 +241,25 @@ impl<'f> Digester<'f> {
         self.digest.streams.get_mut(stream as usize)?.lanes.get_mut(from.index())
     }
 
-    fn name(&mut self, name: &str, tables: &Tables) -> &NameFacts {
-        if !self.names.contains_key(name) {
+    /// What is known of a message's name with what the message carries.
+    fn name(&mut self, name: &str, carried: Option<&str>, tables: &Tables) -> &NameFacts {
+        let whole =
+            carried.map_or(Cow::Borrowed(name), |carried| format!("{name} {carried}").into());
+        if !self.names.contains_key(&*whole) {
             let def = tables.message_named(name).and_then(|id| tables.message(id));
             let facts = NameFacts {
                 place: self.digest.names.len() as u32,
-                hash: hash_text(name),
+                hash: hash_text(&whole),
                 may_refuse: def.is_some_and(|def| def.refusal != Refusal::Never),
                 ignored: self.ignore.ignores(name),
             };
-            self.digest.names.push(name.to_string());
-            self.names.insert(name.to_string(), facts);
+            let carries = carried.map(str::to_string);
+            self.digest.names.push(MessageName { message: name.to_string(), carries });
+            self.names.insert(whole.to_string(), facts);
         }
         static UNKNOWN: NameFacts =
             NameFacts { place: 0, hash: 0, may_refuse: false, ignored: false };
-        self.names.get(name).unwrap_or(&UNKNOWN)
+        self.names.get(&*whole).unwrap_or(&UNKNOWN)
     }
 
     /// Whether the filter keeps a record.
@@ -287,8 +275,11 @@ impl<'f> Digester<'f> {
         message: &Message<'_>,
     ) {
         let kept = self.keeps(record);
+        let name = message.name.raw();
+        let def = definition(message.name, view.tables, view.tree);
+        let carried = InfoSource::new(message, def, view.tables, view.tree, false).carried();
         let &NameFacts { place, hash, may_refuse, ignored } =
-            self.name(message.name.raw(), view.tables);
+            self.name(name, carried.as_deref(), view.tables);
         let wanted = kept && !ignored;
         if view.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain && link.node == 0) {
             self.digest.sent_again += 1;
@@ -370,10 +361,6 @@ impl<'f> Digester<'f> {
 
 impl Output for Digester<'_> {
     fn record(&mut self, record: &Record<'_>) {
-        self.keep_room();
-        if self.gave_up() {
-            return;
-        }
         self.sessions.record(record);
         self.over.extend(self.sessions.take_finished().iter().map(SessionOver::of));
         let stream = self.stream(record);
@@ -400,10 +387,6 @@ impl Output for Digester<'_> {
             over.counts,
             &over.learned,
         );
-    }
-
-    fn wants_more(&mut self, _may_block: bool) -> bool {
-        !self.gave_up()
     }
 }
 

@@ -190,11 +190,14 @@ fn window(a: &[u64], b: &[u64], hole: Hole, out: &mut Vec<Match>) {
     let at = |table: &[u32], i: usize, j: usize| table.get(i * width + j).copied().unwrap_or(0);
     for (i, x) in left.iter().enumerate().rev() {
         for (j, y) in right.iter().enumerate().rev() {
-            let longest = match x == y {
-                true => at(&table, i + 1, j + 1) + 1,
-                false => at(&table, i + 1, j).max(at(&table, i, j + 1)),
+            let longest = if x == y {
+                at(&table, i + 1, j + 1) + 1
+            } else {
+                at(&table, i + 1, j).max(at(&table, i, j + 1))
             };
-            table.get_mut(i * width + j).into_iter().for_each(|cell| *cell = longest);
+            if let Some(cell) = table.get_mut(i * width + j) {
+                *cell = longest;
+            }
         }
     }
     let mut i = 0;

@@ -75,7 +75,9 @@ impl Found<'_> {
         let rest = |side: usize, digest: &CaptureDigest| {
             let mut known = vec![false; digest.streams.len()];
             for place in self.pairs.iter().filter_map(|pair| *pair.get(side)?) {
-                known.get_mut(place as usize).into_iter().for_each(|known| *known = true);
+                if let Some(known) = known.get_mut(place as usize) {
+                    *known = true;
+                }
             }
             (0..).zip(known).filter(|(_, known)| !known).map(|(place, _)| place).collect()
         };
@@ -119,7 +121,9 @@ fn sessions_of(digest: &CaptureDigest) -> Vec<Option<u32>> {
     let mut out = vec![None; digest.streams.len()];
     for (number, session) in (0..).zip(&digest.sessions) {
         for stream in &session.streams {
-            out.get_mut(*stream as usize).into_iter().for_each(|place| *place = Some(number));
+            if let Some(place) = out.get_mut(*stream as usize) {
+                *place = Some(number);
+            }
         }
     }
     out

@@ -1,11 +1,13 @@
 //! One short line that says what a message is about: the table's own `info` line, or else the
 //! message's first fields with a value.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::captured::{CONTROL_LEADS, Captured, is_control};
 use crate::digits::{hex, uuid_text};
-use crate::table::{InfoLine, InfoPart, InfoStep, Layout, LayoutId, ReadAs, Tables};
+use crate::session::Message;
+use crate::table::{InfoLine, InfoPart, InfoStep, Layout, LayoutId, MessageDef, ReadAs, Tables};
 use crate::tree::{Kind, Node, TextKind, Tree, decode_text, mark};
 
 /// Characters of one value in a line; longer ones are cut.
@@ -14,6 +16,8 @@ const MAX_VALUE: usize = 80;
 const MAX_LINE: usize = 400;
 /// Fields of a line that no table wrote.
 const DEFAULT_FIELDS: usize = 4;
+/// Elements of a list that a line shows.
+const MAX_ELEMENTS: usize = 4;
 /// Info lines within info lines.
 const MAX_DEPTH: usize = 8;
 
@@ -30,6 +34,102 @@ pub struct InfoSource<'a> {
     pub layout: Option<LayoutId>,
     /// Whether secrets are hidden.
     pub redact: bool,
+}
+
+impl<'a> InfoSource<'a> {
+    /// What a message's line is written from. `def` is the message's definition in the tables.
+    pub fn new(
+        message: &Message<'a>,
+        def: Option<&MessageDef>,
+        tables: &'a Tables,
+        tree: &'a Tree,
+        redact: bool,
+    ) -> InfoSource<'a> {
+        let layout = def.and_then(|def| def.layout);
+        InfoSource { tables, tree, bytes: message.bytes, layout, redact }
+    }
+
+    /// What the message carries, where its name does not say it: the class of an object, a method,
+    /// a kind, an error code. The tables say which value tells it; where that is an object which
+    /// carries something itself, the innermost one counts.
+    pub fn carried(&self) -> Option<Cow<'a, str>> {
+        self.carried_by(self.tables.layout(self.layout?)?, 0, 0)
+    }
+
+    fn carried_by(&self, layout: &Layout, node: u32, depth: usize) -> Option<Cow<'a, str>> {
+        let path = self.tables.carries_of(layout).filter(|_| depth < MAX_DEPTH)?;
+        let index = self.find(path, node)?;
+        let node = self.tree.get(index)?;
+        if self.redact && node.has(mark::SECRET) {
+            return None;
+        }
+        match node.kind {
+            Kind::Struct => {
+                let named =
+                    self.tree.members(index).next().and_then(|(_, class)| self.named(class));
+                let layout = self
+                    .layout_of(node)
+                    .filter(|layout| layout.carries.is_some())
+                    .or_else(|| self.layout_named(named.as_deref()?));
+                let inner = layout.and_then(|layout| self.carried_by(layout, index, depth + 1));
+                inner.or(named)
+            }
+            Kind::Text(TextKind::Owned) => carried_text(self.tree.owned(node.value).raw()),
+            Kind::Text(kind) => {
+                let mut text = String::new();
+                let content = self.tree.content(node, self.bytes);
+                decode_text(kind, content.get(..MAX_VALUE * 4 + 4).unwrap_or(&content), &mut text);
+                carried_text(&text)
+            }
+            _ => self.named(node).or_else(|| match node.kind {
+                Kind::Unsigned | Kind::Unsigned64 => Some(node.value.to_string().into()),
+                Kind::Signed | Kind::Signed64 => Some((node.value as i64).to_string().into()),
+                _ => None,
+            }),
+        }
+    }
+
+    /// The name that an enum gives a number; of one without a name, the number.
+    fn named(&self, node: &Node) -> Option<Cow<'a, str>> {
+        let symbols = self.tables.symbols(node.ty).filter(|symbols| !symbols.flags)?;
+        Some(match symbols.get(node.value) {
+            Some(value) => Cow::Borrowed(&*value.name),
+            None => Cow::Owned(node.value.to_string()),
+        })
+    }
+
+    fn layout_of(&self, node: &Node) -> Option<&'a Layout> {
+        match self.tables.type_def(node.ty)?.read {
+            ReadAs::Layout { layout, .. } => self.tables.layout(layout),
+            _ => None,
+        }
+    }
+
+    fn layout_named(&self, name: &str) -> Option<&'a Layout> {
+        match self.tables.type_def(self.tables.type_named(name)?)?.read {
+            ReadAs::Layout { layout, .. } => self.tables.layout(layout),
+            _ => None,
+        }
+    }
+
+    /// The node at the end of a path.
+    fn find(&self, path: &[InfoStep], from: u32) -> Option<u32> {
+        path.iter().try_fold(from, |at, step| match step {
+            // Counts are among a structure's spans only, and may be asked for too.
+            InfoStep::Name(name) => self.tree.member_or_span(at, *name),
+            InfoStep::Element(number) => {
+                self.tree.members(at).nth(*number as usize).map(|(index, _)| index)
+            }
+        })
+    }
+}
+
+/// A text that says what a message carries, as one short line.
+fn carried_text<'a>(text: &str) -> Option<Cow<'a, str>> {
+    let mut line = text.to_string();
+    clean(&mut line, 0);
+    shorten(&mut line, 0, MAX_VALUE);
+    (!line.is_empty()).then_some(Cow::Owned(line))
 }
 
 /// Appends the line of a message. `called` says what earlier records call the number in a node; it
@@ -52,66 +152,169 @@ pub fn write_info<'n>(
     shorten(out, from, MAX_LINE);
 }
 
+/// How much of a line's values is there: the least of them counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Told {
+    /// The field is absent, null or empty.
+    Nothing,
+    /// It is zero.
+    Zero,
+    /// It has a value.
+    Value,
+}
+
 struct InfoWriter<'a, 'c, 'n> {
     source: InfoSource<'a>,
     called: &'c dyn Fn(u32) -> Option<&'n str>,
 }
 
 impl InfoWriter<'_, '_, '_> {
-    /// Appends a line about the structure at `node`. Returns whether all of its fields were there.
-    fn line(&self, line: &InfoLine, node: u32, depth: usize, out: &mut String) -> bool {
-        self.parts(&line.parts, node, depth, out)
+    /// Appends a line about the structure at `node`: the first one of which all fields are there,
+    /// or else the last.
+    fn line(&self, line: &InfoLine, node: u32, depth: usize, out: &mut String) -> Told {
+        let from = out.len();
+        let mut told = Told::Nothing;
+        for parts in &line.lines {
+            out.truncate(from);
+            told = self.parts(parts, node, depth, out);
+            if told > Told::Nothing {
+                break;
+            }
+        }
+        if out.len() > from { told } else { Told::Nothing }
     }
 
-    fn parts(&self, parts: &[InfoPart], node: u32, depth: usize, out: &mut String) -> bool {
-        let mut all = true;
+    fn parts(&self, parts: &[InfoPart], node: u32, depth: usize, out: &mut String) -> Told {
+        let mut all = Told::Value;
         for part in parts {
-            match part {
-                InfoPart::Text(text) => out.push_str(text),
-                InfoPart::Field(path) => {
-                    all &= self.find(path, node).is_some_and(|at| self.value(at, depth, out))
+            let told = match part {
+                InfoPart::Text(text) => {
+                    out.push_str(text);
+                    Told::Value
                 }
+                InfoPart::Field(path) => {
+                    self.find(path, node).map_or(Told::Nothing, |at| self.value(at, depth, out))
+                }
+                InfoPart::Each { list, of } => {
+                    self.find(list, node).map_or(Told::Nothing, |at| self.each(at, of, depth, out))
+                }
+                InfoPart::Extends(layout) => self.extended(*layout, node, depth, out),
                 InfoPart::Choice { path, yes, no } => {
-                    let from = out.len();
-                    let filled = self.find(path, node).is_some_and(|at| self.value(at, depth, out));
-                    out.truncate(from);
-                    out.push_str(if filled { yes } else { no });
+                    let holds = self.holds(path, node, depth, out);
+                    out.push_str(if holds == Some(true) { yes } else { no });
+                    if holds.is_some() { Told::Value } else { Told::Nothing }
                 }
                 InfoPart::Optional(parts) => {
                     let from = out.len();
-                    if !self.parts(parts, node, depth, out) {
+                    if self.parts(parts, node, depth, out) < Told::Value {
                         out.truncate(from);
                     }
+                    Told::Value
                 }
-            }
+            };
+            all = all.min(told);
         }
         all
     }
 
-    /// The node at the end of a path.
-    fn find(&self, path: &[InfoStep], from: u32) -> Option<u32> {
-        path.iter().try_fold(from, |at, step| match step {
-            // Counts are among a structure's spans only, and may be asked for too.
-            InfoStep::Name(name) => self.source.tree.member_or_span(at, *name),
-            InfoStep::Element(number) => {
-                self.source.tree.members(at).nth(*number as usize).map(|(index, _)| index)
-            }
+    /// Appends the line of the structure that this one extends.
+    fn extended(&self, layout: LayoutId, node: u32, depth: usize, out: &mut String) -> Told {
+        let tables = self.source.tables;
+        let line = tables.layout(layout).and_then(|layout| tables.info_of(layout));
+        match line {
+            Some(line) if depth < MAX_DEPTH => self.line(line, node, depth + 1, out),
+            _ => Told::Nothing,
+        }
+    }
+
+    /// Whether a field has a value; where the path ends in the name of a flag or of a value of an
+    /// enum, whether the flag is set, or the value is that one. `None` if the field is absent.
+    fn holds(&self, path: &[InfoStep], node: u32, depth: usize, out: &mut String) -> Option<bool> {
+        let InfoSource { tables, tree, .. } = self.source;
+        let from = out.len();
+        if let Some(at) = self.find(path, node) {
+            let told = self.value(at, depth, out);
+            out.truncate(from);
+            return Some(told == Told::Value);
+        }
+        let (InfoStep::Name(name), first) = path.split_last()? else { return None };
+        let node = tree.get(self.find(first, node)?)?;
+        let symbols = tables.symbols(node.ty)?;
+        let name = tables.name(*name);
+        let value = symbols.values.iter().find(|value| value.name == name)?.value;
+        Some(match symbols.flags {
+            true => value != 0 && node.unsigned() & value == value,
+            false => node.value == value,
         })
     }
 
-    /// Appends a value. Returns whether it was not empty.
-    fn value(&self, index: u32, depth: usize, out: &mut String) -> bool {
+    /// Appends the elements of a list, or the values of a structure whose names came with the
+    /// traffic, each with its name before it: those of them that have something to tell. `of` is
+    /// the way from an element to what is told of it.
+    fn each(&self, list: u32, of: &[InfoStep], depth: usize, out: &mut String) -> Told {
+        let tree = self.source.tree;
+        let from = out.len();
+        let (mut shown, mut more) = (0, 0);
+        for (index, node) in tree.members(list) {
+            if shown == MAX_ELEMENTS {
+                more += 1;
+                continue;
+            }
+            let before = out.len();
+            out.push_str(if shown > 0 { ", " } else { "" });
+            let name = tree.dynamic(node.name);
+            if let Some(name) = name {
+                let from = out.len();
+                out.push_str(name.raw());
+                clean(out, from);
+                shorten(out, from, MAX_VALUE);
+            }
+            let behind_name = out.len();
+            out.push_str(if name.is_some() { " " } else { "" });
+            let told = match self.find(of, index) {
+                Some(at) if tree.get(at).is_some_and(|node| node.kind == Kind::List) => {
+                    if depth < MAX_DEPTH {
+                        self.each(at, &[], depth + 1, out)
+                    } else {
+                        Told::Nothing
+                    }
+                }
+                Some(at) => self.value(at, depth, out),
+                None => Told::Nothing,
+            };
+            match (told, name) {
+                (Told::Nothing, None) => {
+                    out.truncate(before);
+                    continue;
+                }
+                (Told::Nothing, Some(_)) => out.truncate(behind_name),
+                _ => {}
+            }
+            shown += 1;
+        }
+        if more > 0 {
+            let _ = write!(out, " and {more} more");
+        }
+        if out.len() > from { Told::Value } else { Told::Nothing }
+    }
+
+    fn find(&self, path: &[InfoStep], from: u32) -> Option<u32> {
+        self.source.find(path, from)
+    }
+
+    /// Appends a value.
+    fn value(&self, index: u32, depth: usize, out: &mut String) -> Told {
         let InfoSource { tables, tree, bytes, redact, .. } = self.source;
-        let Some(node) = tree.get(index) else { return false };
+        let Some(node) = tree.get(index) else { return Told::Nothing };
         if redact && node.has(mark::SECRET) {
             let _ = write!(out, "<redacted, {} bytes>", node.bits.div_ceil(8));
-            return true;
+            return Told::Value;
         }
         if let Some(name) = (self.called)(index) {
             let from = out.len();
             out.push_str(name);
             clean(out, from);
-            return true;
+            return Told::Value;
         }
         let from = out.len();
         match node.kind {
@@ -119,9 +322,9 @@ impl InfoWriter<'_, '_, '_> {
             Kind::List => {
                 let count = tree.members(index).count();
                 out.push_str(itoa::Buffer::new().format(count));
-                return count > 0;
+                return if count > 0 { Told::Value } else { Told::Nothing };
             }
-            Kind::Null => return false,
+            Kind::Null => return Told::Nothing,
             Kind::Text(TextKind::Owned) => out.push_str(tree.owned(node.value).raw()),
             Kind::Text(kind) => {
                 let (start, length) = node.content();
@@ -144,56 +347,49 @@ impl InfoWriter<'_, '_, '_> {
         }
         clean(out, from);
         shorten(out, from, MAX_VALUE);
-        out.len() > from
+        if out.len() > from { Told::Value } else { Told::Nothing }
     }
 
     /// A structure by its own line.
-    fn structure(&self, index: u32, node: &Node, depth: usize, out: &mut String) -> bool {
+    fn structure(&self, index: u32, node: &Node, depth: usize, out: &mut String) -> Told {
         if depth >= MAX_DEPTH {
-            return false;
+            return Told::Nothing;
         }
         // If a number tells an object's class, the class is its first field, and the layout belongs
         // to a node inside.
-        let layout = self.layout_of(node);
+        let layout = self.source.layout_of(node);
         match layout.and_then(|layout| self.source.tables.info_of(layout)) {
             Some(line) => self.line(line, index, depth + 1, out),
             None => self.family(index, layout, depth, out),
         }
     }
 
-    fn layout_of(&self, node: &Node) -> Option<&Layout> {
-        match self.source.tables.type_def(node.ty)?.read {
-            ReadAs::Layout { layout, .. } => self.source.tables.layout(layout),
-            _ => None,
-        }
-    }
-
     /// An object whose class a number tells: the class's name and its line. `own`, the layout of
     /// the node, has no line.
-    fn family(&self, index: u32, own: Option<&Layout>, depth: usize, out: &mut String) -> bool {
+    fn family(&self, index: u32, own: Option<&Layout>, depth: usize, out: &mut String) -> Told {
         let InfoSource { tables, tree, .. } = self.source;
-        let Some((first, class)) = tree.members(index).next() else { return false };
+        let Some((first, class)) = tree.members(index).next() else { return Told::Nothing };
         let Some(name) = tables.symbols(class.ty).and_then(|symbols| symbols.get(class.value))
         else {
             return self.value(first, depth + 1, out);
         };
         out.push_str(&name.name);
         if own.is_some_and(|own| tables.name(own.name) == name.name) {
-            return true;
+            return Told::Value;
         }
-        let layout = tables.type_named(&name.name).and_then(|ty| match tables.type_def(ty)?.read {
-            ReadAs::Layout { layout, .. } => tables.layout(layout),
-            _ => None,
-        });
+        let layout = self.source.layout_named(&name.name);
         if let Some(line) = layout.and_then(|layout| tables.info_of(layout)) {
+            let from = out.len();
             out.push(' ');
-            self.line(line, index, depth + 1, out);
+            if self.line(line, index, depth + 1, out) == Told::Nothing {
+                out.truncate(from);
+            }
         }
-        true
+        Told::Value
     }
 
-    /// Appends a number by its name. Returns whether it is not zero.
-    fn number(&self, tables: &Tables, node: &Node, out: &mut String) -> bool {
+    /// Appends a number by its name.
+    fn number(&self, tables: &Tables, node: &Node, out: &mut String) -> Told {
         let bytes = |length: usize| {
             let (start, _) = node.content();
             let all = self.source.tree.bytes(node.buffer, self.source.bytes);
@@ -202,10 +398,17 @@ impl InfoWriter<'_, '_, '_> {
         let named = tables.symbols(node.ty).filter(|symbols| !symbols.flags);
         if let Some(value) = named.and_then(|symbols| symbols.get(node.value)) {
             out.push_str(&value.name);
-            return true;
+            return Told::Value;
         }
         if flag_names(tables, node, out) {
-            return true;
+            return Told::Value;
+        }
+        let shown = tables.type_def(node.ty).and_then(|def| def.shown);
+        if let Some(meaning) = shown.and_then(|shown| tables.meaning(tables.name(shown))) {
+            let mut text = Vec::new();
+            (meaning.write)(node.value, &mut text);
+            out.push_str(&String::from_utf8_lossy(&text));
+            return if node.value == 0 { Told::Zero } else { Told::Value };
         }
         let mut digits = itoa::Buffer::new();
         let _ = match node.kind {
@@ -224,11 +427,12 @@ impl InfoWriter<'_, '_, '_> {
             Kind::Uuid | Kind::UuidBe => {
                 let content = bytes(16);
                 out.push_str(&uuid_text(content, node.kind == Kind::Uuid));
-                return content.iter().any(|byte| *byte != 0);
+                let zero = content.iter().all(|byte| *byte == 0);
+                return if zero { Told::Zero } else { Told::Value };
             }
             _ => Ok(()),
         };
-        node.value != 0
+        if node.value == 0 { Told::Zero } else { Told::Value }
     }
 
     /// The message's first own fields: no header, no structures, no secrets, and no transaction. If
@@ -282,7 +486,7 @@ impl InfoWriter<'_, '_, '_> {
             }
             out.push_str(name(node));
             out.push('=');
-            if self.value(index, 0, out) || within.is_none() {
+            if self.value(index, 0, out) == Told::Value || within.is_none() {
                 *left -= 1;
             } else {
                 out.truncate(from);

@@ -23,17 +23,30 @@ const KINDS: usize = 2_000;
 pub struct RequestKind {
     /// The request's message.
     pub message: String,
+    /// What it carries, where its name does not say it.
+    pub carries: Option<String>,
     /// Whether an acknowledgement is enough for it.
     pub receipt: bool,
     /// How many were answered, refused or never answered.
     pub counts: RequestCounts,
 }
 
-/// All requests, counted by message.
+impl RequestKind {
+    /// The message, and behind it what it carries.
+    pub fn name(&self) -> String {
+        match &self.carries {
+            Some(carried) => format!("{} {carried}", self.message),
+            None => self.message.clone(),
+        }
+    }
+}
+
+/// All requests, counted by message and by what it carries.
 #[derive(Debug, Default)]
 pub struct Replies {
     kinds: Vec<RequestKind>,
-    by_name: HashMap<String, u32>,
+    /// The place of a kind by its message and by what that carries; nothing is the empty text.
+    by_name: HashMap<String, HashMap<String, u32>>,
     waiting: Waiting<(MessageId, u32)>,
     /// By message and reason.
     refusals: BTreeMap<(String, String), u64>,
@@ -73,35 +86,44 @@ impl Replies {
     /// Takes the next message. A message that is not `counted` can only complete a counted request,
     /// as its reply.
     #[inline]
-    pub(super) fn message(&mut self, known: KnownMessage<'_>, counted: bool) {
+    pub(super) fn message(
+        &mut self,
+        known: KnownMessage<'_>,
+        carried: Option<&str>,
+        counted: bool,
+    ) {
         let KnownMessage { message, def, .. } = known;
         if message.reply.is_some() || def.refusal != Refusal::Never {
             self.reply(known, counted);
         }
         if message.expects_reply(def) && counted {
-            self.request(known);
+            self.request(known, carried);
         }
     }
 
-    fn request(&mut self, known: KnownMessage<'_>) {
+    fn request(&mut self, known: KnownMessage<'_>, carried: Option<&str>) {
         let receipt = known.def.expects == Some(Expectation::Receipt);
-        let place = self.kind(known.message.name.raw(), receipt);
+        let place = self.kind(known.message.name.raw(), carried, receipt);
         if let Some(kind) = self.kinds.get_mut(place as usize) {
             kind.counts.sent += 1;
             let _ = self.waiting.ask(known.record, (known.id, place));
         }
     }
 
-    /// The place of a request's message in the list.
-    fn kind(&mut self, name: &str, receipt: bool) -> u32 {
-        if let Some(place) = self.by_name.get(name) {
+    /// The place of a request's message, and of what it carries, in the list.
+    fn kind(&mut self, name: &str, carried: Option<&str>, receipt: bool) -> u32 {
+        let own = self.by_name.get(name);
+        if let Some(place) = own.and_then(|own| own.get(carried.unwrap_or_default())) {
             return *place;
         }
         let full = self.kinds.len() >= KINDS;
-        let (name, receipt) = if full { (OTHERS, false) } else { (name, receipt) };
-        *self.by_name.entry(name.to_string()).or_insert_with(|| {
+        let (name, carried, receipt) =
+            if full { (OTHERS, None, false) } else { (name, carried, receipt) };
+        let own = self.by_name.entry(name.to_string()).or_default();
+        *own.entry(carried.unwrap_or_default().to_string()).or_insert_with(|| {
             self.kinds.push(RequestKind {
                 message: name.to_string(),
+                carries: carried.map(str::to_string),
                 receipt,
                 counts: RequestCounts::default(),
             });
@@ -153,7 +175,7 @@ impl Replies {
         let mut all: Vec<&RequestKind> = self.kinds.iter().collect();
         let order =
             |kind: &RequestKind| (kind.counts.unanswered, kind.counts.refused, kind.counts.sent);
-        all.sort_by(|a, b| order(b).cmp(&order(a)).then_with(|| a.message.cmp(&b.message)));
+        all.sort_by(|a, b| order(b).cmp(&order(a)).then_with(|| a.name().cmp(&b.name())));
         all
     }
 

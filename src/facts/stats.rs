@@ -3,10 +3,11 @@
 //!
 //! Memory is bounded: names, texts and streams beyond the bounds are counted together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::bytes::{ByteCounts, StreamSummary};
-use super::counters::NameCounter;
+use super::counters::{NameCounter, OTHERS};
+use super::info::InfoSource;
 use super::pace::Pace;
 use super::problems::Problems;
 use super::replies::{KnownMessage, Replies};
@@ -23,6 +24,10 @@ pub struct Stats {
     /// For each name of `messages` the message that it names, with the address of the tables that
     /// have it.
     ids: Vec<Option<(usize, Option<MessageId>)>>,
+    /// How many messages of a name carried what.
+    carried: BTreeMap<String, HashMap<String, u64>>,
+    /// How many names `carried` has, of messages and of what they carried.
+    carried_names: usize,
     events: HashMap<&'static str, u64>,
     problems: Problems,
     replies: Replies,
@@ -43,9 +48,15 @@ impl Stats {
                     self.problems.add(problem, tables, Some(tree));
                 }
                 let id = self.id(place, message, tables);
+                let def = id.and_then(|id| tables.message(id));
+                let carried = InfoSource::new(message, def, tables, tree, false).carried();
+                if let Some(carried) = &carried {
+                    self.carried(message.name.raw(), carried);
+                }
                 let known = id.and_then(|id| KnownMessage::new(record, message, tables, id));
                 if let Some(known) = known {
-                    self.replies.message(KnownMessage { tree: Some(tree), ..known }, true);
+                    let carried = carried.as_deref();
+                    self.replies.message(KnownMessage { tree: Some(tree), ..known }, carried, true);
                 }
             }
             body => *self.events.entry(event_word(body)).or_default() += 1,
@@ -59,7 +70,7 @@ impl Stats {
             && let Some(id) = tables.message_named(message.name.raw())
             && let Some(known) = KnownMessage::new(record, message, tables, id)
         {
-            self.replies.message(KnownMessage { tree: Some(tree), ..known }, false);
+            self.replies.message(KnownMessage { tree: Some(tree), ..known }, None, false);
         }
         self.unanswered(record);
     }
@@ -74,6 +85,20 @@ impl Stats {
     ) -> usize {
         self.pace.message(record.at.time);
         self.messages.count(std::ptr::from_ref(tables).addr(), number, message.name.raw())
+    }
+
+    /// Counts what a message carried.
+    fn carried(&mut self, message: &str, carried: &str) {
+        let own = self.carried.get_mut(message);
+        if let Some(n) = own.and_then(|own| own.get_mut(carried)) {
+            *n += 1;
+            return;
+        }
+        let full = self.carried_names >= NameCounter::LIMIT;
+        let (message, carried) = if full { (OTHERS, OTHERS) } else { (message, carried) };
+        self.carried_names += 1;
+        let own = self.carried.entry(message.to_string()).or_default();
+        *own.entry(carried.to_string()).or_default() += 1;
     }
 
     /// The message that tables have under a name. It is looked up once for each name.
@@ -91,7 +116,9 @@ impl Stats {
             if self.ids.len() <= place {
                 self.ids.resize(place + 1, None);
             }
-            self.ids.iter_mut().skip(place).take(1).for_each(|known| *known = Some((at, id)));
+            if let Some(known) = self.ids.get_mut(place) {
+                *known = Some((at, id));
+            }
         }
         id
     }
@@ -118,6 +145,14 @@ impl Stats {
     /// How many messages of each name, the most frequent first.
     pub fn messages(&self) -> Vec<(&str, u64)> {
         sorted(self.messages.all())
+    }
+
+    /// What messages carried whose names do not say it: for each name, how many carried what, the
+    /// most frequent first.
+    pub fn carries(&self) -> impl Iterator<Item = (&str, Vec<(&str, u64)>)> {
+        self.carried.iter().map(|(message, own)| {
+            (message.as_str(), sorted(own.iter().map(|(carried, n)| (carried.as_str(), *n))))
+        })
     }
 
     /// How many events of each name, the most frequent first.

@@ -82,9 +82,10 @@ pub(super) fn foreign_operator<'a>(word: &str, rest: &'a str) -> Option<(&'a str
     let lower = word.to_ascii_lowercase();
     FOREIGN_OPERATORS.iter().find_map(|(spellings, hint)| {
         let spelled = spellings.iter().find(|spelled| {
-            match spelled.starts_with(|c: char| c.is_ascii_alphabetic()) {
-                true => lower == **spelled,
-                false => rest.starts_with(**spelled),
+            if spelled.starts_with(|c: char| c.is_ascii_alphabetic()) {
+                lower == **spelled
+            } else {
+                rest.starts_with(**spelled)
             }
         })?;
         Some((rest.get(..spelled.len())?, *hint))

@@ -82,9 +82,10 @@ impl IpNetwork {
             };
             number.checked_shr(bits(address) - self.prefix.min(bits(address))).unwrap_or(0)
         };
-        match address.is_ipv4() == self.address.is_ipv4() {
-            true => leading(address).cmp(&leading(self.address)),
-            false => address.cmp(&self.address),
+        if address.is_ipv4() == self.address.is_ipv4() {
+            leading(address).cmp(&leading(self.address))
+        } else {
+            address.cmp(&self.address)
         }
     }
 }

@@ -66,7 +66,7 @@ const SESSION: &str = "session";
 
 /// All keys, in the order in which columns list what is found at any depth.
 #[rustfmt::skip]
-pub(super) static KEYS: [RecordKey; 37] = [
+pub(super) static KEYS: [RecordKey; 38] = [
     key("record", KeyKind::Number, |s| int(s.record.number)),
     key("time", KeyKind::Time, |s| Some(RecordValue::Time(s.record.at.time))),
     key("frame", KeyKind::Number, |s| int(s.record.at.frame)),
@@ -85,6 +85,7 @@ pub(super) static KEYS: [RecordKey; 37] = [
     }),
     key("event", KeyKind::Word, |s| text(event_word(&s.record.body)).filter(|_| message(s).is_none())),
     key("type", KeyKind::Number, |s| message(s)?.number.and_then(int)),
+    key("carries", KeyKind::Word, |s| s.carried().map(|_| RecordValue::Carried)),
     key("offset", KeyKind::Number, |s| match message(s) {
         Some(message) => int(message.offset),
         None => event(s)?.offset.and_then(int),
@@ -136,7 +137,7 @@ pub(super) static KEYS: [RecordKey; 37] = [
     composite("acknowledges", KeyParts::List(&["record", "elapsed_ms"]), |s| links(s, LinkKind::Acknowledges)),
     key("expects_reply", KeyKind::Truth, |s| s.expects_reply().then_some(RecordValue::Bool(true))),
     composite("refused", KeyParts::Object(&["field", "value", "name"]), |s| s.refused().map(RecordValue::Refused)),
-    RecordKey { named: true, ..key("info", KeyKind::Text, |s| message(s).map(|_| RecordValue::Info)) },
+    RecordKey { named: true, ..key("info", KeyKind::Text, |s| s.has_info().then_some(RecordValue::Info)) },
     composite("fields", KeyParts::Fields, |s| tree(s).map(|_| RecordValue::Node(0))),
     RecordKey { named: true, ..composite("names", KeyParts::ByPath(&["name", "record"]), |s| {
         s.called().next().map(|_| RecordValue::CalledNames)

@@ -90,7 +90,7 @@ enum Check {
     In(Vec<SetItem>),
     Contains(Literal),
     #[cfg(feature = "regex")]
-    Matches(Box<regex_lite::Regex>),
+    Matches(Box<regex::Regex>),
     Has(Literal),
 }
 

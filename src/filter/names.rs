@@ -5,7 +5,7 @@ use super::keys::{KEYS, KeyKind, KeyParts, RecordKey, part_names};
 use super::named::NamedExpressions;
 use crate::proto::{LazyTables, RecordNames};
 use crate::record::EVENTS;
-use crate::suggest::suggestion;
+use crate::suggest::{offer, suggestion};
 use crate::table::Tables;
 
 const SEVERITIES: [&str; 3] = ["note", "warning", "error"];
@@ -102,7 +102,7 @@ impl<'a> FilterNames<'a> {
                 "; a message's fields are written `fields.{word}`, or `*.{word}` at any depth"
             );
         }
-        let near_message = suggestion(word, self.messages());
+        let near_message = offer(word, self.messages());
         if !near_message.is_empty() {
             return near_message.replace("mean `", "mean `message == ");
         }
@@ -181,8 +181,7 @@ impl<'a> FilterNames<'a> {
             return Ok(());
         }
         // Every name of one or two letters is near to some other.
-        let near =
-            if name.chars().count() > 2 { suggestion(name, self.all()) } else { String::new() };
+        let near = if name.chars().count() > 2 { offer(name, self.all()) } else { String::new() };
         Err(format!("no table has a field `{name}`{near}"))
     }
 
@@ -209,6 +208,9 @@ impl<'a> FilterNames<'a> {
                 let known: Vec<&str> = self.lazy.iter().map(|t| t.protocol().name()).collect();
                 one_of(word, &known, "a protocol is")
             }
+            // A class, a kind, a number without a name; in quotes any text.
+            Vocabulary::Key("carries") if quoted || word.parse::<i64>().is_ok() => Ok(()),
+            Vocabulary::Key("carries") => self.symbol(word, false),
             Vocabulary::Key("service") => return self.service(word),
             Vocabulary::Key(_) => self.message(word, quoted),
             Vocabulary::Severity => one_of(word, &SEVERITIES, "a severity is"),
@@ -250,7 +252,10 @@ impl<'a> FilterNames<'a> {
         let declared =
             closed.map(LazyTables::get).flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
         let undeclared = self.undeclared().flat_map(|names| names.messages).copied();
-        let near = match suggestion(name, declared.chain(undeclared)) {
+        let names = declared.chain(undeclared);
+        // Senders may make up a name in quotes: only a similar one is offered for it.
+        let near = if quoted { suggestion(name, names) } else { offer(name, names) };
+        let near = match near {
             near if near.is_empty() => self.kind_of(name).unwrap_or_default(),
             near => near,
         };
@@ -293,7 +298,7 @@ impl<'a> FilterNames<'a> {
                 "`{word}` is a value of an enum, not a flag: it is compared with `== {word}`"
             ));
         }
-        let near = suggestion(word, self.symbols(flags));
+        let near = offer(word, self.symbols(flags));
         Err(match (flags, near.is_empty()) {
             (true, _) => format!("no table has a flag `{word}`{near}"),
             (false, true) => {

@@ -20,6 +20,9 @@ impl FilterParser<'_> {
         let mut steps = Vec::new();
         let mut target = PathTarget::Other;
         if self.take("*") {
+            if !self.rest().starts_with('.') {
+                return Ok((Path::new("*", vec![PathStep::Everywhere]), PathTarget::Anything));
+            }
             steps.push(self.anywhere()?);
         } else {
             let key = self.first_key()?;

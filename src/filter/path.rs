@@ -21,6 +21,8 @@ pub(super) enum PathStep {
     Key(PathKey),
     /// The values of a key in this object and in everything within it.
     Anywhere(PathKey),
+    /// Every value without parts.
+    Everywhere,
     /// An element of a list, counted from 0.
     Index(usize),
     /// All elements of a list.
@@ -90,6 +92,9 @@ impl Path {
     /// How expensive looking it up is, for ordering conditions: a key of the record is cheap, a
     /// search at any depth is expensive.
     pub(super) fn cost(&self) -> u32 {
+        if matches!(self.steps.first(), Some(PathStep::Everywhere)) {
+            return 40;
+        }
         if self.steps.iter().any(|s| matches!(s, PathStep::Anywhere(_))) {
             return 20;
         }

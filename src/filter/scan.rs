@@ -1,6 +1,6 @@
 //! Looks up paths in a record.
 
-use super::keys::{KEYS, KeyParts};
+use super::keys::{KEYS, KeyParts, RecordKey};
 use super::path::{Path, PathKey, PathStep};
 use super::symbols::SymbolPart;
 use super::value::{Leaf, RecordScope, RecordValue};
@@ -23,6 +23,7 @@ impl<'a> RecordScope<'a> {
         match step {
             PathStep::Key(key) => self.get(value, key).is_some_and(|v| self.walk(v, rest, see)),
             PathStep::Anywhere(key) => self.anywhere(value, key, &mut |v| self.walk(v, rest, see)),
+            PathStep::Everywhere => self.leaves(value, &mut |v| self.walk(v, rest, see)),
             PathStep::Index(n) => {
                 let mut at = 0;
                 self.elements(value, &mut |v| {
@@ -48,24 +49,31 @@ impl<'a> RecordScope<'a> {
         match value {
             RecordValue::Record => key.record.and_then(|key| (key.get)(self)),
             RecordValue::Node(index) => self.member(index, key),
-            RecordValue::Problem(i) => self.problem_key(i, &key.text),
-            RecordValue::Link(link) => match key.text.as_str() {
-                "record" => Some(RecordValue::Int(link.record.into())),
-                "elapsed_ms" => Some(RecordValue::Float(milliseconds(link.nanos))),
-                _ => None,
-            },
-            RecordValue::Refused(refused) => self.refused_key(refused, &key.text),
             RecordValue::CalledNames => self
                 .called()
                 .find(|called| self.field_path(called.node) == key.text)
                 .map(RecordValue::CalledName),
-            RecordValue::CalledName(called) => match key.text.as_str() {
+            _ => self.part(value, &key.text),
+        }
+    }
+
+    /// A part of something that is no field.
+    fn part(&self, value: RecordValue<'a>, key: &str) -> Option<RecordValue<'a>> {
+        match value {
+            RecordValue::Problem(i) => self.problem_key(i, key),
+            RecordValue::Link(link) => match key {
+                "record" => Some(RecordValue::Int(link.record.into())),
+                "elapsed_ms" => Some(RecordValue::Float(milliseconds(link.nanos))),
+                _ => None,
+            },
+            RecordValue::Refused(refused) => self.refused_key(refused, key),
+            RecordValue::CalledName(called) => match key {
                 "name" => Some(RecordValue::Text(called.name)),
                 "record" => Some(RecordValue::Int(called.record.into())),
                 _ => None,
             },
             RecordValue::Counts(c) => {
-                let n = match key.text.as_str() {
+                let n = match key {
                     "payload" => c.payload,
                     "explained" => c.explained,
                     "opaque" => c.opaque,
@@ -169,6 +177,50 @@ impl<'a> RecordScope<'a> {
             }
             RecordValue::Node(index) => self.has(key) && self.below(index, key, see),
             _ => self.get(value, key).is_some_and(see),
+        }
+    }
+
+    /// Calls `see` with each value that has no parts, in the record and in everything within it. Of
+    /// fields with names that came with the traffic, these names are values as well.
+    fn leaves(&self, value: RecordValue<'a>, see: See<'_, 'a>) -> bool {
+        match value {
+            RecordValue::Record => {
+                KEYS.iter().any(|key| (key.get)(self).is_some_and(|v| self.parts_of(key, v, see)))
+            }
+            RecordValue::Node(index) => self.leaves_below(index, see),
+            _ => see(value),
+        }
+    }
+
+    /// [`RecordScope::leaves`] in the value of a key.
+    fn parts_of(&self, key: &RecordKey, value: RecordValue<'a>, see: See<'_, 'a>) -> bool {
+        let mut each = |value, names: &[&str]| {
+            names.iter().any(|name| self.part(value, name).is_some_and(&mut *see))
+        };
+        match (key.parts, value) {
+            (KeyParts::None | KeyParts::Fields, _) => self.leaves(value, see),
+            // The bytes of an event have no parts, those of a stream's end have.
+            (KeyParts::Object(_), RecordValue::EventBytes) => see(value),
+            (KeyParts::Object(names), _) => each(value, names),
+            (KeyParts::List(names) | KeyParts::ByPath(names), _) => {
+                self.elements(value, &mut |element| each(element, names))
+            }
+        }
+    }
+
+    /// [`RecordScope::leaves`] in the tree.
+    fn leaves_below(&self, index: u32, see: See<'_, 'a>) -> bool {
+        let (Some(view), Some(node)) = (self.message, self.node(index)) else { return false };
+        if let Some(name) = view.tree.dynamic(node.name)
+            && see(RecordValue::Text(name.raw()))
+        {
+            return true;
+        }
+        match node.kind {
+            Kind::Struct | Kind::List if !self.hides(node) => {
+                view.tree.members(index).any(|(i, _)| self.leaves_below(i, see))
+            }
+            _ => see(RecordValue::Node(index)),
         }
     }
 

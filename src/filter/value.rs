@@ -1,6 +1,7 @@
 //! A record as an object with the keys and values of its JSON, without writing JSON.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::net::SocketAddr;
 
 use super::symbols::set_flags;
@@ -26,6 +27,8 @@ pub struct RecordScope<'a> {
     pub(super) protocol: usize,
     redact: bool,
     sessions: Option<&'a SessionMap>,
+    /// The line that says what the message is about, once it was asked for.
+    info: OnceCell<String>,
 }
 
 /// A message's tree, with the tables and bytes that its nodes refer to.
@@ -67,6 +70,8 @@ pub enum RecordValue<'a> {
     Refused(Refused<'a>),
     /// The line that says what the message is about.
     Info,
+    /// What the message carries.
+    Carried,
     /// The names that earlier records give to numbers in the message.
     CalledNames,
     /// One of these names.
@@ -145,7 +150,7 @@ impl<'a> RecordScope<'a> {
             _ => None,
         };
         let protocol = index_of(record.protocol, protocols);
-        RecordScope { record, message, protocol, redact, sessions: None }
+        RecordScope { record, message, protocol, redact, sessions: None, info: OnceCell::new() }
     }
 
     /// The scope, in which the record belongs to a session of these.
@@ -185,17 +190,31 @@ impl<'a> RecordScope<'a> {
     }
 
     /// The line that says what the message is about.
-    fn info(&self) -> Option<String> {
-        let MessageView { tables, tree, bytes } = self.message?;
-        let layout = self.definition().and_then(|def| def.layout);
-        let source = InfoSource { tables, tree, bytes, layout, redact: self.redact };
-        let mut text = String::new();
-        write_info(
-            source,
-            &|node| self.record.names.name_of(node).map(|(name, _)| name),
-            &mut text,
-        );
-        Some(text)
+    fn info(&self) -> &str {
+        self.info.get_or_init(|| {
+            let mut text = String::new();
+            if let Some(source) = self.info_source() {
+                let called = |node| self.record.names.name_of(node).map(|(name, _)| name);
+                write_info(source, &called, &mut text);
+            }
+            text
+        })
+    }
+
+    /// Whether there is a line that says what the message is about.
+    pub(super) fn has_info(&self) -> bool {
+        !self.info().is_empty()
+    }
+
+    /// What the message carries.
+    pub(super) fn carried(&self) -> Option<Cow<'a, str>> {
+        self.info_source()?.carried()
+    }
+
+    fn info_source(&self) -> Option<InfoSource<'a>> {
+        let Body::Message { message, tables, tree } = &self.record.body else { return None };
+        let def = definition(message.name, tables, tree);
+        Some(InfoSource::new(message, def, tables, tree, self.redact))
     }
 
     /// The path of a field as the JSON's `names` and `refused` have it.
@@ -243,9 +262,8 @@ impl<'a> RecordScope<'a> {
             RecordValue::Address(at) => Leaf::Address(at),
             RecordValue::Bool(truth) => Leaf::Bool(truth),
             RecordValue::FieldPath(node) => Leaf::Text(Cow::Owned(self.field_path(node))),
-            RecordValue::Info => {
-                self.info().map_or(Leaf::Null, |text| Leaf::Text(Cow::Owned(text)))
-            }
+            RecordValue::Info => Leaf::Text(Cow::Owned(self.info().to_string())),
+            RecordValue::Carried => self.carried().map_or(Leaf::Null, Leaf::Text),
             RecordValue::ProblemText(i) => {
                 self.problem(i, |p, v| problem_text(p, v.tables, v.tree))
             }

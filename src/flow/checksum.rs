@@ -127,6 +127,7 @@ fn check(of: Summed, before: Sum, bytes: &[u8], place: usize) -> Option<WrongSum
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::super::ip;
+    use super::super::remaining::Remaining;
     use super::*;
     use etherparse::PacketBuilder;
 
@@ -147,8 +148,12 @@ mod tests {
         all
     }
 
+    fn parsed(bytes: &[u8], wire_len: usize) -> IpPacket<'_> {
+        ip::parse(Remaining::of_frame(bytes, wire_len)).unwrap()
+    }
+
     fn judged(bytes: &[u8]) -> Option<WrongSum> {
-        transport(&ip::parse(bytes, bytes.len()).unwrap())
+        transport(&parsed(bytes, bytes.len()))
     }
 
     #[test]
@@ -184,7 +189,7 @@ mod tests {
             let mut wrong = bytes.clone();
             wrong[place] ^= 1;
             let cut = &wrong[..wrong.len() - 1];
-            assert_eq!(transport(&ip::parse(cut, wrong.len()).unwrap()), None);
+            assert_eq!(transport(&parsed(cut, wrong.len())), None);
         }
         let (mut none, place) = packets(b"payload").swap_remove(1);
         none[place..place + 2].fill(0);

@@ -8,8 +8,8 @@
 //! [`ORIGIN`]. Each later number gets the position nearest to the next expected byte.
 
 use super::delivery::{Delivery, DirectionSink, Overlap};
-use super::segment::Segment;
 use super::pending::{PendingBytes, Span, head, tail};
+use super::segment::Segment;
 use super::sink::{Cause, End, FlowSink, Note, Totals};
 use super::{FlowLimits, elapsed};
 use crate::capture::{Moment, Time};
@@ -335,8 +335,7 @@ impl DirectionState {
         let how = if self.fin.is_some() { End::Fin } else { how };
         if let Some(since) = self.window_closed.take() {
             let totals = &mut self.delivery.totals;
-            totals.longest_zero_window =
-                totals.longest_zero_window.max(elapsed(since, now.time));
+            totals.longest_zero_window = totals.longest_zero_window.max(elapsed(since, now.time));
         }
         self.delivery.end(how, now, out);
     }

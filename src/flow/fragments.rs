@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::ip::{Address, Fragment, IpPacket};
 use super::pending::{PendingBytes, Span, head, tail};
+use super::remaining::Network;
 use crate::capture::Moment;
 
 /// The longest IP datagram in bytes.
@@ -16,6 +17,8 @@ const LONGEST: u32 = 65_535;
 /// The values that all fragments of a datagram share (RFC 791, RFC 8200).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct DatagramKey {
+    /// Hosts in different networks may have the same addresses.
+    network: Network,
     v6: bool,
     src: Address,
     dst: Address,
@@ -33,6 +36,8 @@ struct Partial {
     total: Option<u32>,
     /// The protocol, once the first fragment was seen.
     protocol: Option<u8>,
+    /// How many more headers may be read in it.
+    headers_left: u8,
     /// When its first captured fragment was captured, in nanoseconds.
     born: i64,
     /// Distinguishes this datagram from a later one with the same identification.
@@ -42,6 +47,9 @@ struct Partial {
 /// A datagram that was given up incomplete: its bytes up to the first missing one.
 #[derive(Debug)]
 pub(super) struct IncompleteDatagram {
+    pub network: Network,
+    /// How many more headers may be read in it.
+    pub headers_left: u8,
     pub v6: bool,
     pub src: Address,
     pub dst: Address,
@@ -95,10 +103,11 @@ impl Fragments {
         }
     }
 
-    /// Handles a fragment. If it completes its datagram, returns the datagram's protocol. The
-    /// payload is then [`whole`](Self::whole).
+    /// Handles a fragment. If it completes its datagram, returns the datagram's protocol. Its
+    /// payload is then [taken](Self::take_whole).
     pub(super) fn add(&mut self, packet: &IpPacket<'_>, fragment: Fragment) -> Option<u8> {
         let key = DatagramKey {
+            network: packet.network,
             v6: packet.v6,
             src: packet.src,
             dst: packet.dst,
@@ -120,9 +129,14 @@ impl Fragments {
         None
     }
 
-    /// The payload of the datagram completed last.
-    pub(super) fn whole(&self) -> &[u8] {
-        &self.whole
+    /// Takes the payload of the datagram completed last.
+    pub(super) fn take_whole(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.whole)
+    }
+
+    /// Gives its buffer back, to be used again.
+    pub(super) fn reuse(&mut self, whole: Vec<u8>) {
+        self.whole = whole;
     }
 
     /// The datagrams that were given up since the last call.
@@ -212,6 +226,8 @@ impl Partial {
             payload.extend_from_slice(&piece.bytes);
         }
         Some(IncompleteDatagram {
+            network: key.network,
+            headers_left: self.headers_left,
             v6: key.v6,
             src: key.src,
             dst: key.dst,
@@ -248,6 +264,7 @@ impl Partial {
             self.total = Some(end);
         }
         if fragment.offset == 0 {
+            self.headers_left = packet.headers_left;
             self.protocol = self.protocol.or(Some(packet.protocol));
         }
     }

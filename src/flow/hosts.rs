@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use super::ip::{self, IpPacket, address};
+use super::remaining::Remaining;
 use super::{PROTOCOL_ICMP, PROTOCOL_ICMPV6, icmp, link};
 
 /// Bytes of an ICMP error before the packet it quotes.
@@ -14,9 +15,8 @@ const ICMP_HEADER: usize = 8;
 /// it belongs to their stream. In a tunnel the outer packet counts, because not every fragment
 /// shows the inner one.
 pub fn hosts(link: u16, data: &[u8], wire_len: u32) -> Option<(IpAddr, IpAddr)> {
-    let bytes = link::ip(link, data).ok()?;
-    let cut = (wire_len as usize).saturating_sub(data.len());
-    let packet = ip::parse(bytes, bytes.len() + cut).ok()?;
+    let frame = Remaining::of_frame(data, wire_len as usize);
+    let packet = ip::parse(link::ip(link, frame).ok()?).ok()?;
     let inner = quoted(&packet);
     let packet = inner.as_ref().unwrap_or(&packet);
     Some((address(packet.v6, &packet.src), address(packet.v6, &packet.dst)))
@@ -28,5 +28,7 @@ fn quoted<'a>(packet: &IpPacket<'a>) -> Option<IpPacket<'a>> {
         return None;
     }
     icmp::quoted(packet)?;
-    ip::parse(packet.payload.get(ICMP_HEADER..)?, usize::from(u16::MAX)).ok()
+    let bytes = packet.payload.get(ICMP_HEADER..)?;
+    let wire_len = usize::from(u16::MAX);
+    ip::parse(Remaining { bytes, wire_len, ..packet.remaining() }).ok()
 }

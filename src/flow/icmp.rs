@@ -4,6 +4,7 @@
 
 use super::conversations::{Endpoint, PacketEnds};
 use super::ip::{self, IpPacket};
+use super::remaining::Remaining;
 use super::{PROTOCOL_ICMP, PROTOCOL_TCP, PROTOCOL_UDP};
 
 // Types of ICMP errors (RFC 792).
@@ -41,7 +42,8 @@ pub(super) fn quoted(packet: &IpPacket<'_>) -> Option<(u8, PacketEnds)> {
     if !error {
         return None;
     }
-    let inner = ip::parse(quote, LONGEST_QUOTED).ok().filter(|inner| inner.fragment.is_none())?;
+    let quote = Remaining { bytes: quote, wire_len: LONGEST_QUOTED, ..packet.remaining() };
+    let inner = ip::parse(quote).ok().filter(|inner| inner.fragment.is_none())?;
     let needed = match inner.protocol {
         // Of the segment that a redirect quotes, Wireshark reads 8 bytes, which are too few.
         PROTOCOL_TCP if v4 && *kind == REDIRECT => return None,

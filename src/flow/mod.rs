@@ -18,40 +18,38 @@ mod hosts;
 mod icmp;
 mod ip;
 mod link;
+mod not_read;
 mod pending;
+mod remaining;
 mod round_trip;
 mod segment;
 mod sink;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 mod udp;
 
 use crate::capture::{Frame, Moment, Time};
 use checksum::WrongSums;
 pub use checksum::{Summed, WrongSum};
 use conversations::{Endpoint, PacketEnds};
-use fragments::{FragmentBounds, Fragments, IncompleteDatagram};
+use fragments::{FragmentBounds, Fragments};
 pub use hosts::hosts;
 use ip::IpPacket;
-use link::NoIp;
+pub use not_read::{NotRead, NotReadCounts};
+use remaining::Remaining;
 use segment::Segment;
 pub use sink::{Cause, Dir, End, FlowSink, Note, Stream, StreamId, TcpOpening, Totals};
 use tcp::Tcp;
 use udp::{Datagram, Udp};
 
-/// A tunnel that is not looked through.
-const PROTOCOL_GRE: u8 = 47;
 const PROTOCOL_ICMP: u8 = 1;
-const PROTOCOL_IPV4: u8 = 4;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
-const PROTOCOL_IPV6: u8 = 41;
 const PROTOCOL_ICMPV6: u8 = 58;
 /// Frames of several interfaces or cores may come out of order by less than so many nanoseconds.
 pub const CLOCK_STEP: i64 = 1_000_000_000;
-/// How deep IP may be nested within IP.
-const MOST_TUNNELS: usize = 4;
 
 /// Bounds on memory, and on how long missing bytes are waited for. Times are capture time in
 /// nanoseconds.
@@ -120,12 +118,6 @@ pub struct FlowStats {
     pub times: Option<(Time, Time)>,
     /// Frames of a damaged clock: their times are the first or the last that can be written.
     pub wrong_times: u64,
-    /// Frames of an unsupported link type.
-    pub unsupported: u64,
-    /// The first unsupported link type.
-    pub unsupported_link: Option<u16>,
-    /// Frames that carry something other than IP.
-    pub not_ip: u64,
     /// Frames cut by a snap length.
     pub cut: u64,
     /// The first of them.
@@ -138,14 +130,6 @@ pub struct FlowStats {
     pub back: Option<u64>,
     /// By how many nanoseconds a frame is earlier than one before it, at most.
     pub back_by: i64,
-    /// Frames whose headers contradict themselves, or end too early although the frame was not cut.
-    pub malformed: u64,
-    /// Frames cut within a header.
-    pub headless: u64,
-    /// IP packets that carry neither TCP nor UDP.
-    pub other_ip: u64,
-    /// Those of them that are GRE, a tunnel that is not looked through.
-    pub gre: u64,
     /// IP fragments.
     pub fragments: u64,
     /// Datagrams reassembled from fragments.
@@ -208,6 +192,7 @@ pub struct Flow {
 struct Transports {
     limits: FlowLimits,
     stats: FlowStats,
+    not_read: NotReadCounts,
     now: Moment,
     tcp: Tcp,
     udp: Udp,
@@ -217,6 +202,7 @@ struct Transports {
 struct FlowContext<'a> {
     limits: &'a FlowLimits,
     stats: &'a mut FlowStats,
+    not_read: &'a mut NotReadCounts,
     at: Moment,
 }
 
@@ -229,20 +215,23 @@ impl Flow {
             bytes: limits.fragment_buffer,
             age: limits.fragment_time,
         };
-        let stats = FlowStats::default();
-        let now = Moment::default();
-        let transports = Transports { limits, stats, now, tcp: Tcp::new(), udp: Udp::new() };
+        let transports = Transports {
+            limits,
+            stats: FlowStats::default(),
+            not_read: NotReadCounts::default(),
+            now: Moment::default(),
+            tcp: Tcp::new(),
+            udp: Udp::new(),
+        };
         Flow { fragments: Fragments::new(bounds), transports }
     }
 
-    /// Counts a frame without a network packet, which is read elsewhere. `readable` says whether it
-    /// could be read.
-    pub fn count_other(&mut self, frame: &Frame<'_>, readable: bool) {
+    /// Counts a frame without a network packet, which is read elsewhere.
+    pub fn count_other(&mut self, frame: &Frame<'_>) {
         let stats = &mut self.transports.stats;
         stats.frames += 1;
         stats.bytes += frame.data.len() as u64;
         stats.count_cut(frame);
-        stats.malformed += u64::from(!readable);
     }
 
     /// Takes the next frame of the capture, and delivers to `sink` whatever it completes.
@@ -257,15 +246,10 @@ impl Flow {
         stats.count_time(frame);
         self.fragments.age(nanos(frame.time));
         self.deliver_incomplete(sink);
-        match link::ip(frame.link, frame.data) {
-            Ok(bytes) => self.packet(bytes, bytes.len() + cut, sink),
-            Err(NoIp::Other) => self.transports.stats.not_ip += 1,
-            Err(NoIp::Short) => self.transports.stats.count_unreadable(cut > 0),
-            Err(NoIp::Unsupported) => {
-                let stats = &mut self.transports.stats;
-                stats.unsupported += 1;
-                stats.unsupported_link = stats.unsupported_link.or(Some(frame.link));
-            }
+        let whole = Remaining::of_frame(frame.data, frame.data.len() + cut);
+        match link::ip(frame.link, whole) {
+            Ok(packet) => self.packet(packet, None, sink),
+            Err(reason) => self.transports.not_read.add(reason),
         }
         let transports = &mut self.transports;
         transports.tcp.sweep(transports.now, &transports.limits, sink);
@@ -292,30 +276,51 @@ impl Flow {
         }
     }
 
-    /// An IP packet that was `wire_len` bytes long before it was cut. It may hold other IP packets.
-    fn packet<S: FlowSink>(&mut self, bytes: &[u8], wire_len: usize, sink: &mut S) {
-        let mut bytes = bytes;
-        let mut wire_len = wire_len;
-        let mut header_sum = None;
-        for _ in 0..MOST_TUNNELS {
-            let Ok(packet) = ip::parse(bytes, wire_len) else {
-                return self.transports.stats.count_unreadable(wire_len > bytes.len());
-            };
-            if self.transports.limits.checksums {
-                let wrong = checksum::ip_header(bytes);
-                self.transports.stats.wrong_sums += u64::from(wrong.is_some());
-                header_sum = header_sum.or(wrong);
-            }
-            if let Some(fragment) = packet.fragment {
-                return self.fragment(&packet, fragment, header_sum, sink);
-            }
-            if !matches!(packet.protocol, PROTOCOL_IPV4 | PROTOCOL_IPV6) {
-                return self.transports.take(&packet, header_sum, sink);
-            }
-            bytes = packet.payload;
-            wire_len = bytes.len() + packet.missing as usize;
+    /// How many frames were not read so far, and why.
+    #[must_use]
+    pub fn not_read(&self) -> &NotReadCounts {
+        &self.transports.not_read
+    }
+
+    /// An IP packet. `header_sum` is set if the checksum of an IP header before it is wrong.
+    fn packet<S: FlowSink>(
+        &mut self,
+        rest: Remaining<'_>,
+        mut header_sum: Option<WrongSum>,
+        sink: &mut S,
+    ) {
+        let packet = match ip::parse(rest) {
+            Ok(packet) => packet,
+            Err(reason) => return self.transports.not_read.add(reason),
+        };
+        if self.transports.limits.checksums {
+            let wrong = checksum::ip_header(rest.bytes);
+            self.transports.stats.wrong_sums += u64::from(wrong.is_some());
+            header_sum = header_sum.or(wrong);
         }
-        self.transports.stats.other_ip += 1;
+        match packet.fragment {
+            Some(fragment) => self.fragment(&packet, fragment, header_sum, sink),
+            None => self.whole_packet(&packet, header_sum, sink),
+        }
+    }
+
+    /// An IP packet that is no fragment. It may hold another one.
+    #[inline]
+    fn whole_packet<S: FlowSink>(
+        &mut self,
+        packet: &IpPacket<'_>,
+        header_sum: Option<WrongSum>,
+        sink: &mut S,
+    ) {
+        let inner = match tunnel::within(packet) {
+            Some(inner) => Some(inner),
+            None => self.transports.take(packet, header_sum, sink),
+        };
+        match inner {
+            Some(Ok(inner)) => self.packet(inner, header_sum, sink),
+            Some(Err(reason)) => self.transports.not_read.add(reason),
+            None => {}
+        }
     }
 
     fn fragment<S: FlowSink>(
@@ -335,65 +340,76 @@ impl Flow {
             self.deliver_incomplete(sink);
             let Some(protocol) = complete else { return };
             self.transports.stats.reassembled += 1;
-            whole = IpPacket { protocol, payload: self.fragments.whole(), missing: 0, ..whole };
+            let payload = self.fragments.take_whole();
+            whole = IpPacket { protocol, payload: &payload, missing: 0, ..whole };
+            self.reassembled(whole, header_sum, sink);
+            return self.fragments.reuse(payload);
         }
-        if whole.walk_extensions().is_err() || whole.fragment.is_some() {
-            self.transports.stats.malformed += 1;
-            return;
+        self.reassembled(whole, header_sum, sink);
+    }
+
+    /// A packet that came in fragments, or its beginning. Behind the fragment header, extension
+    /// headers may follow.
+    fn reassembled<S: FlowSink>(
+        &mut self,
+        mut packet: IpPacket<'_>,
+        header_sum: Option<WrongSum>,
+        sink: &mut S,
+    ) {
+        match packet.walk_extensions() {
+            Ok(()) if packet.fragment.is_none() => self.whole_packet(&packet, header_sum, sink),
+            Ok(()) => self.transports.not_read.add(NotRead::Damaged),
+            Err(reason) => self.transports.not_read.add(reason),
         }
-        self.transports.take(&whole, header_sum, sink);
     }
 
     /// Delivers the beginnings of datagrams that were given up incomplete.
     #[inline]
     fn deliver_incomplete<S: FlowSink>(&mut self, sink: &mut S) {
         for datagram in self.fragments.take_incomplete() {
-            let IncompleteDatagram { v6, src, dst, protocol, ref payload, crowded } = datagram;
             // A UDP header states how much of its datagram is missing. A TCP segment is taken to
             // end with its captured part, because the rest may be sent again.
-            let mut packet = IpPacket {
-                v6,
-                src,
-                dst,
-                protocol,
-                payload,
+            let packet = IpPacket {
+                v6: datagram.v6,
+                src: datagram.src,
+                dst: datagram.dst,
+                protocol: datagram.protocol,
+                payload: &datagram.payload,
                 missing: 0,
                 fragment: None,
                 final_hop: false,
-                crowded,
+                crowded: datagram.crowded,
+                network: datagram.network,
+                headers_left: datagram.headers_left,
             };
-            if packet.walk_extensions().is_err() || packet.fragment.is_some() {
-                self.transports.stats.malformed += 1;
-                continue;
-            }
-            self.transports.take(&packet, None, sink);
+            self.reassembled(packet, None, sink);
         }
     }
 }
 
 impl Transports {
     /// Handles an IP packet's payload. `header_sum` is set if the checksum of the IP header is
-    /// wrong.
+    /// wrong. Returns what a datagram carries that is a tunnel's.
     #[inline]
-    fn take<S: FlowSink>(
+    fn take<'a, S: FlowSink>(
         &mut self,
-        packet: &IpPacket<'_>,
+        packet: &IpPacket<'a>,
         header_sum: Option<WrongSum>,
         sink: &mut S,
-    ) {
-        let Transports { limits, stats, now, tcp, udp } = self;
+    ) -> Option<Result<Remaining<'a>, NotRead>> {
+        let Transports { limits, stats, not_read, now, tcp, udp } = self;
         let mut sums = WrongSums { ip: header_sum, transport: None };
         if limits.checksums {
             sums.transport = checksum::transport(packet);
             stats.wrong_sums += u64::from(sums.transport.is_some());
         }
-        let mut context = FlowContext { limits, stats, at: *now };
+        let mut context = FlowContext { limits, stats, not_read, at: *now };
         match packet.protocol {
             PROTOCOL_TCP => {
                 let Some(mut segment) = Segment::parse(packet.payload, packet.missing) else {
-                    return context.stats.count_unreadable(packet.missing > 0);
+                    return Some(Err(packet.remaining().too_short()));
                 };
-                context.stats.tcp += 1;
+                context.stats.tcp += u64::from(segment.measured && segment.full());
                 segment.sums = sums;
                 segment.crowded = packet.crowded;
                 let ends = packet.ends(segment.src_port, segment.dst_port);
@@ -402,27 +418,31 @@ impl Transports {
             PROTOCOL_UDP => {
                 let Some(mut datagram) = Datagram::parse(packet.payload, packet.missing, packet.v6)
                 else {
-                    return context.stats.count_unreadable(packet.missing > 0);
+                    return Some(Err(packet.remaining().too_short()));
                 };
+                let ends = packet.ends(datagram.src_port, datagram.dst_port);
+                let content = datagram.remaining(packet.remaining());
+                let inner = tunnel::within_datagram(packet, datagram.dst_port, content);
+                if inner.is_some() {
+                    udp.mention(ends, &mut context, sink);
+                    return inner;
+                }
                 context.stats.udp += 1;
                 datagram.sums = sums;
                 datagram.crowded = packet.crowded;
-                let ends = packet.ends(datagram.src_port, datagram.dst_port);
                 udp.datagram(ends, &datagram, &mut context, sink);
             }
             PROTOCOL_ICMP | PROTOCOL_ICMPV6 => {
-                context.stats.other_ip += 1;
+                context.not_read.add(NotRead::Ip(packet.protocol));
                 match icmp::quoted(packet) {
                     Some((PROTOCOL_TCP, ends)) => tcp.mention(ends.pair, &mut context, sink),
                     Some((_, ends)) => udp.mention(ends, &mut context, sink),
                     None => {}
                 }
             }
-            protocol => {
-                context.stats.other_ip += 1;
-                context.stats.gre += u64::from(protocol == PROTOCOL_GRE);
-            }
+            protocol => context.not_read.add(NotRead::Ip(protocol)),
         }
+        None
     }
 }
 
@@ -474,16 +494,6 @@ impl FlowStats {
             }
         }
     }
-
-    /// Counts a frame whose headers could not be read: because it was cut, or because they are
-    /// wrong.
-    fn count_unreadable(&mut self, cut: bool) {
-        if cut {
-            self.headless += 1;
-        } else {
-            self.malformed += 1;
-        }
-    }
 }
 
 /// A time as nanoseconds since 1970, for differences.
@@ -494,7 +504,7 @@ fn nanos(time: Time) -> i64 {
 
 /// The nanoseconds between two times; 0 if the capture does not record one of them.
 #[inline]
-fn elapsed(from: Time, to: Time) -> i64 {
+pub fn elapsed(from: Time, to: Time) -> i64 {
     match (nanos(from), nanos(to)) {
         (0, _) | (_, 0) => 0,
         (from, to) => to.saturating_sub(from),

@@ -8,6 +8,7 @@
 
 use super::connection::TcpConnection;
 use super::conversations::{ConversationTable, EndpointPair, List, PacketEnds, SlotId};
+use super::not_read::NotRead;
 use super::segment::Segment;
 use super::sink::{End, FlowSink, StreamId};
 use super::{FlowContext, FlowLimits};
@@ -66,7 +67,7 @@ impl Tcp {
             if let Some(conn) = self.table.get_mut(id) {
                 conn.rebase(side, segment, created);
             }
-            context.stats.malformed += 1;
+            context.not_read.add(NotRead::Damaged);
             return;
         }
         let Some(conn) = self.table.get_mut(id) else {

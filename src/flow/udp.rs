@@ -6,6 +6,7 @@
 use super::FlowContext;
 use super::checksum::WrongSums;
 use super::conversations::{ConversationTable, List, PacketEnds, PairSide, SlotId};
+use super::remaining::Remaining;
 use super::sink::{Dir, End, FlowSink, Note, Stream, StreamId};
 use crate::capture::Moment;
 
@@ -47,6 +48,12 @@ impl<'a> Datagram<'a> {
             sums: WrongSums::default(),
             crowded: false,
         })
+    }
+
+    /// Its content, in the network of its packet.
+    pub(super) fn remaining(&self, packet: Remaining<'a>) -> Remaining<'a> {
+        let wire_len = self.bytes.len() + self.missing as usize;
+        Remaining { bytes: self.bytes, wire_len, ..packet }
     }
 }
 

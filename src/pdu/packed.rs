@@ -256,7 +256,9 @@ fn head(record: &Record<'_>, message: &Message<'_>, info: &str, out: &mut Vec<u8
     put_text(out, record.service);
     put_text(out, message.name.raw());
     put_text(out, info);
-    message.number.into_iter().for_each(|number| put(out, number));
+    if let Some(number) = message.number {
+        put(out, number);
+    }
     if let Some(reply) = message.reply {
         put(out, reply.record);
         put(out, zigzag(reply.nanos));

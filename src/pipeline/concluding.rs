@@ -3,9 +3,10 @@
 
 use super::{Output, PassedOverPort, Pipeline, StreamKey, StreamOver};
 use crate::facts::{
-    CaptureFacts, ClientSession, Conclusion, Conclusions, EndedStream, FilesFacts, PassedPort,
-    Sessions,
+    CaptureFacts, ClientSession, Conclusion, Conclusions, EndedStream, FilesFacts, NotReadFrames,
+    PassedPort, Sessions,
 };
+use crate::flow::NotRead;
 use crate::proto::PROTOCOLS;
 use crate::record::Record;
 use crate::session::Side;
@@ -135,16 +136,20 @@ impl Pipeline {
                 .map(|protocol| protocol.name());
             PassedPort { transport, port, conversations, bytes, usual }
         };
+        let not_read = |(reason, count): (NotRead, u64)| NotReadFrames {
+            what: reason.to_string(),
+            count,
+            may_hide_packets: reason.may_hide_packets(),
+            is_convertible: reason.is_convertible(),
+        };
         CaptureFacts {
             frames: flow.frames,
             cut: flow.cut,
             first_cut: flow.first_cut,
             cut_to: flow.cut_to,
             cut_bytes: flow.cut_bytes,
-            dropped: 0,
-            unsupported: flow.unsupported,
-            unsupported_link: flow.unsupported_link,
-            tunnelled: flow.gre,
+            dropped: files.dropped,
+            not_read: self.not_read().reasons().into_iter().map(not_read).collect(),
             back: flow.back,
             back_by: flow.back_by,
             payload: summary.bytes.payload,

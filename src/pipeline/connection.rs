@@ -276,18 +276,20 @@ impl Connection {
     }
 
     fn ends(&self) -> Ends {
-        match self.client_is_forward {
-            true => Ends { client: self.stream.forward, server: self.stream.backward },
-            false => Ends { client: self.stream.backward, server: self.stream.forward },
+        if self.client_is_forward {
+            Ends { client: self.stream.forward, server: self.stream.backward }
+        } else {
+            Ends { client: self.stream.backward, server: self.stream.forward }
         }
     }
 
     /// The receiver of the client's direction is the server, and the other way round.
     fn round_trips(&self) -> RoundTrips {
         let [forward, backward] = self.round_trips;
-        match self.client_is_forward {
-            true => RoundTrips { server: forward, client: backward },
-            false => RoundTrips { server: backward, client: forward },
+        if self.client_is_forward {
+            RoundTrips { server: forward, client: backward }
+        } else {
+            RoundTrips { server: backward, client: forward }
         }
     }
 
@@ -357,7 +359,9 @@ impl Connection {
         for Kept { dir, at, what } in waiting.into_pieces() {
             match what {
                 KeptWhat::Bytes(offset, bytes) => self.data(dir, offset, &bytes, at, run),
-                KeptWhat::Datagram(bytes, missing) => self.take_datagram(dir, &bytes, missing, at, run),
+                KeptWhat::Datagram(bytes, missing) => {
+                    self.take_datagram(dir, &bytes, missing, at, run)
+                }
                 KeptWhat::Gap(offset, length) => self.gap(dir, offset, length, at, run),
                 KeptWhat::Note(note) => self.note(dir, note, at, run),
                 KeptWhat::End(how) => self.end(dir, how, at, run),
@@ -371,7 +375,9 @@ impl Connection {
         // Pseudonyms are put into messages. Their bytes are handed on then.
         let clear = session.is_clear() && run.shared.setup.pseudonyms.is_none();
         let length = bytes.len() as u64;
-        self.counts.get_mut(side.index()).into_iter().for_each(|counts| counts.payload += length);
+        if let Some(counts) = self.counts.get_mut(side.index()) {
+            counts.payload += length;
+        }
         run.shared.summary.bytes.payload += length;
         if clear {
             run.out.plaintext(&self.key, side, offset, bytes);

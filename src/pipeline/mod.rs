@@ -22,7 +22,7 @@ mod waiting;
 use std::sync::Arc;
 
 use crate::capture::{Frame, Moment, Time};
-use crate::flow::{Flow, FlowLimits, FlowStats};
+use crate::flow::{Flow, FlowLimits, FlowStats, NotReadCounts};
 use crate::pdu;
 use crate::proto::{AllSettings, LazyTables, Protocol};
 #[cfg(feature = "cli")]
@@ -32,8 +32,8 @@ use crate::session::{Options, Transport};
 use crate::suggest::suggestion;
 use crate::table::Tables;
 use crate::tree::ProblemCounts;
-use exported::ExportedMessages;
 pub use concluding::{Concluding, Diagnosis};
+use exported::ExportedMessages;
 pub use filtered::Filtered;
 #[cfg(not(feature = "cli"))]
 use no_pseudonyms::NoPseudonyms as Pseudonyms;
@@ -177,8 +177,8 @@ impl Pipeline {
     /// Takes the next frame. The records it completes are handed to `out` before this returns.
     pub fn frame(&mut self, frame: &Frame<'_>, out: &mut dyn Output) {
         if frame.link == pdu::LINK_TYPE {
-            let readable = self.exported.frame(frame, &mut self.table.shared, out);
-            return self.flow.count_other(frame, readable);
+            self.exported.frame(frame, &mut self.table.shared, out);
+            return self.flow.count_other(frame);
         }
         self.flow.frame(frame, &mut self.table.sink(out));
     }
@@ -213,6 +213,11 @@ impl Pipeline {
     /// The tables of a protocol.
     pub fn tables(&self, protocol: &str) -> Option<&Tables> {
         LazyTables::of(&self.table.shared.setup.tables, protocol).map(LazyTables::get)
+    }
+
+    /// How many frames were not read so far, and why.
+    pub fn not_read(&self) -> &NotReadCounts {
+        self.flow.not_read()
     }
 
     /// The ended conversations that no protocol recognised.

@@ -9,8 +9,8 @@ use crate::session::Transport;
 /// How many bytes of each direction of a TCP stream are looked at to recognise its protocol.
 const LOOK: usize = 4096;
 /// With more bytes than this, the protocols have to decide.
-const MOST_BYTES: usize = 64 << 10;
-const MOST_PIECES: usize = 256;
+const MAX_BYTES: usize = 64 << 10;
+const MAX_PIECES: usize = 256;
 /// Memory of a kept piece beside its bytes, roughly.
 const OVERHEAD: usize = 96;
 
@@ -76,7 +76,7 @@ impl WaitingPieces {
     pub(super) fn is_full(&self, transport: Transport) -> bool {
         let looked_enough =
             transport == Transport::Tcp && self.looks.iter().any(|look| look.len() >= LOOK);
-        looked_enough || self.pieces.len() >= MOST_PIECES || self.bytes > MOST_BYTES
+        looked_enough || self.pieces.len() >= MAX_PIECES || self.bytes > MAX_BYTES
     }
 
     pub(super) fn into_pieces(self) -> Vec<Kept> {

@@ -15,9 +15,9 @@ pub mod json;
 #[cfg(feature = "cli")]
 mod lua;
 #[cfg(feature = "cli")]
-pub mod oneline;
-#[cfg(feature = "cli")]
 mod marked;
+#[cfg(feature = "cli")]
+pub mod oneline;
 mod paint;
 mod problem;
 #[cfg(feature = "cli")]
@@ -42,11 +42,11 @@ pub use clock::format_time;
 #[cfg(feature = "cli")]
 pub use conclusions::{ConclusionLines, conclusion_lines};
 #[cfg(feature = "cli")]
-pub use marked::append_marked;
-#[cfg(feature = "cli")]
 pub use csv::csv_cell;
 #[cfg(feature = "cli")]
 pub use lua::lua_script;
+#[cfg(feature = "cli")]
+pub use marked::append_marked;
 pub use paint::{Marks, Paint};
 pub use problem::{problem_path, problem_text};
 pub use times::{PrintedTime, PrintedTimes, TimeForm};

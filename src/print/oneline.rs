@@ -109,12 +109,15 @@ impl OneLineWriter {
     pub fn record(&mut self, record: &Record<'_>, time: PrintedTime, out: &mut Vec<u8>) {
         let layout = LineLayout::of(self.options.width);
         self.write_head(record, time, &layout);
-        let message = self.write_rest(record);
+        let (message, carried) = self.write_rest(record);
         let taken = self.head.chars().count() + 1;
         let left = self.options.width.map_or(usize::MAX, |width| width.saturating_sub(taken));
         // A line that is not cut has whole names, too.
         let most = if left == usize::MAX { left } else { layout.message.min(left) };
-        let name = cut(&message, most);
+        let name = match carried {
+            None => cut(&message, most),
+            Some(carried) => cut_both(&message, &carried, most),
+        };
         let padding = layout.message.saturating_sub(name.chars().count());
         let info = cut(&self.rest, left.saturating_sub(layout.message + 1));
         let Paint { dim, name: colour, .. } = &self.options.paint;
@@ -155,19 +158,14 @@ impl OneLineWriter {
         }
     }
 
-    /// Puts what a record is about into `rest`, and returns its name.
-    fn write_rest(&mut self, record: &Record<'_>) -> String {
+    /// Puts what a record is about into `rest`, and returns its name and what it carries.
+    fn write_rest(&mut self, record: &Record<'_>) -> (String, Option<String>) {
         self.rest.clear();
-        match &record.body {
+        let mut carried = None;
+        let name = match &record.body {
             Body::Message { message, tables, tree } => {
-                let layout = definition(message.name, tables, tree).and_then(|def| def.layout);
-                let source = InfoSource {
-                    tables,
-                    tree,
-                    bytes: message.bytes,
-                    layout,
-                    redact: self.options.redact,
-                };
+                let def = definition(message.name, tables, tree);
+                let source = InfoSource::new(message, def, tables, tree, self.options.redact);
                 let mut text = String::new();
                 write_info(
                     source,
@@ -175,6 +173,7 @@ impl OneLineWriter {
                     &mut text,
                 );
                 self.rest.push_str(&escape(text.trim()));
+                carried = source.carried().map(|carried| escape(&carried).to_string());
                 message.name.escaped().to_string()
             }
             Body::Event(event) => {
@@ -185,7 +184,8 @@ impl OneLineWriter {
                 self.rest.push_str(&escape(text));
                 event_word(&record.body).to_string()
             }
-        }
+        };
+        (name, carried)
     }
 }
 
@@ -196,6 +196,14 @@ fn seconds(nanos: i64, out: &mut String) {
     let sign = if nanos < 0 { "-" } else { "" };
     let text = format!("{sign}{}.{:06}", micros / 1_000_000, micros % 1_000_000);
     let _ = write!(out, "{text:>12}");
+}
+
+/// A name and what the message carries in at most `width` characters: what it carries tells more,
+/// so the name is cut first.
+fn cut_both(name: &str, carried: &str, width: usize) -> String {
+    const LEAST: usize = 6;
+    let left = width.saturating_sub(carried.chars().count() + 1).max(LEAST);
+    cut(&format!("{} {carried}", cut(name, left)), width)
 }
 
 /// At most `width` characters of a text; a cut one ends in `~`.
@@ -219,6 +227,16 @@ mod tests {
         let mut out = String::new();
         [0, 1_500_000_000, -2_000].iter().for_each(|nanos| seconds(*nanos, &mut out));
         assert_eq!(out, "    0.000000    1.500000   -0.000002");
+    }
+
+    #[test]
+    fn what_a_message_carries_stays_before_its_name() {
+        let both = |width| cut_both("PropagateBuffer", "plNotifyMsg", width);
+        assert_eq!(both(usize::MAX), "PropagateBuffer plNotifyMsg");
+        assert_eq!(
+            (both(22).as_str(), both(14).as_str()),
+            ("Propagate~ plNotifyMsg", "Propa~ plNotif~")
+        );
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
 use crate::session::{Context, Emit, Ends, Event, EventKind, Message, Options, Share, Side, Start};
-use crate::suggest::suggestion;
-use crate::table::{Evaluator, Outcome, ServiceId, Tables};
+use crate::suggest::{offer, suggestion};
+use crate::table::{Evaluator, Outcome, Sender, ServiceId, Tables};
 use crate::tree::Tree;
 
 /// Takes each message with its tables and its tree.
@@ -35,7 +35,10 @@ impl<'a> NamedService<'a> {
         let mut parts = name.split('.');
         let protocol = parts.next().unwrap_or("");
         let Some(lazy) = LazyTables::of(all, protocol) else {
-            let near = suggestion(protocol, all.iter().map(|l| l.protocol().name()));
+            let near = match what_it_is(all, name) {
+                Some(what) => what,
+                None => suggestion(protocol, all.iter().map(|l| l.protocol().name())),
+            };
             return Err(SettingsError::Typed(format!("there is no protocol `{protocol}`{near}")));
         };
         let tables = lazy.get();
@@ -58,6 +61,28 @@ impl<'a> NamedService<'a> {
         };
         Ok(NamedService { lazy, service: id, side })
     }
+}
+
+/// What a word is that stands where a service and its direction are expected: a message, a type, or
+/// nearly the name of a message.
+fn what_it_is(all: &[LazyTables], name: &str) -> Option<String> {
+    for lazy in all {
+        let tables = lazy.get();
+        if let Some(def) = tables.message_named(name).and_then(|id| tables.message(id)) {
+            let service = tables.service(def.service).map_or("", |service| &*service.name);
+            let side = if def.direction == Sender::Server { "server" } else { "client" };
+            let protocol = lazy.protocol().name();
+            return Some(format!(
+                "; it is a message, whose bytes are read as `{protocol}.{service}.{side}`"
+            ));
+        }
+        if tables.type_named(name).is_some() {
+            return Some(format!("; it is a type: `--type {name}`"));
+        }
+    }
+    let messages = all.iter().map(LazyTables::get);
+    let names = messages.flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
+    Some(offer(name, names)).filter(|near| !near.is_empty())
 }
 
 /// Hands each message in `bytes` to `take`, one after the other.

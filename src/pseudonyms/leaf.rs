@@ -150,9 +150,13 @@ impl HiddenLeaf<'_> {
         }
     }
 
+    /// The bytes of a number that is nothing but these: code may read one of the same type in
+    /// another way.
     fn number_size(&self) -> Option<usize> {
         match self.def.map(|def| &def.read) {
-            Some(ReadAs::Int { size, .. }) => Some(usize::from(*size)),
+            Some(ReadAs::Int { size, .. }) if self.node.bits == u32::from(*size) * 8 => {
+                Some(usize::from(*size))
+            }
             _ => None,
         }
     }
@@ -172,7 +176,7 @@ impl HiddenLeaf<'_> {
 
     fn write_number(&mut self, new: u64) {
         match self.def.map(|def| &def.read) {
-            Some(ReadAs::Int { size, signed, order }) => {
+            Some(ReadAs::Int { size, signed, order }) if self.number_size().is_some() => {
                 let size = usize::from(*size);
                 let signed = *signed;
                 let order = *order;

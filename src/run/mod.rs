@@ -35,7 +35,7 @@ pub use printer::Printer;
 pub use progress::{Beside, Progress};
 pub use writer::RecordWriter;
 
-use crate::capture::UnpackRoom;
+use crate::facts::FilesFacts;
 use crate::output_file::Inputs;
 use crate::pipeline::{Concluding, Diagnosis, Output, Pipeline, Setup};
 use read_loop::ReadLoop;
@@ -50,13 +50,13 @@ pub struct Reading {
     pub inputs: Inputs,
     /// The pcapng file for the frames that were read.
     pub keep: Option<PathBuf>,
-    /// How many threads work, at least one. Only a [`Printer`], a [`Replay`] and compressed
-    /// captures use more than one.
+    /// How many threads work, at least one. Only a [`Printer`] and compressed captures use more
+    /// than one.
     pub threads: usize,
     /// Only errors are printed on standard error.
     pub quiet: bool,
-    /// The memory for unpacking, shared by readings that run at the same time.
-    pub unpack_room: UnpackRoom,
+    /// The names of the captures, where they are read in another order than given.
+    pub sorted: Vec<String>,
 }
 
 /// How a run ended.
@@ -66,6 +66,8 @@ pub struct RunOutcome {
     pub pipeline: Pipeline,
     /// What is wrong in the captures, where somebody wants to know it.
     pub diagnosis: Option<Diagnosis>,
+    /// The files that were read.
+    pub files: FilesFacts,
     /// A signal ended the run before the captures were read to their end. For standard input, a
     /// growing file and an interface a signal is the normal end, and this is `false`.
     pub interrupted: bool,
@@ -141,11 +143,12 @@ impl CaptureRun {
         self.pipeline.finish(out);
     }
 
-    fn ended(self) -> RunOutcome {
+    fn ended(mut self) -> RunOutcome {
         let interrupted = self.read_loop.was_interrupted();
         RunOutcome {
             pipeline: self.pipeline,
             diagnosis: self.diagnosis,
+            files: self.read_loop.files(),
             interrupted,
             error: self.read_loop.into_error(self.quiet),
         }

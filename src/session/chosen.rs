@@ -10,7 +10,7 @@ use crate::capture::Moment;
 use crate::table::{ServiceId, Tables};
 
 /// The most bytes that wait until the service is known.
-const MOST_WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 
 /// A connection whose port or first bytes select its service.
 pub struct ChosenSession {
@@ -53,7 +53,7 @@ impl ChosenSession {
         if self.inner.is_some() {
             return;
         }
-        let last = last || self.held >= MOST_WAITING;
+        let last = last || self.held >= MAX_WAITING;
         let Some(service) = self.chosen(last, context.tables) else { return };
         let mut inner = session_of(service, context.tables);
         for piece in self.waiting.drain(..) {

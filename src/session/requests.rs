@@ -188,9 +188,10 @@ impl Requests {
     /// [`unanswered`](Self::unanswered) no longer reports it once a reply is not partial. If there
     /// is no such request, it may be read later, and is not reported then.
     pub fn answer(&mut self, answer: &Answer<'_>) -> Option<Reply> {
-        let serial = match answer.key.is_none() {
-            true => self.next_in_queue(answer),
-            false => self.find(answer).map(|(serial, _)| serial),
+        let serial = if answer.key.is_none() {
+            self.next_in_queue(answer)
+        } else {
+            self.find(answer).map(|(serial, _)| serial)
         };
         let Some(serial) = serial else {
             // A request of behind it was read already: the reply is rather to that one.
@@ -275,9 +276,12 @@ impl Requests {
             place = queue.iter().take(LOOK).position(fits);
         }
         let more = |serial: &u64| self.leaves_open(*serial, answer);
-        let serial = place.and_then(|place| match queue.get(place).is_some_and(more) {
-            true => queue.get(place).copied(),
-            false => queue.remove(place),
+        let serial = place.and_then(|place| {
+            if queue.get(place).is_some_and(more) {
+                queue.get(place).copied()
+            } else {
+                queue.remove(place)
+            }
         });
         *asker.of(&mut self.queues) = queue;
         serial

@@ -273,7 +273,9 @@ impl TableSession {
     /// Takes over the states that the last message set.
     fn take_states(&mut self, context: &Context<'_>) {
         for (place, value) in &context.evaluator.set_states {
-            self.states.get_mut(*place as usize).into_iter().for_each(|state| *state = *value);
+            if let Some(state) = self.states.get_mut(*place as usize) {
+                *state = *value;
+            }
         }
     }
 

@@ -224,6 +224,19 @@ impl Tables {
         })
     }
 
+    /// A message's number as the protocol's literature has it: the name of the range, and the
+    /// number there. `None` if the tables declare no range that it is in.
+    pub fn number_in_range(&self, number: u64) -> Option<(&str, u64)> {
+        let of = |range: &NumberRange| {
+            number.checked_sub(range.base).filter(|n| range.max.is_none_or(|max| *n <= max))
+        };
+        let inside = self.program.ranges.iter().filter(|range| of(range).is_some());
+        // One range may hold others.
+        let nearest =
+            inside.min_by_key(|range| (u64::MAX - range.base, range.max.unwrap_or(u64::MAX)))?;
+        Some((&nearest.name, of(nearest)?))
+    }
+
     /// Messages whose number a later file gave to another message.
     pub fn replaced(&self) -> &[ReplacedMessage] {
         &self.program.replaced
@@ -239,9 +252,18 @@ impl Tables {
         &self.program.steps
     }
 
-    /// The line that says what a structure is about.
+    /// The lines that say what a structure is about.
     pub fn info_of(&self, layout: &Layout) -> Option<&InfoLine> {
         self.lists.infos.get(layout.info?.0 as usize)
+    }
+
+    /// The path of the value that says what a structure carries.
+    pub fn carries_of(&self, layout: &Layout) -> Option<&[InfoStep]> {
+        let line = self.lists.infos.get(layout.carries?.0 as usize)?.lines.first()?;
+        match line.first()? {
+            InfoPart::Field(path) => Some(path),
+            _ => None,
+        }
     }
 
     #[inline]

@@ -17,17 +17,19 @@ mod overlap;
 mod packed;
 mod program;
 mod remarks;
+mod scale;
 mod text;
 
 pub use cursor::{Cursor, Short};
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{
     BITSTREAM, Call, Evaluator, MessageLimits, MessageStart, Native, NoPackint, OTHER_FORM,
-    OVER_THE_BOUND,
-    Outcome, READ_AS_LATIN_1, Remembered, Run, Slots, Stop, WholeMessage, read_packint,
+    OVER_THE_BOUND, Outcome, READ_AS_LATIN_1, Remembered, Run, Slots, Stop, WholeMessage,
+    read_packint,
 };
 pub use hex::parse_hex;
 pub use program::*;
+pub use scale::Scale;
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,11 +37,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::tree::TypeRef;
 use late::LateLists;
 
-/// The words `shown` knows: how trees may explain a number.
-pub const SHOWN: [&str; 6] =
-    ["unix_time", "hex", "milliseconds", "seconds", "microseconds", "bits"];
+/// The words `shown` knows: how trees may explain a value. [`Scale`] has further ones.
+pub const SHOWN: [&str; 8] = [
+    "unix_time",
+    "unix_microseconds",
+    "hex",
+    "milliseconds",
+    "seconds",
+    "microseconds",
+    "bits",
+    "square",
+];
 
-/// A word for `shown` that one protocol adds, and the text that trees append to such a number.
+/// A word for `shown` that one protocol adds, and the text that trees append to such a number. Of
+/// up to eight bytes, the number is the one that they are with the most significant first.
 #[derive(Clone, Copy, Debug)]
 pub struct Meaning {
     /// The word.

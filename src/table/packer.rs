@@ -7,6 +7,8 @@ mod error;
 mod hex;
 mod packed;
 mod program;
+#[allow(dead_code)] // tables are only compiled here, not shown
+mod scale;
 mod text;
 
 pub use error::{TableError, TableSource, WithLine};

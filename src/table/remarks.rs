@@ -215,7 +215,7 @@ impl Tables {
         })?;
         let Some(number) = number else { return Some(None) };
         match self.ex(number)? {
-            Ex::Next => Some(Some(8)),
+            Ex::Next(_) => Some(Some(8)),
             Ex::Slot { slot: wanted, .. } => self.widest(steps, *wanted),
             _ => None,
         }

@@ -91,6 +91,16 @@ fn text(r: &Value, path: &str, test: impl Fn(&str) -> bool) -> bool {
     at(r, path).into_iter().filter_map(name).any(test)
 }
 
+/// Whether a text anywhere in a record passes a test.
+fn any_text(value: &Value, test: fn(&str) -> bool) -> bool {
+    match value {
+        Value::Object(map) => map.values().any(|v| any_text(v, test)),
+        Value::Array(list) => list.iter().any(|v| any_text(v, test)),
+        Value::String(text) => test(text),
+        _ => false,
+    }
+}
+
 type Question = fn(&Value) -> bool;
 
 #[rustfmt::skip]
@@ -123,6 +133,13 @@ const QUESTIONS: &[(&str, Question)] = &[
     ("refused.value == 7 and refused.field == \"fields.result\"", |r| num(r, "refused/value", |n| n == 7.0)),
     ("info contains \"Nexus\"", |r| text(r, "info", |t| t.contains("Nexus"))),
     ("info matches \"^play as .\"", |r| text(r, "info", |t| t.starts_with("play as ") && t.len() > 8)),
+    ("info <= \"join\"", |r| text(r, "info", |t| t <= "join")),
+    ("carries == plNotifyMsg", |r| is(r, "carries", "plNotifyMsg")),
+    ("carries contains \"NetMsg\"", |r| text(r, "carries", |t| t.contains("NetMsg"))),
+    ("* contains \"Nexus\"", |r| any_text(r, |t| t.contains("Nexus"))),
+    ("* == \"Ávätar Øne\"", |r| any_text(r, |t| t == "Ávätar Øne")),
+    ("* matches '(?i)ÁVÄTAR'", |r| any_text(r, |t| t.to_lowercase().contains("ávätar"))),
+    ("*.string matches 'П\\w+т'", |r| text(r, "**/string", |t| t.contains("Привет"))),
     ("names", |r| r.get("names").is_some()),
     ("names[*].name == \"Ávätar Øne\"", |r| is(r, "names/*/name", "Ávätar Øne")),
     ("names[\"fields.player_id\"].name == \"Ávätar Øne\"", |r| is(r, "names/fields.player_id/name", "Ávätar Øne")),
@@ -391,12 +408,16 @@ fn a_mistake_is_shown_in_its_place() {
         ("service in {auth game}", "comma"),
         ("from == cliemt", "did you mean `client`"),
         ("message matches \"(\"", "regular expression"),
-        ("message matches \"\\pL\"", "Unicode character classes are not supported"),
+        ("message matches \"\\p{Script=Klingon}\"", "Unicode property value not found"),
+        ("message matches '\\w{1,1000}\\d'", "too large"),
+        ("message == AcctLoginRequest", "did you mean `Cli2Auth_AcctLoginRequest`"),
+        ("carries == plNotfyMsg", "did you mean `plNotifyMsg`"),
         ("message contain \"x\"", "did you mean `contains`"),
         ("record == 1 adn frame == 2", "did you mean `and`"),
         ("time > yesterday", "no time"),
         ("fields.a[x]", "[*]"),
-        ("* == 1", "*.node_id"),
+        ("*", "* contains"),
+        ("* and record == 1", "* contains"),
         ("and record == 1", "missing"),
         ("\"Cli2Auth\" == message", "begins with a name"),
         ("", "empty"),

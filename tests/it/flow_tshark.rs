@@ -14,14 +14,14 @@ use moulsniff::flow::{
 
 /// A TCP stream by its number: the sender and the receiver of the first frame, and what each sent,
 /// in hex.
-type Tcp = BTreeMap<u32, (String, String, [String; 2])>;
+pub type Tcp = BTreeMap<u32, (String, String, [String; 2])>;
 /// A datagram: its frame, its stream's number, its bytes in hex.
-type Udp = Vec<(u64, u32, String)>;
+pub type Udp = Vec<(u64, u32, String)>;
 
 #[derive(Default)]
-struct Log {
-    tcp: Tcp,
-    udp: Udp,
+pub struct Log {
+    pub tcp: Tcp,
+    pub udp: Udp,
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -49,7 +49,7 @@ impl FlowSink for Log {
     }
 }
 
-fn ours(path: &Path) -> Log {
+pub fn ours(path: &Path) -> Log {
     ours_of(&[path.to_path_buf()])
 }
 
@@ -102,16 +102,18 @@ fn theirs(path: &Path) -> Log {
         run("tshark", &[&["-r", path, "-Y", "udp && !icmp", "-T", "fields"][..], &fields].concat());
     for line in datagrams.lines() {
         let parts: Vec<&str> = line.split('\t').collect();
+        // In a tunnel, the last one is the innermost.
+        let innermost = |part: &str| part.rsplit(',').next().unwrap().replace(':', "");
         log.udp.push((
             parts[0].parse().unwrap(),
-            parts[1].parse().unwrap(),
-            parts[2].replace(':', ""),
+            innermost(parts[1]).parse().unwrap(),
+            innermost(parts[2]),
         ));
     }
     log
 }
 
-fn compare(path: &Path) {
+pub fn compare(path: &Path) {
     let ours = ours(path);
     let theirs = theirs(path);
     assert_eq!(ours.udp.len(), theirs.udp.len(), "{}", path.display());
@@ -145,7 +147,7 @@ fn compare(path: &Path) {
     assert!(bytes > 0 || !ours.udp.is_empty());
 }
 
-fn installed(tool: &str) -> bool {
+pub fn installed(tool: &str) -> bool {
     let there = Command::new(tool).arg("--version").output().is_ok_and(|out| out.status.success());
     if !there {
         println!("{tool} is not installed: what it writes is not compared");

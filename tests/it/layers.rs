@@ -24,7 +24,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("session", &["tree", "table", "capture"]),
     ("record", &["tree", "table", "capture", "session"]),
     ("facts", &["maps", "tree", "table", "capture", "session", "record"]),
-    ("proto", &["suggest", "tree", "table", "capture", "session"]),
+    ("proto", &["suggest", "maps", "tree", "table", "capture", "session"]),
     ("pseudonyms", &["tree", "table", "capture", "session"]),
     ("pdu", &["leb128", "tree", "table", "capture", "session", "record"]),
     ("print", &["leb128", "maps", "pdu", "facts", "record", "tree", "table", "capture", "session", "proto"]),
@@ -46,7 +46,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ]),
     // Captures read, decoded and handed to an output; no option of the command line.
     ("run", &[
-        "suggest", "tree", "table", "capture", "flow", "session", "record", "proto", "print", "filter", "pipeline",
+        "suggest", "tree", "table", "capture", "flow", "session", "record", "facts", "proto", "print", "filter", "pipeline",
         "output_file",
     ]),
     ("cli", &[
@@ -290,8 +290,7 @@ fn module_of(path: &Path) -> String {
 
 /// The lines of the program: no comments, and nothing of the tests at a file's end.
 fn program_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let tests = ["#[cfg(test)]\nmod tests {", "#[cfg(all(test, unix))]\nmod tests {"];
-    let end = tests.iter().filter_map(|begin| text.find(begin)).min().unwrap_or(text.len());
+    let end = text.find("\nmod tests {").unwrap_or(text.len());
     let lines = text[..end].lines().enumerate().map(|(i, line)| (i + 1, line));
     lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
 }

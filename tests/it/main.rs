@@ -79,4 +79,5 @@ mod threads;
 mod told;
 mod transcripts;
 mod truth;
+mod tunnels;
 mod usage;

@@ -252,6 +252,10 @@ struct Sums { data: bytes[9], crc: u32be checksum crc32(0, here - 4), sum: u8 ch
 struct Ahead { kind: u8, if next == '+' { plus: u8 } else { other: u8 }, rest: bytes[remaining % 4]
     example "07 2b 01" { "kind": 7, "plus": 43, "rest": "01" }
     example "07 2c" { "kind": 7, "other": 44, "rest": "" } }
+struct Behind { match next(2) { 0 => short: u8, 1 => long: u16 else => none: {} }, rest: bytes[*]
+    example "05 06 00" { "short": 5, "rest": "0600" }
+    example "05 06 01" { "long": 1541, "rest": "01" }
+    example "05 06" { "none": {}, "rest": "0506" } }
 enum Running : computed(state.last) { three = 3, five = 5 }
 struct Step { delta: u8, set last = state.last + delta, sum: Running, less: computed(delta - 1) }
 struct Sequence { steps: Step[2], span one: bytes[1] as Form | Other, kept: computed(state.last)
@@ -286,7 +290,7 @@ fn load(text: &str) -> Result<Tables, moulsniff::table::TableError> {
 fn every_type_for_own_protocols_reads_what_its_example_says() {
     let (count, failed) = run_examples(&load(TYPES).unwrap_or_else(|error| panic!("{error}")));
     assert!(failed.is_empty(), "{}", failed.iter().map(|e| format!("{e}\n")).collect::<String>());
-    assert_eq!(count, 20);
+    assert_eq!(count, 23);
 }
 
 #[test]

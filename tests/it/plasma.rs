@@ -10,6 +10,7 @@
 
 use std::io::Read;
 
+use moulsniff::facts::{InfoSource, write_info};
 use moulsniff::print::problem_text;
 use moulsniff::proto::{load_tables, protocol_named};
 use moulsniff::table::{Evaluator, Tables, parse_hex};
@@ -437,4 +438,62 @@ fn what_no_program_knows_is_noted() {
         let text = read["problems"][0]["text"].as_str().unwrap_or("nothing");
         assert!(text.contains("that no program knows"), "{ty}: {text}");
     }
+}
+
+/// The bytes of a Game2Cli_PropagateBuffer with an instance in it; messages that are no net messages
+/// stand in a plNetMsgGameMessage.
+fn propagated(reader: &Reader, instance: &Value) -> Vec<u8> {
+    let mut buffer = parse_hex(instance["hex"].as_str().unwrap()).unwrap();
+    if instance["kind"] == "plMessage" {
+        let symbols = reader.tables.enums().find(|e| e.name == "CreatableClass").unwrap();
+        let class = symbols.values.iter().find(|v| v.name == "plNetMsgGameMessage").unwrap();
+        let mut whole = u16::try_from(class.value).unwrap().to_le_bytes().to_vec();
+        whole.extend_from_slice(&[0; 9]);
+        whole.extend_from_slice(&u32::try_from(buffer.len()).unwrap().to_le_bytes());
+        whole.append(&mut buffer);
+        whole.push(0);
+        buffer = whole;
+    }
+    let mut message = vec![2, 0];
+    message.extend_from_slice(&[buffer[0], buffer[1], 0, 0]);
+    message.extend_from_slice(&u32::try_from(buffer.len()).unwrap().to_le_bytes());
+    message.append(&mut buffer);
+    message
+}
+
+/// Whether a line is empty, a number alone, or nothing but names of an enum or of flags.
+fn is_bare(line: &str) -> bool {
+    let number = |word: &str| word.parse::<f64>().is_ok();
+    let name = |word: &str| {
+        let mut letters = word.chars();
+        letters.next() == Some('k') && letters.next().is_some_and(char::is_uppercase)
+    };
+    line.split([' ', '+', ',']).all(|word| word.is_empty() || number(word) || name(word))
+}
+
+#[test]
+fn every_message_says_what_it_carries_and_has_a_line_that_tells() {
+    let mut reader = Reader::new();
+    let game = reader.tables.service_named("game").unwrap();
+    let mut wrong = Vec::new();
+    for instance in instances() {
+        let bytes = propagated(&reader, &instance);
+        let tables = &reader.tables;
+        reader.evaluator.message(tables, game, 1, &bytes, &mut reader.tree);
+        let def =
+            tables.message_named("Game2Cli_PropagateBuffer").and_then(|id| tables.message(id));
+        let layout = def.unwrap().layout;
+        let source =
+            InfoSource { tables, tree: &reader.tree, bytes: &bytes, layout, redact: false };
+        let mut line = String::new();
+        write_info(source, &|_| None, &mut line);
+        let class = instance["class"].as_str().unwrap();
+        let carried = source.carried().unwrap_or_default();
+        // A net message around another one is told by that one.
+        let within = ["plNetMsgGameMessage", "plNetMsgGameMessageDirected", "plNetMsgLoadClone"];
+        if (carried != class && !within.contains(&class)) || is_bare(&line) {
+            wrong.push(format!("{class}: {carried}: {line}"));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
 }

@@ -96,9 +96,11 @@ fn hold_against_truth(name: &str) {
             "{want}"
         );
         assert_eq!(fields.get("extra"), want.get("extra"), "{want}");
+        // The other decoders do not know the block that OpenSim's byte is the count of.
+        let sizes = want["name"] == "MapBlockReply" && fields["Size"].is_array();
         assert_eq!(
             fields.get("undecoded").is_some(),
-            want.get("trailing").is_some() || cut_in_message(&want, fields)
+            want.get("trailing").is_some() && !sizes || cut_in_message(&want, fields)
         );
         for (block, repeats) in want["blocks"].as_object().unwrap() {
             let one = [fields[block].clone()];

@@ -7,10 +7,12 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
+
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
-use crate::cli::options::{FollowArgs, FromSide, ReadArgs};
-use crate::cli::plan::{Plan, marks};
+use crate::cli::options::{FilterArgs, LiveArgs, ReadArgs};
+use crate::cli::plan::{Plan, PlanArgs, marks};
 use crate::cli::stale_files::StaleFiles;
 use crate::cli::summary::refuse_interrupted;
 use crate::output_file::{Access, Inputs, OutputFile, sync_folder};
@@ -29,15 +31,60 @@ const GATHER_ALL: usize = 8 << 20;
 /// Files that are completed between two looks at signals.
 const AT_ONCE: usize = 64;
 
+/// Following streams.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "moulsniff follow [OPTIONS] [tcp:|udp:]N CAPTURE...\n       moulsniff follow [OPTIONS] --all -o DIR CAPTURE..."
+)]
+#[command(mut_arg("captures", |arg| arg.help(
+    "Print this stream (tcp:3, udp:0, or 3 for tcp:3; not with --all) of these captures, which are read as one, in the order given; `-` is standard input"
+)))]
+pub struct FollowArgs {
+    /// Print a hex dump with the messages' names (the default)
+    #[arg(long, conflicts_with_all = ["text", "raw"])]
+    pub hex: bool,
+    /// Print text, with dots for all other bytes
+    #[arg(long, conflicts_with = "raw")]
+    pub text: bool,
+    /// Print only the bytes
+    #[arg(long, conflicts_with = "json")]
+    pub raw: bool,
+    /// Print JSON, one object a line, with the bytes in hex, or with --text as text
+    #[arg(long)]
+    pub json: bool,
+    /// Print one side only
+    #[arg(long, value_name = "SIDE")]
+    pub from: Option<FromSide>,
+    /// Write all streams, one file for each direction
+    #[arg(long, requires = "output")]
+    pub all: bool,
+    /// Write the files into this folder (with --all); files of an earlier run are replaced, and
+    /// those of other streams stay
+    #[arg(short, value_name = "DIR", requires = "all")]
+    pub output: Option<PathBuf>,
+    /// The stream (unless --all), the captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Which messages are printed.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
+/// One side of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FromSide {
+    /// The end that opened the connection.
+    Client,
+    /// The end that accepted it.
+    Server,
+}
+
 pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
     let mut read = args.read.clone();
-    let form = match (read.json, args.text, args.raw) {
-        (true, _, true) => {
-            return Err(CliError::Typed(
-                "--raw writes the bytes alone: with --json they are hex, or with --text text"
-                    .into(),
-            ));
-        }
+    let form = match (args.json, args.text, args.raw) {
         (true, true, _) => FollowFormat::JsonText,
         (true, ..) => FollowFormat::JsonHex,
         (_, true, _) => FollowFormat::Text,
@@ -48,28 +95,32 @@ pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
         FromSide::Client => Side::Client,
         FromSide::Server => Side::Server,
     });
-    if args.all {
-        let Some(dir) = &args.output else {
-            return Err(CliError::Typed("--all writes files: name a folder with -o DIR".into()));
-        };
-        return all(&read, form, side, dir);
-    }
-    if args.output.is_some() {
-        return Err(CliError::Typed(
-            "-o DIR belongs to --all; a single stream goes to standard output".into(),
-        ));
+    if let Some(dir) = &args.output {
+        return all(args.plan(&read), form, side, dir);
     }
     let Some(word) = read.captures.take_first_word() else {
         return Err(CliError::Typed("follow which stream? tcp:N, udp:N, or --all -o DIR".into()));
     };
     let key = stream(&word.to_string_lossy())?;
-    if read.captures.is_empty() && read.tail.is_none() && read.interface.is_none() {
+    if read.captures.is_empty() && args.live.is_empty() {
         return Err(CliError::Typed(format!(
             "no capture: moulsniff follow {} CAPTURE",
             file_name(&word)
         )));
     }
-    one(&read, form, side, key)
+    one(args.plan(&read), form, side, key)
+}
+
+impl FollowArgs {
+    /// What is asked of `read`, which has no stream among the captures.
+    fn plan<'a>(&'a self, read: &'a ReadArgs) -> PlanArgs<'a> {
+        PlanArgs {
+            live: Some(&self.live),
+            filter: Some(&self.filter),
+            output: self.output.as_deref(),
+            ..PlanArgs::new(read)
+        }
+    }
 }
 
 /// `tcp:3`, `udp:0`, or `3`.
@@ -92,7 +143,7 @@ fn no_stream(text: &str) -> CliError {
 }
 
 fn one(
-    args: &ReadArgs,
+    args: PlanArgs<'_>,
     form: FollowFormat,
     side: Option<Side>,
     key: StreamKey,
@@ -215,13 +266,13 @@ impl Output for One {
 }
 
 fn all(
-    args: &ReadArgs,
+    args: PlanArgs<'_>,
     form: FollowFormat,
     side: Option<Side>,
     dir: &Path,
 ) -> Result<Status, CliError> {
     let earlier = StaleFiles::within(dir, |name| may_be_written(name, form, side));
-    refuse_inputs_among_streams(args, form, side, dir, &earlier)?;
+    refuse_inputs_among_streams(&args, form, side, dir, &earlier)?;
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
     let folder = files::create_folder(dir)?;
     let run = CaptureRun::new(&reading, setup)?;
@@ -281,7 +332,7 @@ fn all(
 /// Refuses a folder where the file of a stream would have the place of an input, before anything is
 /// written. Which streams there are is not known yet, so any number counts.
 fn refuse_inputs_among_streams(
-    args: &ReadArgs,
+    args: &PlanArgs<'_>,
     form: FollowFormat,
     side: Option<Side>,
     dir: &Path,
@@ -289,7 +340,8 @@ fn refuse_inputs_among_streams(
 ) -> Result<(), CliError> {
     let inputs = args.inputs();
     earlier.paths(dir).try_for_each(|path| files::refuse_input(&path, &inputs))?;
-    let Some((key, name)) = args.pseudonyms.as_ref().and_then(|key| Some((key, key.file_name()?)))
+    let Some((key, name)) =
+        args.read.privacy.pseudonyms.as_ref().and_then(|key| Some((key, key.file_name()?)))
     else {
         return Ok(());
     };

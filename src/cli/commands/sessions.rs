@@ -5,10 +5,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::Args;
+
 use crate::cli::conclusions;
 use crate::cli::error::{CliError, Status};
-use crate::cli::options::{ReadArgs, SessionsArgs};
-use crate::cli::plan::{Plan, coloured, marks, width};
+use crate::cli::options::{CaptureArgs, CountArgs, LiveArgs, ReadArgs, number};
+use crate::cli::plan::{Plan, PlanArgs, coloured, marks, width};
 use crate::cli::session_pass::no_session;
 use crate::facts::{ClientSession, Conclusion, Conclusions};
 use crate::pipeline::{Diagnosis, Filtered, Output, StreamOver};
@@ -28,12 +30,47 @@ const BLOCKS: usize = 3;
 /// Rows that are held back.
 const MAX_ROWS: usize = 1 << 16;
 
+/// Sessions.
+#[derive(Args, Debug)]
+#[command(override_usage = "moulsniff sessions [OPTIONS] [N] CAPTURE...")]
+#[command(mut_arg("captures", |arg| arg.help(
+    "Read these captures as one, in the order of their first frames; a folder is all captures in it, `-` is standard input. A number before or behind them, where no file has this name, is the session to print"
+)))]
+pub struct SessionsArgs {
+    /// Print only this session
+    #[arg(long, value_name = "N", value_parser = number::<u64>)]
+    pub session: Option<u64>,
+    /// List what each client did, step by step
+    #[arg(long)]
+    pub story: bool,
+    /// Print JSON, one object a session
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// Print comma-separated values for spreadsheets, one line a session
+    #[arg(long)]
+    pub csv: bool,
+    /// The session (where only one is wanted), the captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// How many records are read.
+    #[command(flatten)]
+    pub count: CountArgs,
+}
+
 pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
-    let (only, read) = args.resolved();
-    let Plan { reading, mut setup, limit, ending, .. } = Plan::new(&read)?;
+    let (only, captures) = args.resolved();
+    let read = ReadArgs { captures, ..args.read.clone() };
+    let Plan { reading, mut setup, limit, ending, .. } = Plan::new(PlanArgs {
+        live: Some(&args.live),
+        count: args.count.count,
+        ..PlanArgs::new(&read)
+    })?;
     setup.names = true;
     let terminal = io::stdout().is_terminal();
-    let form = args.form(&read);
+    let form = args.form();
     let mut out = Vec::new();
     if matches!(form, SessionsForm::Csv) {
         out.extend_from_slice(format!("{SESSION_COLUMNS}\n").as_bytes());
@@ -43,7 +80,7 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
         story: args.story,
         only,
         at_once: reading.input.ends_by_signal(),
-        paint: Paint::new(coloured(read.color, terminal), marks(terminal)),
+        paint: Paint::new(coloured(read.general.color, terminal), marks(terminal)),
         width: terminal.then(width),
         tables: Arc::clone(&setup.tables),
         count: 0,
@@ -85,26 +122,22 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
 impl SessionsArgs {
     /// The session that is asked for, and what is read. A number before the captures or behind them
     /// is a session, unless there is a file of that name.
-    fn resolved(&self) -> (Option<u64>, ReadArgs) {
-        let mut read = self.read.clone();
-        let several = read.captures.len() > 1;
-        let words = || read.captures.words();
-        let ends = words().next().into_iter().chain(words().last());
-        let number = |path: &&PathBuf| -> Option<u64> {
+    fn resolved(&self) -> (Option<u64>, CaptureArgs) {
+        let mut captures = self.read.captures.clone();
+        let several = captures.len() > 1;
+        let number = |path: &PathBuf| -> Option<u64> {
             if several && !path.exists() { path.to_str()?.parse().ok() } else { None }
         };
-        let word = ends.filter(|path| number(path).is_some()).next().cloned();
-        let typed = word.as_ref().and_then(|word| number(&word));
-        if let Some(word) = word {
-            read.captures.take_word(&word);
+        let ends = captures.words().next().into_iter().chain(captures.words().last());
+        let typed = ends.cloned().find_map(|path| Some((number(&path)?, path)));
+        if let Some((_, word)) = &typed {
+            captures.take_word(word);
         }
-        // Every session is collected here, so that nothing is read twice for the one that is
-        // wanted.
-        (read.session.take().or(typed), read)
+        (self.session.or(typed.map(|(number, _)| number)), captures)
     }
 
-    fn form(&self, read: &ReadArgs) -> SessionsForm {
-        match (read.json, read.csv) {
+    fn form(&self) -> SessionsForm {
+        match (self.json, self.csv) {
             (true, _) => SessionsForm::Json,
             (false, true) => SessionsForm::Csv,
             (false, false) => SessionsForm::Text,

@@ -2,16 +2,38 @@
 
 use std::io::Write;
 
+use clap::Args;
+
 use crate::cli::conclusions;
 use crate::cli::error::{CliError, Status};
-use crate::cli::options::ReadArgs;
-use crate::cli::plan::Plan;
+use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::facts::{Stats, StreamMap, StreamSummary};
 use crate::pipeline::{Diagnosis, Filtered, Output, StreamKey, StreamOver};
 use crate::print::stats::{FrameSpan, stats_json, stats_text};
 use crate::record::{Body, Record};
 use crate::run::CaptureRun;
 use crate::session::{Counts, Ends};
+
+/// What is counted.
+#[derive(Args, Debug)]
+pub struct StatsArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Which records are counted.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How many.
+    #[command(flatten)]
+    pub count: CountArgs,
+}
 
 /// Counts records.
 struct StatsCounter {
@@ -57,8 +79,13 @@ impl Output for StatsCounter {
     }
 }
 
-pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
-    let Plan { reading, mut setup, filter, limit, ending, .. } = Plan::new(args)?;
+pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
+    let Plan { reading, mut setup, filter, limit, ending, .. } = Plan::new(PlanArgs {
+        live: Some(&args.live),
+        filter: Some(&args.filter),
+        count: args.count.count,
+        ..PlanArgs::new(&args.read)
+    })?;
     // Conclusions say who it was.
     setup.names = true;
     let counter =
@@ -73,13 +100,14 @@ pub(super) fn run(args: &ReadArgs) -> Result<Status, CliError> {
         return Err(error.into());
     }
     let flow = outcome.pipeline.summary().flow;
-    let span = FrameSpan { frames: flow.frames, times: flow.times };
+    let not_read = outcome.pipeline.not_read().named();
+    let span = FrameSpan { frames: flow.frames, times: flow.times, not_read };
     let found = conclusions::of(&mut outcome);
     let mut out = Vec::new();
     if args.json {
         stats_json(&counter.stats, &span, &found, &mut out);
     } else {
-        out.extend_from_slice(conclusions::at_head(&found, args).as_bytes());
+        out.extend_from_slice(conclusions::at_head(&found, &args.read).as_bytes());
         out.extend_from_slice(stats_text(&counter.stats, &span).as_bytes());
     }
     std::io::stdout().write_all(&out).map_err(CliError::writing)?;

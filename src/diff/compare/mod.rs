@@ -126,7 +126,7 @@ impl<'d> Comparison<'d> {
         work.renaming = work.vote(&pairs, &lanes);
         let partners = work.partners(&pairs, &lanes);
         for naming in work.contradictions(&pairs, &lanes, &partners) {
-            work.renaming.tell(naming);
+            work.renaming.report(naming);
         }
         let moved = work.moved(&pairs, &lanes);
         let once = seen_once(&work, &pairs, &lanes);
@@ -268,7 +268,9 @@ impl<'d> Work<'d> {
                     .chain(&matches.moved)
                     .filter_map(|one| said(&a, &b, *one))
                 {
-                    out.get_mut(at.0.a as usize).into_iter().for_each(|partner| *partner = at.0.b);
+                    if let Some(partner) = out.get_mut(at.0.a as usize) {
+                        *partner = at.0.b;
+                    }
                 }
             }
         }
@@ -404,7 +406,9 @@ impl<'d> Work<'d> {
                     Naming { kind, a: a.value, b: b.value }
                 }));
             });
-            found.into_iter().for_each(|naming| renaming.fix(naming, at));
+            for naming in found {
+                renaming.fix(naming, at);
+            }
         }
         all
     }

@@ -95,7 +95,9 @@ fn often(digest: &CaptureDigest, numbers: impl Iterator<Item = (u64, u64)>) -> H
         here.clear();
         here.extend(digest.marks_of(message).iter().map(|mark| (mark.kind, mark.value)));
         for number in &here {
-            messages.get_mut(number).into_iter().for_each(|count| *count += 1);
+            if let Some(count) = messages.get_mut(number) {
+                *count += 1;
+            }
         }
     }
     messages.into_iter().filter(|(_, count)| *count > 1).map(|(number, _)| number).collect()

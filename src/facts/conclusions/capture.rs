@@ -30,12 +30,8 @@ pub struct CaptureFacts {
     pub cut_bytes: u64,
     /// Frames that the capturing program says it dropped.
     pub dropped: u64,
-    /// Frames of a link type that is not read, and the first such type.
-    pub unsupported: u64,
-    /// The first such type.
-    pub unsupported_link: Option<u16>,
-    /// Packets in tunnels that are not looked through.
-    pub tunnelled: u64,
+    /// Why frames were not read, and how many of each reason.
+    pub not_read: Vec<NotReadFrames>,
     /// The first frame that is earlier than one before it by more than the disorder of a capture.
     pub back: Option<u64>,
     /// By how many nanoseconds, at most.
@@ -69,11 +65,26 @@ pub struct PassedPort {
     pub usual: Option<&'static str>,
 }
 
+/// Frames that were not read for one reason.
+#[derive(Clone, Debug)]
+pub struct NotReadFrames {
+    /// What is in them, in words.
+    pub what: String,
+    /// How many.
+    pub count: u64,
+    /// Whether packets may be in them.
+    pub may_hide_packets: bool,
+    /// Whether Wireshark can take the packets out of them.
+    pub is_convertible: bool,
+}
+
 /// In which order files were read, and how they lie to each other.
 #[derive(Clone, Debug, Default)]
 pub struct FilesFacts {
     /// How many there are.
     pub count: u64,
+    /// Frames that the capturing program says it dropped.
+    pub dropped: u64,
     /// Where they were read in another order than given: their names in the order of reading.
     pub sorted: Vec<String>,
     /// Pairs of files that overlap in time, and for how many nanoseconds.
@@ -101,13 +112,7 @@ impl CaptureFacts {
         self.order(all);
     }
 
-    fn snap_length(
-        &self,
-        nothing: bool,
-        seen: &Seen,
-        gaps: &Gaps,
-        all: &mut Vec<Conclusion>,
-    ) {
+    fn snap_length(&self, nothing: bool, seen: &Seen, gaps: &Gaps, all: &mut Vec<Conclusion>) {
         if self.cut == 0 {
             return;
         }
@@ -150,7 +155,8 @@ impl CaptureFacts {
     }
 
     fn encapsulation(&self, nothing: bool, all: &mut Vec<Conclusion>) {
-        let unread = self.unsupported + self.tunnelled;
+        let hidden = self.not_read.iter().filter(|reason| reason.may_hide_packets);
+        let unread: u64 = hidden.clone().map(|reason| reason.count).sum();
         if unread == 0 {
             return;
         }
@@ -159,25 +165,21 @@ impl CaptureFacts {
             false if unread * 2 > self.frames => Weight::Trouble,
             false => Weight::Hint,
         };
-        let mut parts = Vec::new();
-        if let Some(link) = self.unsupported_link {
-            parts.push(format!(
-                "{} of {} have link type {link}, which is not read",
-                self.unsupported,
-                counted(self.frames, "frame")
-            ));
-        }
-        if self.tunnelled > 0 {
-            parts.push(format!(
-                "{} of {} are in a tunnel that is not read (GRE): capture where it ends",
-                self.tunnelled,
-                counted(self.frames, "frame")
-            ));
-        }
-        let conclusion = Conclusion::new(weight, Kind::Encapsulation, parts.join("; "))
-            .of(Blame::Capture)
-            .sized(unread);
-        all.push(conclusion.more("capinfos …"));
+        let kinds: Vec<String> =
+            hidden.clone().map(|reason| format!("{} {}", reason.count, reason.what)).collect();
+        let text = format!(
+            "{unread} of {} {} not read, in which there may be packets: {}",
+            counted(self.frames, "frame"),
+            plural(unread, "was", "were"),
+            listed(&kinds, LISTED)
+        );
+        let more = match hidden.clone().any(|reason| reason.is_convertible) {
+            true => "tshark -r … -U IP -w OUT.pcapng",
+            false => "capinfos …",
+        };
+        let conclusion =
+            Conclusion::new(weight, Kind::Encapsulation, text).of(Blame::Capture).sized(unread);
+        all.push(conclusion.more(more));
     }
 
     fn nothing_recognised(&self) -> Conclusion {
@@ -187,12 +189,29 @@ impl CaptureFacts {
                 "nothing was recognised: no TCP or UDP payload in {}",
                 counted(self.frames, "frame")
             ),
-            _ => format!("nothing was recognised: {tcp} TCP and {udp} UDP conversations are of other protocols"),
+            _ => format!(
+                "nothing was recognised: {tcp} TCP and {udp} UDP conversations are of other protocols"
+            ),
         };
-        let ports: Vec<String> =
-            self.ports.iter().map(|p| format!("{} port {}", p.transport.word(), p.port)).collect();
+        let port = |p: &PassedPort| {
+            let (word, bytes) = (p.transport.word(), counted(p.bytes, "byte"));
+            format!(
+                "{word} port {} ({}, {bytes})",
+                p.port,
+                counted(p.conversations, "conversation")
+            )
+        };
+        let ports: Vec<String> = self.ports.iter().map(port).collect();
         if !ports.is_empty() {
-            text.push_str(&format!(" ({})", listed(&ports, LISTED)));
+            text.push_str(&format!(", {}", listed(&ports, LISTED)));
+        }
+        let not_read: Vec<String> = self
+            .not_read
+            .iter()
+            .map(|reason| format!("{} {}", reason.count, reason.what))
+            .collect();
+        if !not_read.is_empty() {
+            text.push_str(&format!("; frames without one: {}", listed(&not_read, LISTED)));
         }
         for (n, what) in [
             (self.joined_late, "began before the capture"),
@@ -391,7 +410,11 @@ impl Gaps {
             let bytes: u64 = own.iter().map(|missing| missing.bytes).sum();
             let lacks = match bytes {
                 0 => String::new(),
-                n => format!(", although {} of it {} acknowledged", counted(n, "byte"), plural(n, "was", "were")),
+                n => format!(
+                    ", although {} of it {} acknowledged",
+                    counted(n, "byte"),
+                    plural(n, "was", "were")
+                ),
             };
             let doubt = first.stream.id.0 == Transport::Udp && first.since.is_none();
             let why = match doubt {

@@ -150,9 +150,8 @@ impl Disagreements {
             all.push(conclusion.more("moulsniff … -x -Y 'event in {undecoded, resync}'"));
         }
         for severity in [Severity::Error, Severity::Warning] {
-            let own = |group: &&ProblemGroup| {
-                group.kind == Kind::Unread && group.severity == severity
-            };
+            let own =
+                |group: &&ProblemGroup| group.kind == Kind::Unread && group.severity == severity;
             let own: Vec<&ProblemGroup> = self.problems.iter().filter(own).collect();
             all.extend(together(&own, severity));
         }

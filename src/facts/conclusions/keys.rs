@@ -104,7 +104,9 @@ impl ClosedConnections {
                 Reason::Gap => (
                     Kind::Dropped,
                     Blame::Capture,
-                    format!("{which} {stay} closed, {bytes}, since frames of the beginning were not captured whole"),
+                    format!(
+                        "{which} {stay} closed, {bytes}, since frames of the beginning were not captured whole"
+                    ),
                     "moulsniff … --oneline -Y 'event == gap'",
                 ),
                 Reason::NoKey => (

@@ -138,7 +138,10 @@ impl Loss {
                 true => (
                     Kind::Dropped,
                     Blame::Capture,
-                    format!("; {} of them were acknowledged, so the capture lacks them", self.unseen),
+                    format!(
+                        "; {} of them were acknowledged, so the capture lacks them",
+                        self.unseen
+                    ),
                 ),
                 false => (Kind::Loss, Blame::Network, String::new()),
             };
@@ -179,8 +182,11 @@ impl Loss {
                 counted(self.strange, noun),
                 plural(self.strange, "was", "were"),
             );
-            let weight =
-                if self.strange >= FEW || self.swapped > 0 { Weight::Trouble } else { Weight::Hint };
+            let weight = if self.strange >= FEW || self.swapped > 0 {
+                Weight::Trouble
+            } else {
+                Weight::Hint
+            };
             add(weight, Kind::StrangeAcks, blame, self.strange, text);
         }
     }

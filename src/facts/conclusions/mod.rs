@@ -23,8 +23,8 @@ mod words;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-pub use capture::{CaptureFacts, FilesFacts, PassedPort};
 use capture::Gaps;
+pub use capture::{CaptureFacts, FilesFacts, NotReadFrames, PassedPort};
 use disagreement::Disagreements;
 use keys::ClosedConnections;
 use loss::Losses;

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use super::watch::StreamWatch;
+use super::words::nanos;
 use super::words::{clock, shortened};
 use super::{Conclusion, Kind, MAX_FINDINGS, SessionNames, StreamRef, TransportStream, Weight};
 use crate::capture::Moment;
 use crate::digits::{counted, plural};
-use super::words::nanos;
 use crate::record::EndedBy;
 use crate::session::Side;
 
@@ -200,7 +200,8 @@ impl Refusals {
         all: &mut Vec<Conclusion>,
     ) {
         let loops = self.loops();
-        let followed = |last: &&FinalRefusal| !last.is_in(&loops) && last.is_followed(names, latest);
+        let followed =
+            |last: &&FinalRefusal| !last.is_in(&loops) && last.is_followed(names, latest);
         let harmless = self.harmless + self.last.iter().filter(followed).count() as u64;
         if harmless == 0 {
             return;
@@ -248,7 +249,13 @@ impl FinalRefusal {
         let (kind, text) = if self.kicked {
             let about = if self.about.is_empty() { &self.reason } else { &self.about };
             let about = shortened(about, 120);
-            (Kind::Kicked, format!("the {} server sent {who} away at {at}: {about}, {end}", self.stream.service))
+            (
+                Kind::Kicked,
+                format!(
+                    "the {} server sent {who} away at {at}: {about}, {end}",
+                    self.stream.service
+                ),
+            )
         } else {
             let what = if about.is_empty() { self.message.clone() } else { shortened(&about, 120) };
             let text = format!(

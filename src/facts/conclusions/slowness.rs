@@ -176,7 +176,9 @@ impl ServerTimes {
             let [client, server] = parts.map(|part| part.map(length));
             let parts = match (client, server) {
                 (Some(client), Some(server)) => {
-                    format!(": {client} between the capture and the client, {server} between it and the server")
+                    format!(
+                        ": {client} between the capture and the client, {server} between it and the server"
+                    )
                 }
                 (Some(_), None) => " between the capture and the client".to_string(),
                 _ => " between the capture and the server".to_string(),
@@ -319,6 +321,9 @@ impl FullReceiver {
             .showing(Vec::new(), vec![*frame])
             .in_session(session)
             .sized(*times);
-        conclusion.more(format!("moulsniff … --oneline -Y 'transport == tcp and stream == {}'", stream.id.1))
+        conclusion.more(format!(
+            "moulsniff … --oneline -Y 'transport == tcp and stream == {}'",
+            stream.id.1
+        ))
     }
 }

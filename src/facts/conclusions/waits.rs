@@ -2,11 +2,11 @@
 //! and never got one; and connections that were closed over them.
 
 use super::watch::StreamWatch;
+use super::words::nanos;
 use super::words::{before, clock, length};
 use super::{Blame, Conclusion, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
 use crate::capture::Moment;
 use crate::digits::{counted, plural};
-use super::words::nanos;
 use crate::record::EndedBy;
 use crate::session::Side;
 use crate::table::{Expectation, MessageId, Tables};
@@ -218,7 +218,9 @@ impl WaitingStream {
             );
             (Kind::DownloadStopped, text)
         } else if open {
-            let text = format!("{who} waits for {awaited}{about} since {since}{times}, {waited_text} until {end}");
+            let text = format!(
+                "{who} waits for {awaited}{about} since {since}{times}, {waited_text} until {end}"
+            );
             (Kind::Waiting, text)
         } else {
             let text = format!(

@@ -4,9 +4,9 @@
 //! It is asked for every record, so it does little for a message that is well.
 
 use super::waits::{OpenWaits, UnansweredRequest};
+use super::words::nanos;
 use crate::capture::Moment;
 use crate::facts::refusal::{known_message, refused};
-use super::words::nanos;
 use crate::facts::{InfoSource, MessageValues, write_info};
 use crate::record::{EndedBy, Record};
 use crate::session::{Event, EventKind, Message, Side};

@@ -47,9 +47,8 @@ impl SessionNames {
             return;
         }
         let lines = session.unanswered.iter().chain(&session.refusals).chain(&session.slowest);
-        let texts = lines.take(MAX_TEXTS).map(|line| {
-            (line.record, (line.at.frame, line.text.clone()))
-        });
+        let texts =
+            lines.take(MAX_TEXTS).map(|line| (line.record, (line.at.frame, line.text.clone())));
         // Who plays is told before whose account it is.
         let named = session.latest().into_iter().rev().find_map(|identity| identity.name.clone());
         self.sessions.push(NamedSession {

@@ -20,7 +20,9 @@ impl NumberFilter {
     pub(super) fn add(&mut self, number: u64) {
         self.0.resize(1 << (Self::BITS - 6), 0);
         let (word, bit) = Self::place(number);
-        self.0.iter_mut().skip(word).take(1).for_each(|word| *word |= 1 << bit);
+        if let Some(word) = self.0.get_mut(word) {
+            *word |= 1 << bit;
+        }
     }
 
     /// Whether a number may have been added; `false` is certain.

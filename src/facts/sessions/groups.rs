@@ -174,7 +174,9 @@ impl Sessions {
         let Some(group) = self.groups.get_mut(&number) else { return };
         group.parted.iter_mut().for_each(|stream| stream.tied_by = tied_by);
         for id in &group.streams {
-            self.streams.get_mut(id).into_iter().for_each(|stream| stream.tied_by = tied_by);
+            if let Some(stream) = self.streams.get_mut(id) {
+                stream.tied_by = tied_by;
+            }
         }
     }
 

@@ -279,7 +279,9 @@ impl Sessions {
     pub(super) fn end(&mut self, groups: &[u64]) {
         for (number, group) in self.removed(groups) {
             for id in &group.streams {
-                self.streams.get_mut(id).into_iter().for_each(|stream| stream.late = true);
+                if let Some(stream) = self.streams.get_mut(id) {
+                    stream.late = true;
+                }
             }
             for key in &group.known_by {
                 self.known.remove(key);

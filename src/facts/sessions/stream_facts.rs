@@ -478,8 +478,7 @@ impl StreamFacts {
         if self.ties_only {
             return text;
         }
-        let source =
-            InfoSource { tables, tree, bytes: message.bytes, layout: def.layout, redact: true };
+        let source = InfoSource::new(message, Some(def), tables, tree, true);
         write_info(source, called, &mut text);
         shorten(&mut text);
         text

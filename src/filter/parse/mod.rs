@@ -42,6 +42,8 @@ pub(super) enum PathTarget {
     Severity,
     /// A field, or a part of something.
     Other,
+    /// Every value.
+    Anything,
 }
 
 /// Parses an expression.
@@ -100,7 +102,12 @@ impl<'a> FilterParser<'a> {
             if self.rest().starts_with('@') {
                 paths.extend(self.named_columns()?);
             } else {
-                paths.push(self.path()?.0);
+                let at = self.at;
+                let (path, target) = self.path()?;
+                if matches!(target, PathTarget::Anything) {
+                    return Err(self.wrong(at..self.at, "`*` is followed by a name: *.node_id"));
+                }
+                paths.push(path);
             }
             self.skip_blanks();
             if self.rest().is_empty() {
@@ -212,6 +219,11 @@ impl<'a> FilterParser<'a> {
             self.matches(target)?
         } else if self.take_word(&["has"]) {
             Check::Has(self.value(target, Asked::Flag)?)
+        } else if matches!(target, PathTarget::Anything) {
+            return Err(self.wrong(
+                at..self.text.len().min(at + 1),
+                "`*` alone is every value, and is searched: * contains \"Player Two\", * == 7; or a name follows: *.node_id",
+            ));
         } else {
             Check::Present
         };
@@ -230,12 +242,10 @@ impl<'a> FilterParser<'a> {
         }
         for (sign, comparison) in signs {
             if self.take(sign) {
-                return match self.rest().starts_with(['=', '<', '>']) {
-                    true => {
-                        Err(self
-                            .wrong(at..self.at + 1, "no such operator; there are == != < <= > >="))
-                    }
-                    false => Ok(Some(comparison)),
+                return if self.rest().starts_with(['=', '<', '>']) {
+                    Err(self.wrong(at..self.at + 1, "no such operator; there are == != < <= > >="))
+                } else {
+                    Ok(Some(comparison))
                 };
             }
         }
@@ -272,11 +282,10 @@ impl<'a> FilterParser<'a> {
             );
         }
         let near = suggestion(word, WORDS.into_iter());
-        let text = match near.is_empty() || word.is_empty() {
-            true => {
-                "expected an operator (== != < <= > >= contains matches in has), `and`, `or`, or the end".to_string()
-            }
-            false => format!("`{word}` is no operator{near}"),
+        let text = if near.is_empty() || word.is_empty() {
+            "expected an operator (== != < <= > >= contains matches in has), `and`, `or`, or the end".to_string()
+        } else {
+            format!("`{word}` is no operator{near}")
         };
         self.wrong(place, text)
     }

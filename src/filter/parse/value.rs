@@ -9,11 +9,16 @@ use super::super::names::{Unknown, Vocabulary, vocabulary_of};
 use super::super::{Check, CompareOp, SetItem};
 use super::{FilterParser, ParseResult, PathTarget, WORDS};
 #[cfg(feature = "regex")]
-use regex_lite::RegexBuilder;
+use regex::RegexBuilder;
 
-/// The most bytes a compiled regular expression may take.
+/// The most bytes that a compiled regular expression may take. `\w` with all letters takes about
+/// 20 KiB, so that a word repeated up to a thousand times is refused.
 #[cfg(feature = "regex")]
 const REGEX_SIZE: usize = 1 << 20;
+/// The most bytes that a regular expression may remember while it searches: what it remembers
+/// makes it faster.
+#[cfg(feature = "regex")]
+const REGEX_MEMORY: usize = 1 << 20;
 
 /// What a condition asks of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +51,9 @@ impl FilterParser<'_> {
             (PathTarget::Severity, Asked::Flag) => {
                 Err("`has` asks which flags are set; a severity has none".into())
             }
-            (PathTarget::Other, Asked::Flag) => return self.check_flag(literal, place),
+            (PathTarget::Other | PathTarget::Anything, Asked::Flag) => {
+                return self.check_flag(literal, place);
+            }
             (PathTarget::Key(key), Asked::Text(operator)) => self.check_searched(key, operator),
             (_, Asked::Text(_)) => Ok(()),
             (PathTarget::Key(key), Asked::Compare(comparison)) => match vocabulary_of(key) {
@@ -56,7 +63,9 @@ impl FilterParser<'_> {
             (PathTarget::Severity, _) => {
                 return self.check_word(literal, place, Vocabulary::Severity);
             }
-            (PathTarget::Other, _) => return self.check_field_value(literal, place),
+            (PathTarget::Other | PathTarget::Anything, _) => {
+                return self.check_field_value(literal, place);
+            }
         };
         result.map_err(|text| self.wrong(place.clone(), text))
     }
@@ -179,11 +188,22 @@ impl FilterParser<'_> {
 
     #[cfg(feature = "regex")]
     fn regex(&self, text: &str, place: Range<usize>) -> ParseResult<Check> {
-        let built = RegexBuilder::new(text).size_limit(REGEX_SIZE).build();
+        let mut builder = RegexBuilder::new(text);
+        let built = builder.size_limit(REGEX_SIZE).dfa_size_limit(REGEX_MEMORY).build();
         built.map(|regex| Check::Matches(regex.into())).map_err(|error| {
-            let text = error.to_string();
-            let last = text.lines().last().unwrap_or("").trim_start_matches("error: ");
-            self.wrong(place, format!("no regular expression: {last}"))
+            let message = match error {
+                regex::Error::CompiledTooBig(_) => {
+                    "this regular expression is too large: its repetitions, written out, take more \
+                     than 1 MiB; `\\w` and other classes are smaller with (?-u), which knows ASCII alone"
+                        .to_string()
+                }
+                error => {
+                    let text = error.to_string();
+                    let last = text.lines().last().unwrap_or("").trim_start_matches("error: ");
+                    format!("no regular expression: {last}")
+                }
+            };
+            self.wrong(place, message)
         })
     }
 

@@ -241,6 +241,12 @@ impl Talk {
         }
     }
 
+    /// The frames that were not read, by their reasons.
+    pub(super) fn not_read(&self) -> std::collections::BTreeMap<String, u64> {
+        let reasons = self.flow.not_read().reasons();
+        reasons.into_iter().map(|(reason, count)| (reason.to_string(), count)).collect()
+    }
+
     pub(super) fn take_log(&mut self) -> String {
         std::mem::take(&mut self.log.lines).join("; ")
     }

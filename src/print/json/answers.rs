@@ -6,10 +6,11 @@
 use super::JsonFormatter;
 use super::strings::{escaped, quoted};
 use super::value::{JsonView, value};
-use crate::facts::{InfoSource, MessageValues, Refused, definition, refused, write_info};
+use crate::facts::{InfoSource, MessageValues, Refused, refused, write_info};
 use crate::print::scratch::TextWriter;
 use crate::record::Names;
 use crate::session::Message;
+use crate::table::MessageDef;
 use crate::tree::{Kind, Node, TextKind, mark};
 
 impl JsonFormatter {
@@ -17,16 +18,17 @@ impl JsonFormatter {
     pub(super) fn before_fields(
         &mut self,
         message: &Message<'_>,
+        def: Option<&MessageDef>,
+        source: &InfoSource<'_>,
         view: &JsonView<'_>,
         names: Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
-        let JsonView { tables, tree, bytes, redact } = *view;
-        let def = definition(message.name, tables, tree);
         if let Some(def) = def {
             if message.expects_reply(def) {
                 w.fixed(b",\"expects_reply\":true");
             }
+            let JsonView { tables, tree, bytes, .. } = *view;
             if let Some(refused) = refused(def, &MessageValues { tables, tree, bytes }) {
                 w.fixed(b",\"refused\":");
                 self.refused(&refused, view, w);
@@ -34,9 +36,7 @@ impl JsonFormatter {
         }
         let text = &mut self.text;
         text.clear();
-        let layout = def.and_then(|def| def.layout);
-        let source = InfoSource { tables, tree, bytes, layout, redact };
-        write_info(source, &|node| names.name_of(node).map(|(name, _)| name), text);
+        write_info(*source, &|node| names.name_of(node).map(|(name, _)| name), text);
         if !text.is_empty() {
             w.fixed(b",\"info\":");
             quoted(w, TextKind::Utf8, text.as_bytes());

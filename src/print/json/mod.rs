@@ -19,7 +19,7 @@ use super::clock::Clock;
 use super::problem::{any_name, problem_text_into, write_path};
 use super::scratch::{Scratch, TextWriter};
 use super::table_cache::Label;
-use crate::facts::Refused;
+use crate::facts::{InfoSource, Refused, definition};
 use crate::record::Names;
 use crate::record::{Body, Record};
 use crate::session::Counts;
@@ -235,6 +235,12 @@ impl JsonFormatter {
             w.fixed(b",\"type\":");
             w.number(n);
         }
+        let def = definition(message.name, view.tables, view.tree);
+        let source = InfoSource::new(message, def, view.tables, view.tree, view.redact);
+        if let Some(carried) = source.carried() {
+            w.fixed(b",\"carries\":");
+            strings::quoted(w, TextKind::Utf8, carried.as_bytes());
+        }
         w.fixed(b",\"offset\":");
         w.number(message.offset);
         w.fixed(b",\"length\":");
@@ -253,7 +259,7 @@ impl JsonFormatter {
                 links(view.tree, kind, w);
             }
         }
-        self.before_fields(message, view, names, w);
+        self.before_fields(message, def, &source, view, names, w);
         w.fixed(b",\"fields\":");
         self.state.depth.too_deep = None;
         self.fields(view, w);

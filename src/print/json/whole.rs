@@ -23,9 +23,10 @@ fn without_controls(json: String) -> String {
         return json;
     }
     json.chars().fold(String::with_capacity(json.len() + 64), |mut out, c| {
-        match raw(c) {
-            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            false => out.push(c),
+        if raw(c) {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)))
+        } else {
+            out.push(c)
         }
         out
     })

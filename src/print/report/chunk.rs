@@ -292,9 +292,10 @@ impl ChunkBuilder {
         node: &Node,
         is_named: bool,
     ) -> FormCode {
-        let name = match node.name.0 < Sym::DYNAMIC {
-            true => None,
-            false => source.tree.dynamic(node.name).map(|name| self.number_of(name.raw())),
+        let name = if node.name.0 < Sym::DYNAMIC {
+            None
+        } else {
+            source.tree.dynamic(node.name).map(|name| self.number_of(name.raw()))
         };
         let captured = if self.redact { None } else { captured_bits(nodes, node) };
         let kind = kind_number(node.kind);
@@ -523,7 +524,9 @@ fn looks_random(bytes: &[u8]) -> bool {
     }
     let mut seen = [false; 256];
     for byte in bytes.iter().step_by(bytes.len() / SAMPLE).take(SAMPLE) {
-        seen.get_mut(usize::from(*byte)).into_iter().for_each(|seen| *seen = true);
+        if let Some(seen) = seen.get_mut(usize::from(*byte)) {
+            *seen = true;
+        }
     }
     seen.iter().filter(|seen| **seen).count() >= RANDOM
 }

@@ -154,15 +154,23 @@ impl ReportColumns {
         let stream = self.stream_number(record);
         self.stream.push(stream);
         self.flags.push(flags);
-        let name = self.names.number(name, usize::from(u16::MAX));
-        self.name.push(name);
+        let most = usize::from(u16::MAX);
+        let number = match facts.carried {
+            None => self.names.number(name, most),
+            Some(carried) => match self.names.number(&format!("{name} {carried}"), most) {
+                0 => self.names.number(name, most),
+                number => number,
+            },
+        };
+        self.name.push(number);
         self.length.push(narrow(length as u64));
         self.reply.push(reply.map_or(0, |reply| narrow(reply.record)));
         self.elapsed.push(reply.map_or(-1.0, |reply| digits::milliseconds(reply.nanos)));
         let network = reply.and_then(|reply| record.network(reply.nanos));
-        self.network.push(match facts.last_reply {
-            true => network.map_or(NETWORK_UNKNOWN, |nanos| digits::milliseconds(nanos) as f32),
-            false => NOT_LAST,
+        self.network.push(if facts.last_reply {
+            network.map_or(NETWORK_UNKNOWN, |nanos| digits::milliseconds(nanos) as f32)
+        } else {
+            NOT_LAST
         });
         let why = self.reasons.number(facts.refused.unwrap_or_default(), MAX_REASONS);
         self.why.push(why);

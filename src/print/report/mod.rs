@@ -131,6 +131,8 @@ impl From<ReportSession> for SessionRow {
 pub struct RowFacts<'a> {
     /// One line that says what the record is about.
     pub info: &'a str,
+    /// What the message carries, where its name does not say it.
+    pub carried: Option<&'a str>,
     /// The reason where the message refuses something.
     pub refused: Option<&'a str>,
     /// Whether the protocol promises a reply.
@@ -281,9 +283,10 @@ impl<W: Write> ReportWriter<W> {
 
     /// Adds a row's line. Control characters become spaces.
     fn line(&mut self, text: &str) -> io::Result<()> {
-        match text.contains(is_control) {
-            true => self.lines.extend(text.chars().map(|c| if is_control(c) { ' ' } else { c })),
-            false => self.lines.push_str(text),
+        if text.contains(is_control) {
+            self.lines.extend(text.chars().map(|c| if is_control(c) { ' ' } else { c }))
+        } else {
+            self.lines.push_str(text)
         }
         self.lines.push('\n');
         if self.lines.len() >= LINES {

@@ -274,13 +274,10 @@ fn names(symbols: &EnumDef) -> Value {
         }
     }
     let number = json!({ "anyOf": [{ "type": "integer" }, { "$ref": "#/$defs/long" }] });
-    let (key, shape, required) = match symbols.flags {
-        true => (
-            "names",
-            json!({ "type": "array", "items": { "enum": known } }),
-            json!(["value", "names"]),
-        ),
-        false => ("name", json!({ "enum": known }), json!(["value"])),
+    let (key, shape, required) = if symbols.flags {
+        ("names", json!({ "type": "array", "items": { "enum": known } }), json!(["value", "names"]))
+    } else {
+        ("name", json!({ "enum": known }), json!(["value"]))
     };
     let mut shape = json!({ "type": "object", "required": required, "properties": { "value": number, key: shape },
                             "additionalProperties": false });

@@ -2,8 +2,8 @@
 
 use super::earlier;
 use crate::facts::{
-    ClientSession, Conclusion, Identity, IdentityValue, Place, SessionStream, StoryLine, StoryOutcome, TiedBy,
-    World,
+    ClientSession, Conclusion, Identity, IdentityValue, Place, SessionStream, StoryLine,
+    StoryOutcome, TiedBy, World,
 };
 use crate::print::conclusions::json_conclusions;
 use crate::print::json::{JsonObject, json_list, json_object, json_round_trips, number, string};

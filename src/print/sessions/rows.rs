@@ -93,7 +93,8 @@ pub fn session_rows(rows: &[SessionRow], out: &mut String) {
         "session", "who", "place", "from", "to"
     );
     for row in rows {
-        let (on, off) = if row.is_bad { (BAD.to_string(), END.to_string()) } else { Default::default() };
+        let (on, off) =
+            if row.is_bad { (BAD.to_string(), END.to_string()) } else { Default::default() };
         let refused = row.refused.to_string();
         let (bad, good) =
             if row.refused > 0 { (BAD.to_string(), END.to_string()) } else { Default::default() };

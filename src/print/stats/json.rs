@@ -4,25 +4,30 @@ use std::collections::BTreeMap;
 
 use super::FrameSpan;
 use crate::capture::Time;
-use crate::facts::{ByteCounts, Conclusion, ProblemKind, Problems, Replies, Stats, World};
+use crate::facts::{
+    ByteCounts, Conclusion, ProblemKind, Problems, Replies, RequestCounts, RequestKind, Stats,
+    World,
+};
 use crate::print::conclusions::json_conclusions;
 use crate::print::json::{JsonObject, json_object, json_round_trips};
 use crate::tree::Severity;
 
 /// Appends statistics as one JSON object and a line feed.
-pub fn stats_json(
-    stats: &Stats,
-    span: &FrameSpan,
-    conclusions: &[Conclusion],
-    out: &mut Vec<u8>,
-) {
+pub fn stats_json(stats: &Stats, span: &FrameSpan, conclusions: &[Conclusion], out: &mut Vec<u8>) {
     json_object(out, |o| {
         o.number("frames", span.frames);
         o.number("records", stats.records());
         o.number("streams", stats.bytes().streams());
+        o.counts("not_read", span.not_read.iter().cloned());
         o.member("span", |out| json_span(span, out));
         o.member("rates", |out| json_rates(stats, span, out));
         o.counts("messages", stats.messages());
+        let mut carries = stats.carries().peekable();
+        if carries.peek().is_some() {
+            o.member("carries", |out| {
+                json_object(out, |o| carries.for_each(|(message, all)| o.counts(message, all)))
+            });
+        }
         o.counts("events", stats.events());
         json_problems(stats.problems(), o);
         o.member("replies", |out| json_replies(stats.replies(), out));
@@ -97,28 +102,57 @@ fn json_problems(problems: &Problems, o: &mut JsonObject<'_>) {
     });
 }
 
+/// By message; where requests of one message carry different things, each of these below it.
 fn json_replies(replies: &Replies, out: &mut Vec<u8>) {
+    let kinds = replies.kinds();
+    let mut messages: Vec<(&str, Vec<&RequestKind>)> = Vec::new();
+    for kind in &kinds {
+        match messages.iter_mut().find(|(message, _)| *message == kind.message) {
+            Some((_, own)) => own.push(kind),
+            None => messages.push((&kind.message, vec![kind])),
+        }
+    }
     json_object(out, |o| {
-        for kind in replies.kinds() {
-            let counts = &kind.counts;
-            o.member(&kind.message, |out| {
+        for (message, kinds) in messages {
+            o.member(message, |out| {
                 json_object(out, |o| {
-                    o.number("count", counts.sent);
-                    o.number("answered", counts.answered);
-                    o.number("refused", counts.refused);
-                    o.number("unanswered", counts.unanswered);
-                    o.latencies("latency_ms", &counts.latency);
-                    o.latencies("network_ms", &counts.network);
-                    if let Some(slowest) = counts.slowest {
-                        o.number("slowest", slowest.record);
-                        if let Some(network) = slowest.network {
-                            o.milliseconds("slowest_network_ms", network);
-                        }
+                    let mut all = RequestCounts::default();
+                    kinds.iter().for_each(|kind| all.add(&kind.counts));
+                    json_requests(&all, o);
+                    let mut carries = kinds
+                        .iter()
+                        .filter_map(|kind| Some((kind.carries.as_deref()?, &kind.counts)))
+                        .peekable();
+                    if carries.peek().is_some() {
+                        o.member("carries", |out| {
+                            json_object(out, |o| {
+                                for (carried, counts) in carries {
+                                    o.member(carried, |out| {
+                                        json_object(out, |o| json_requests(counts, o));
+                                    });
+                                }
+                            });
+                        });
                     }
                 });
             });
         }
     });
+}
+
+fn json_requests(counts: &RequestCounts, o: &mut JsonObject<'_>) {
+    o.number("count", counts.sent);
+    o.number("answered", counts.answered);
+    o.number("refused", counts.refused);
+    o.number("unanswered", counts.unanswered);
+    o.latencies("latency_ms", &counts.latency);
+    o.latencies("network_ms", &counts.network);
+    if let Some(slowest) = counts.slowest {
+        o.number("slowest", slowest.record);
+        if let Some(network) = slowest.network {
+            o.milliseconds("slowest_network_ms", network);
+        }
+    }
 }
 
 fn json_refused(replies: &Replies, out: &mut Vec<u8>) {

@@ -12,12 +12,14 @@ pub use json::stats_json;
 pub use text::stats_text;
 
 /// The frames that were read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrameSpan {
     /// How many.
     pub frames: u64,
     /// The times of the earliest and of the latest one; `None` where no frame has a time.
     pub times: Option<(Time, Time)>,
+    /// Why others were not read, and how many.
+    pub not_read: Vec<(String, u64)>,
 }
 
 impl FrameSpan {

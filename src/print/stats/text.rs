@@ -1,5 +1,6 @@
 //! Statistics as tables for people, in lines of at most 80 characters.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::FrameSpan;
@@ -24,8 +25,10 @@ pub fn stats_text(stats: &Stats, span: &FrameSpan) -> String {
     byte_tables(stats.bytes(), &mut out);
     reply_tables(stats.replies(), &mut out);
     network_table(stats.bytes(), &mut out);
-    counted_list("messages", stats.messages(), &mut out);
+    message_list(stats, &mut out);
     counted_list("events", stats.events(), &mut out);
+    let not_read = span.not_read.iter().map(|(reason, count)| (reason.as_str(), *count));
+    counted_list("frames that were not read", not_read, &mut out);
     problem_list("notes", Severity::Note, &problems, &mut out);
     world_tables(stats.world(), &mut out);
     out
@@ -72,6 +75,22 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
     if messages > 0 {
         wrapped("", &stats.problems().by_severity().to_string(), out);
     }
+}
+
+/// Messages by name; where a name does not say what a message carries, by that as well.
+fn message_list(stats: &Stats, out: &mut String) {
+    let mut carried: BTreeMap<&str, Vec<(&str, u64)>> = stats.carries().collect();
+    let mut lines: Vec<(String, u64)> = Vec::new();
+    for (message, n) in stats.messages() {
+        let own = carried.remove(message).unwrap_or_default();
+        let bare = n.saturating_sub(own.iter().map(|(_, n)| n).sum());
+        if bare > 0 {
+            lines.push((message.to_string(), bare));
+        }
+        lines.extend(own.into_iter().map(|(carried, n)| (format!("{message} {carried}"), n)));
+    }
+    lines.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    counted_list("messages", lines.iter().map(|(text, n)| (text.as_str(), *n)), out);
 }
 
 fn problem_list(title: &str, severity: Severity, kinds: &[ProblemKind], out: &mut String) {
@@ -139,7 +158,7 @@ fn reply_tables(replies: &Replies, out: &mut String) {
     if kinds.len() > 1 {
         table.row("all".into(), cells(&all));
     }
-    kinds.iter().for_each(|kind| table.row(escape(&kind.message), cells(&kind.counts)));
+    kinds.iter().for_each(|kind| table.row(escape(&kind.name()), cells(&kind.counts)));
     table.write(out);
     let acknowledged: u64 =
         kinds.iter().filter(|kind| kind.receipt).map(|kind| kind.counts.unknown()).sum();
@@ -185,7 +204,7 @@ fn reply_tables(replies: &Replies, out: &mut String) {
         );
         let network = kind.counts.slowest.and_then(|slowest| slowest.network);
         cells.push(network.map_or(String::new(), milliseconds));
-        table.row(escape(&kind.message), cells);
+        table.row(escape(&kind.name()), cells);
     }
     table.write(out);
 }

@@ -3,25 +3,26 @@
 
 use super::super::paint::Paint;
 use super::super::scratch::TextWriter;
-use super::value::TreeView;
 use crate::captured::Captured;
-use crate::facts::{InfoSource, MessageValues, definition, refused, write_info};
+use crate::facts::{InfoSource, MessageValues, refused, write_info};
 use crate::record::Names;
 use crate::session::Message;
+use crate::table::MessageDef;
 
 /// Appends ` [expects a reply]` and ` [REFUSED: kNetErrAgeNotFound]`, the end of the message's
 /// first line, and below it what the message is about, where its table says so. `text` is used for
 /// that.
 pub(super) fn answers(
     message: &Message<'_>,
-    view: &TreeView<'_>,
+    def: Option<&MessageDef>,
+    source: InfoSource<'_>,
     names: Names<'_>,
     paint: &Paint,
     text: &mut String,
     w: &mut TextWriter<'_>,
 ) {
-    let TreeView { tables, tree, bytes, redact } = *view;
-    let Some(def) = definition(message.name, tables, tree) else { return w.byte(b'\n') };
+    let InfoSource { tables, tree, bytes, .. } = source;
+    let Some(def) = def else { return w.byte(b'\n') };
     if message.expects_reply(def) {
         w.fixed(b"   [expects a reply]");
     }
@@ -48,7 +49,6 @@ pub(super) fn answers(
         return;
     }
     text.clear();
-    let source = InfoSource { tables, tree, bytes, layout: def.layout, redact };
     write_info(source, &|node| names.name_of(node).map(|(name, _)| name), text);
     if !text.is_empty() {
         w.fixed(b"  ");

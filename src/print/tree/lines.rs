@@ -8,7 +8,7 @@ use super::super::scratch::{SCRATCH_BYTES, TextWriter, short_digits};
 use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::{ValueKey, ValueTexts};
 use super::TreeOptions;
-use super::meaning::meaning;
+use super::meaning::{meaning, meaning_of_bytes};
 use super::value::{self, TreeView};
 use crate::captured::is_control;
 use crate::record::Names;
@@ -57,7 +57,7 @@ pub(super) fn lines(
         // One value that was asked for by its type.
         Some(value) if !matches!(value.kind, Kind::Struct | Kind::List) => {
             w.fixed(b"    value  ");
-            lines.value(0, value, value_texts, w);
+            lines.value(0, value, 4, value_texts, w);
             lines.inferred(0, value, &mut { names }, w);
             w.byte(b'\n');
         }
@@ -126,7 +126,8 @@ impl Lines<'_> {
                 here = outer;
                 continue;
             };
-            spaces(open.len() * 4 + 4, &mut w);
+            let indent = open.len() * 4 + 4;
+            spaces(indent, &mut w);
             // The most frequent case comes first and makes the fewest checks.
             if node.kind == Kind::Unsigned
                 && here.container == Container::Structure
@@ -151,7 +152,7 @@ impl Lines<'_> {
                 if here.container == Container::List {
                     w.fixed(b"  ");
                 }
-                w.by_copy(|w| self.value(index, node, value_texts, w));
+                w.by_copy(|w| self.value(index, node, indent, value_texts, w));
             }
             if next <= index {
                 w.by_copy(|w| self.inferred(index, node, &mut names, w));
@@ -285,15 +286,51 @@ impl Lines<'_> {
         if self.options.bytes { self.options.paint.tie(tie) } else { &self.options.paint.field }
     }
 
-    /// Any value on the line of its name, with what it means.
+    /// Any value on the line of its name, which is indented by `indent`, with what it means.
     #[inline(never)]
-    fn value(&self, index: u32, node: &Node, value_texts: &mut ValueTexts, w: &mut TextWriter<'_>) {
+    fn value(
+        &self,
+        index: u32,
+        node: &Node,
+        indent: usize,
+        value_texts: &mut ValueTexts,
+        w: &mut TextWriter<'_>,
+    ) {
         let integer =
             matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
         match self.meaning(node) {
             _ if self.is_hidden(node) => value::hidden(node, w),
             meaning if meaning != 0 && integer => self.explained(meaning, node, value_texts, w),
-            _ => value::other(self.view, index, node, w),
+            meaning => {
+                value::other(self.view, index, node, w);
+                if meaning != 0 && node.kind == Kind::Bytes {
+                    self.explain_bytes(node, indent, w);
+                }
+            }
+        }
+    }
+
+    /// What some bytes mean, behind them or below them.
+    #[cold]
+    fn explain_bytes(&self, node: &Node, indent: usize, w: &mut TextWriter<'_>) {
+        let TreeView { tables, tree, bytes, .. } = self.view;
+        let Some(word) = tables.type_def(node.ty).and_then(|def| def.shown) else { return };
+        let content = tree.content(node, bytes);
+        let paint = &self.options.paint.meaning;
+        let out = w.vec();
+        let word = tables.name(word);
+        if word == "square" {
+            return square(&content, indent + 4, out);
+        }
+        let at = out.len();
+        out.extend_from_slice(b"  ");
+        out.extend_from_slice(paint.on.as_bytes());
+        let said = out.len();
+        meaning_of_bytes(word, tables, &content, out);
+        if out.len() == said {
+            out.truncate(at);
+        } else {
+            out.extend_from_slice(paint.off.as_bytes());
         }
     }
 
@@ -363,6 +400,35 @@ impl Lines<'_> {
     }
 }
 
+/// Up to this many cells a side, a square of bits is drawn.
+const WIDEST_SQUARE: usize = 256;
+
+/// Draws bits as a square: the least significant of each byte first, the first row at the bottom,
+/// two rows a line, which makes the cells square. Other numbers of bits are not drawn.
+fn square(bytes: &[u8], indent: usize, out: &mut Vec<u8>) {
+    let side = (bytes.len() * 8).isqrt();
+    if side * side != bytes.len() * 8 || !(8..=WIDEST_SQUARE).contains(&side) {
+        return;
+    }
+    let is_set = |row: usize, column: usize| {
+        let bit = row * side + column;
+        bytes.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+    };
+    for row in (0..side / 2).rev().map(|pair| pair * 2) {
+        out.push(b'\n');
+        out.resize(out.len() + indent, b' ');
+        for column in 0..side {
+            let cell = match (is_set(row + 1, column), is_set(row, column)) {
+                (true, true) => "█",
+                (true, false) => "▀",
+                (false, true) => "▄",
+                (false, false) => "·",
+            };
+            out.extend_from_slice(cell.as_bytes());
+        }
+    }
+}
+
 /// Whether a list has no elements.
 #[inline(never)]
 fn is_empty(mut walk: Walk, nodes: &[Node]) -> bool {
@@ -378,4 +444,32 @@ fn spaces(count: usize, w: &mut TextWriter<'_>) {
         left -= SPACES.len();
     }
     w.block(&SPACES, left);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn drawn(bytes: &[u8]) -> String {
+        let mut out = Vec::new();
+        square(bytes, 1, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_square_of_bits_has_its_first_row_at_the_bottom() {
+        assert_eq!(
+            drawn(&[0x01, 0x81, 0, 0, 0, 0, 0x80, 0xff]),
+            "\n ▀▀▀▀▀▀▀█\n ········\n ········\n █······▀"
+        );
+    }
+
+    #[test]
+    fn other_numbers_of_bits_are_not_drawn() {
+        for length in [0, 1, 2, 7, 9, 511, 1 << 15] {
+            assert_eq!(drawn(&vec![0xff; length]), "", "{length}");
+        }
+        assert_eq!(drawn(&[0xff; 512]).lines().count(), 33);
+    }
 }

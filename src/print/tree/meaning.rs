@@ -5,10 +5,10 @@ use std::io::Write;
 
 use crate::capture::Time;
 use crate::print::clock::{format_time, second_text};
-use crate::table::{EnumDef, Tables};
+use crate::table::{EnumDef, Scale, Tables};
 use crate::tree::{Kind, Node};
 
-/// Appends what a value means, where its type says anything about that.
+/// Appends what a number means, where its type says anything about that.
 pub fn meaning(tables: &Tables, node: &Node, out: &mut Vec<u8>) {
     if !matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64) {
         return;
@@ -21,6 +21,7 @@ pub fn meaning(tables: &Tables, node: &Node, out: &mut Vec<u8>) {
     let Some(shown) = def.shown else { return };
     match tables.name(shown) {
         "unix_time" => unix_time(node.value as i64, out),
+        "unix_microseconds" => unix_time((node.value / 1_000_000) as i64, out),
         "hex" => {
             let _ = write!(out, "0x{:x}", node.value);
         }
@@ -39,8 +40,19 @@ pub fn meaning(tables: &Tables, node: &Node, out: &mut Vec<u8>) {
         word => {
             if let Some(meaning) = tables.meaning(word) {
                 (meaning.write)(node.value, out);
+            } else if let Some(scale) = Scale::of_word(word) {
+                scale.write(node.value as i64, node.bits, out);
             }
         }
+    }
+}
+
+/// Appends what some bytes mean, where a word of the protocol's own explains them. More than eight
+/// bytes have no such meaning.
+pub(super) fn meaning_of_bytes(word: &str, tables: &Tables, bytes: &[u8], out: &mut Vec<u8>) {
+    if let Some(meaning) = tables.meaning(word).filter(|_| (1..=8).contains(&bytes.len())) {
+        let value = bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
+        (meaning.write)(value, out);
     }
 }
 
@@ -84,6 +96,8 @@ fn unix_time(seconds: i64, out: &mut Vec<u8>) {
     }
     // Where the date ends.
     let time = out.len().saturating_sub("T00:00:00".len());
-    out.iter_mut().skip(time).take(1).for_each(|t| *t = b' ');
+    if let Some(t) = out.get_mut(time) {
+        *t = b' ';
+    }
     out.extend_from_slice(b" UTC");
 }

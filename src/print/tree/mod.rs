@@ -19,6 +19,7 @@ use super::{PrintedTime, TimeForm};
 use crate::capture::Time;
 use crate::captured::{Captured, Escaped};
 use crate::digits::counted;
+use crate::facts::{InfoSource, definition};
 use crate::record::{Body, Names, Record};
 use crate::session::{Event, EventKind, Message};
 use crate::table::Tables;
@@ -239,11 +240,17 @@ impl TreeFormatter {
         names: Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
-        let tree = view.tree;
+        let TreeView { tables, tree, redact, .. } = *view;
+        let def = definition(message.name, tables, tree);
+        let source = InfoSource::new(message, def, tables, tree, redact);
         painted_captured(w, &self.options.paint.name, message.name);
+        if let Some(carried) = source.carried() {
+            w.byte(b' ');
+            painted_captured(w, &self.options.paint.name, Captured::new(&carried));
+        }
         if let Some(n) = message.number {
             w.fixed(b" (");
-            w.number(n);
+            message_number(n, view.tables, w);
             w.byte(b')');
         }
         w.fixed(b"  ");
@@ -260,8 +267,28 @@ impl TreeFormatter {
         if !tree.links().is_empty() {
             links::links(message.reply.map(|r| r.record), tree.links(), w);
         }
-        answers::answers(message, view, names, &self.options.paint, &mut self.text, w);
+        answers::answers(message, def, source, names, &self.options.paint, &mut self.text, w);
     }
+}
+
+/// Appends a message's number: `29`, or `Low 254, 4294902014` where the protocol's literature
+/// counts in ranges.
+fn message_number(number: u64, tables: &Tables, w: &mut TextWriter<'_>) {
+    let Some((range, within)) = tables.number_in_range(number) else { return w.number(number) };
+    let mut name = range.chars();
+    if let Some(first) = name.next() {
+        let _ = write!(w.vec(), "{}{} ", first.to_ascii_uppercase(), name.as_str());
+    }
+    if within > u64::from(u16::MAX) {
+        let _ = write!(w.vec(), "0x{within:X}, ");
+    } else {
+        w.number(within);
+        if within == number {
+            return;
+        }
+        w.fixed(b", ");
+    }
+    w.number(number);
 }
 
 /// Appends nanoseconds as seconds with six decimals and an `s`.

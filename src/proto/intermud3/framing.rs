@@ -69,9 +69,10 @@ pub(super) fn step(rest: &[u8], most: usize, last: bool) -> PacketStep {
     }
     if length > MAX_TEXT {
         let text = rest.get(PREFIX..).unwrap_or(&[]);
-        return match length < 1 << 28 && text.starts_with(b"({") {
-            true => PacketStep::TooLong(length),
-            false => PacketStep::Lost(length),
+        return if length < 1 << 28 && text.starts_with(b"({") {
+            PacketStep::TooLong(length)
+        } else {
+            PacketStep::Lost(length)
         };
     }
     if length as usize > most {

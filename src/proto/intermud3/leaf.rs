@@ -304,10 +304,7 @@ impl PacketRun<'_> {
         if byte != b'"' {
             let numbered = byte == b'<' && self.value_number().is_some();
             let value = byte == b':' || byte == b'(' || numbered || text::begins_value(byte);
-            return match value {
-                true => self.read_as_pairs(),
-                false => self.set_aside(),
-            };
+            return if value { self.read_as_pairs() } else { self.set_aside() };
         }
         let found = self.quoted(TextPlace::Key);
         let (value, kind) = self.content(&found);

@@ -200,9 +200,10 @@ impl PacketRun<'_> {
             return;
         }
         self.check_count();
-        let last = match self.pos > self.claimed {
-            true => self.syntax(self.types.close_name, self.claimed),
-            false => u32::MAX,
+        let last = if self.pos > self.claimed {
+            self.syntax(self.types.close_name, self.claimed)
+        } else {
+            u32::MAX
         };
         let index = self.top.node;
         if let Some(frame) = self.keep.stack.pop() {

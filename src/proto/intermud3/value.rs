@@ -249,9 +249,10 @@ impl PacketRun<'_> {
             self.say(Severity::Error, root, "a packet without a value", 0);
             self.top.count = 1;
         } else {
-            let text = match self.bytes.get(self.pos..).is_some_and(|t| t.starts_with(b"({")) {
-                true => "not a packet: the array does not begin with a text",
-                false => "not a packet: the value is not an array",
+            let text = if self.bytes.get(self.pos..).is_some_and(|t| t.starts_with(b"({")) {
+                "not a packet: the array does not begin with a text"
+            } else {
+                "not a packet: the value is not an array"
             };
             self.say(Severity::Note, root, text, 0);
         }

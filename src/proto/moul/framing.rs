@@ -277,10 +277,8 @@ impl MoulSession {
         if half.stream.waiting().is_empty() {
             return false;
         }
-        let starts: Vec<usize> = match half.pieces_tell {
-            true => half.stream.piece_starts().collect(),
-            false => Vec::new(),
-        };
+        let starts: Vec<usize> =
+            if half.pieces_tell { half.stream.piece_starts().collect() } else { Vec::new() };
         let wanted = Search {
             service,
             side,

@@ -148,9 +148,10 @@ impl MoulSession {
             if let Encryption::Encrypted(key, _) = &mode {
                 half.decrypt_from_here(key.cipher());
             }
-            match half.is_aligned() {
-                true => half.stage = Stage::Messages,
-                false => half.lose(false),
+            if half.is_aligned() {
+                half.stage = Stage::Messages
+            } else {
+                half.lose(false)
             }
             // The bytes that waited are read in the order in which they came, both directions
             // together.

@@ -190,9 +190,12 @@ impl MoulSession {
         let bytes = half.stream.waiting().get(..length).unwrap_or(&[]);
         // If the bytes waited for the key, the frame of this call is later than theirs.
         let at = half.stream.completed(length).unwrap_or(at);
-        let key = def.and_then(|def| match def.tied || def.echoes {
-            true => request_key(def, context.tables, context.tree, bytes),
-            false => Some(RequestKey::NONE),
+        let key = def.and_then(|def| {
+            if def.tied || def.echoes {
+                request_key(def, context.tables, context.tree, bytes)
+            } else {
+                Some(RequestKey::NONE)
+            }
         });
         let reply = match (id, key, def) {
             (Some(message), Some(key), Some(def)) if !def.answers.is_empty() => {

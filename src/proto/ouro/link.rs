@@ -139,9 +139,10 @@ impl Link {
     /// The score of a datagram read with a link header.
     fn linked_score(&self, bytes: &[u8], bits: usize, header: LinkHeader, client: bool) -> i32 {
         let plausible_sequence = (1..0x1_0000).contains(&header.sequence);
-        let content = match header.siblings > 0 || header.compressed {
-            true => 2,
-            false => self.score(bytes, bits, header.end, client && header.is_early()),
+        let content = if header.siblings > 0 || header.compressed {
+            2
+        } else {
+            self.score(bytes, bits, header.end, client && header.is_early())
         };
         2 + i32::from(!header.debug) + if plausible_sequence { 3 } else { 0 } + content
     }

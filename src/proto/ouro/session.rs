@@ -163,11 +163,10 @@ impl LinkSession {
                         plural(bytes, "is", "are"),
                         plural(bytes, "it", "them"),
                     );
-                    let text = match found {
-                        true => format!(
-                            "{count} that {are} no packet; the next one begins behind {them}"
-                        ),
-                        false => format!("{count} that {are} no whole packet"),
+                    let text = if found {
+                        format!("{count} that {are} no packet; the next one begins behind {them}")
+                    } else {
+                        format!("{count} that {are} no whole packet")
                     };
                     let skipped = finder.waiting().get(..bytes).unwrap_or(finder.waiting());
                     let event = self.link_event(EventKind::Undecoded, from, text);

@@ -122,7 +122,9 @@ impl Siblings {
             return PieceOutcome::Again;
         }
         if let Some(at) = self.sets.iter().position(|s| s.id == id && s.count != count) {
-            self.remove(at).into_iter().for_each(|set| lost(set, LostReason::Count));
+            if let Some(set) = self.remove(at) {
+                lost(set, LostReason::Count);
+            }
         }
         if !self.sets.iter().any(|s| s.id == id) {
             self.sets.push_back(Set { id, count, pieces: BTreeMap::new() });

@@ -158,9 +158,10 @@ impl PacketFinder {
         }
         if !header.possible() || header.padded() > limit {
             self.adrift = true;
-            return match header.possible() {
-                true => Next::TooLong { bytes: header.padded() },
-                false => self.search(limit, last),
+            return if header.possible() {
+                Next::TooLong { bytes: header.padded() }
+            } else {
+                self.search(limit, last)
             };
         }
         self.at_start(header, encrypted, limit, last)
@@ -280,10 +281,7 @@ impl PacketFinder {
             at += 1;
         }
         self.searched = at;
-        match last || have >= SEARCH {
-            true => Next::Skip { bytes: have, found: false },
-            false => Next::Wait,
-        }
+        if last || have >= SEARCH { Next::Skip { bytes: have, found: false } } else { Next::Wait }
     }
 
     fn next_right(&mut self, header: Header) -> Next {

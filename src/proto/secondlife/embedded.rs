@@ -96,8 +96,19 @@ impl FieldTypes {
     }
 
     /// Whether the embedded message of this name has this number, these blocks and these fields.
+    /// It may have further Variable blocks at its end: a datagram may be without them.
     pub(super) fn has(&self, message: &str, shape: &MessageShape) -> bool {
-        self.shapes.get(message) == Some(shape)
+        let Some(known) = self.shapes.get(message) else { return false };
+        let Some(further) = known.parts.strip_prefix(shape.parts.as_slice()) else { return false };
+        let variable = |part: &ShapePart| match part {
+            ShapePart::Block(_, repeat) => repeat == "[u8]",
+            ShapePart::Field(_) => true,
+        };
+        let ends = further.first().is_none_or(|part| matches!(part, ShapePart::Block(..)));
+        (&known.range, known.number) == (&shape.range, shape.number)
+            && known.differs == shape.differs
+            && ends
+            && further.iter().all(variable)
     }
 
     /// The words behind a message's name.

@@ -8,6 +8,7 @@ mod circuit;
 mod datagram;
 mod embedded;
 mod layer;
+mod llsd;
 mod meanings;
 mod natives;
 mod packet;

@@ -1,12 +1,13 @@
 //! Types of the tables that need code.
 
 use super::layer::layer;
+use super::llsd::LLSD;
 use crate::table::{BITSTREAM, Call, Cursor, Native, Run, Stop};
 use crate::tree::Kind;
 
 /// All of them, by the names that tables use.
 pub const NATIVES: &[Native] =
-    &[BITSTREAM[0], Native::new("face_bits", face_bits), Native::new("layer", layer)];
+    &[BITSTREAM[0], Native::new("face_bits", face_bits), Native::new("layer", layer), LLSD];
 
 /// The faces of an object, 7 in a byte, the most significant group first. A set high bit means that
 /// another byte follows.

@@ -2,7 +2,8 @@
 //!
 //! It knows the template's syntax and the table language's. The result is compiled like any other
 //! table and replaces the embedded messages of the same number. A message that has the blocks and
-//! fields of the embedded one is left out, so the embedded one stays with all that is known of it.
+//! fields of the embedded one, perhaps without Variable blocks at its end, is left out, so the
+//! embedded one stays with all that is known of it.
 //! In another message, a field keeps its structure from the embedded tables if it is still read
 //! from the same bytes.
 
@@ -294,6 +295,33 @@ mod tests {
         assert!(kept("Single", "Variable 1"), "another number of blocks");
         assert!(kept("Variable", "Variable 2"), "other bytes");
         assert!(kept("Variable", "Variable 1 } { More U8"), "another field");
+    }
+
+    #[test]
+    fn a_message_that_lacks_the_last_variable_blocks_of_ours_is_left_out() {
+        let block = |name, fields| format!("{{ {name} Variable {fields} }}");
+        let data = block(
+            "Data",
+            "{ X U16 } { Y U16 } { Name Variable 1 } { Access U8 } { RegionFlags U32 } { WaterHeight U8 } { Agents U8 } { MapImageID LLUUID }",
+        );
+        let agent = "{ AgentData Single { AgentID LLUUID } { Flags U32 } }";
+        let kept = |blocks: &str| {
+            let text =
+                format!("version 2.0 {{ MapBlockReply Low 409 Trusted Unencoded {blocks} }}");
+            to_source("grid.msg", &text).unwrap().text.contains("MapBlockReply")
+        };
+        let size = block("Size", "{ SizeX U16 } { SizeY U16 }");
+        assert!(!kept(&format!("{agent} {data} {size}")), "as ours");
+        assert!(!kept(&format!("{agent} {data}")), "without sizes");
+        assert!(
+            kept(&format!("{agent} {data} {}", block("Size", "{ SizeX U16 }"))),
+            "a field less"
+        );
+        assert!(
+            kept(&format!("{agent} {data} {size} {}", block("More", "{ A U8 }"))),
+            "a block more"
+        );
+        assert!(kept("{ AgentData Single { AgentID LLUUID } }"), "a part of a Single block");
     }
 
     #[test]

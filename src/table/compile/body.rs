@@ -34,6 +34,7 @@ impl Compiler<'_> {
             positions: positions.then(Positions::default),
             min_bits: 0,
             info: None,
+            carries: None,
         });
         id
     }
@@ -71,10 +72,9 @@ impl Compiler<'_> {
         self.positional = outer;
         self.file = own_file;
         self.store(id, ops, &scope, body.params.len())?;
-        match &body.info {
-            Some(line) => self.info(line, id),
-            None => Ok(()),
-        }
+        let parent = body.parent.as_ref();
+        let parent = parent.and_then(|parent| self.layout_ids.get(&parent.name)).copied();
+        self.info(body, id, parent)
     }
 
     /// Compiles the entries of all that a structure extends, the most distant first.

@@ -28,9 +28,10 @@ impl Compiler<'_> {
                 }
                 Some(var) => Ex::Slot { slot: var.slot, signed: var.value.signed },
                 None if name == "here" && !self.value_owners.contains_key(name) => Ex::Here,
-                None if name == "next" && !self.value_owners.contains_key(name) => Ex::Next,
+                None if name == "next" && !self.value_owners.contains_key(name) => Ex::Next(0),
                 None => Ex::Const(self.constant(e.at, name, symbols, scope)?),
             },
+            ExprKind::Next(passed) => Ex::Next(*passed),
             ExprKind::State(name) => Ex::State(self.state(name, e.at)?),
             ExprKind::Path(of, name) => match self.enum_ids.get(of).copied() {
                 Some(id) => Ex::Const(self.constant(e.at, name, Some(id), scope)?),

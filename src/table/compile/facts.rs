@@ -5,7 +5,7 @@ use super::super::program::*;
 use super::super::text::*;
 use super::Compiler;
 use super::scope::FieldScope;
-use crate::maps::SeededSet;
+use crate::maps::{SeededMap, SeededSet};
 use crate::tree::{Sym, TypeRef};
 
 /// The deepest nesting of groups in an info line.
@@ -86,43 +86,124 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles the info line of a structure whose own fields are the steps from `start` on.
-    pub(super) fn info(&mut self, line: &InfoAst, layout: LayoutId) -> Result<(), TableError> {
-        let mut reader = InfoReader { text: &line.text, at: 0 };
-        let parts = self.info_parts(&mut reader, line.at, 0)?;
-        let own = self.own_names(layout);
-        if let Some(name) = first_unknown(&parts, &own) {
-            let name = self.out.names.get(name.0 as usize).cloned().unwrap_or_default();
-            let names =
-                own.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(|name| &**name);
-            let near = crate::suggest::suggestion(&name, names);
-            return self.error(
-                line.at,
-                format!("`info` names the field `{name}`, which is none of this structure{near}"),
-            );
+    /// Compiles what a structure says of itself in a line, and what it carries. Without lines of
+    /// its own it has those of `parent`, the structure that it extends, and so with what it
+    /// carries.
+    pub(super) fn info(
+        &mut self,
+        body: &StructAst,
+        layout: LayoutId,
+        parent: Option<LayoutId>,
+    ) -> Result<(), TableError> {
+        let mut lines = Vec::new();
+        for InfoAst { at, text } in &body.info {
+            let mut reader = InfoReader { text, at: 0 };
+            let parts = self.info_parts(&mut reader, *at, parent, 0)?;
+            self.check_own_names("info", *at, &parts, layout)?;
+            lines.push(parts);
         }
-        let id = InfoId(self.out.infos.len() as u32);
-        self.out.infos.push(InfoLine { parts });
+        let info = self.info_lines(lines);
+        let mut carries = None;
+        if let Some(InfoAst { at, text }) = &body.carries {
+            let parts = vec![InfoPart::Field(self.info_path("carries", text, *at)?)];
+            self.check_own_names("carries", *at, &parts, layout)?;
+            carries = self.info_lines(vec![parts]);
+        }
         if let Some(layout) = self.out.layouts.get_mut(layout.0 as usize) {
-            layout.info = Some(id);
+            (layout.info, layout.carries) = (info, carries);
         }
+        self.parents.extend(parent.map(|parent| (layout, parent)));
         Ok(())
+    }
+
+    fn info_lines(&mut self, lines: Vec<Vec<InfoPart>>) -> Option<InfoId> {
+        let id = InfoId(self.out.infos.len() as u32);
+        let none = lines.is_empty();
+        (!none).then(|| self.out.infos.push(InfoLine { lines }))?;
+        Some(id)
+    }
+
+    /// Gives structures without lines of their own those of the structures that they extend, and
+    /// so with what they carry.
+    pub(super) fn inherit_info(&mut self) {
+        let parents: SeededMap<LayoutId, LayoutId> = self.parents.drain(..).collect();
+        for at in 0..self.out.layouts.len() {
+            let mut info = None;
+            let mut carries = None;
+            let mut from = Some(LayoutId(at as u32));
+            // A chain of structures has an end: those that extend themselves were refused.
+            while let Some(id) = from
+                && let Some(layout) = self.out.layouts.get(id.0 as usize)
+            {
+                info = info.or(layout.info);
+                carries = carries.or(layout.carries);
+                from = parents.get(&id).copied();
+            }
+            if let Some(layout) = self.out.layouts.get_mut(at) {
+                (layout.info, layout.carries) = (info, carries);
+            }
+        }
+    }
+
+    /// The first name of each path is that of a field of the structure.
+    fn check_own_names(
+        &self,
+        word: &str,
+        at: usize,
+        parts: &[InfoPart],
+        layout: LayoutId,
+    ) -> Result<(), TableError> {
+        let own = self.own_names(layout);
+        let Some(name) = first_unknown(parts, &own) else { return Ok(()) };
+        let name = self.out.names.get(name.0 as usize).cloned().unwrap_or_default();
+        let names =
+            own.iter().filter_map(|sym| self.out.names.get(sym.0 as usize)).map(|name| &**name);
+        let near = crate::suggest::suggestion(&name, names);
+        self.error(
+            at,
+            format!("`{word}` names the field `{name}`, which is none of this structure{near}"),
+        )
     }
 
     fn info_parts(
         &mut self,
         reader: &mut InfoReader<'_>,
         at: usize,
+        parent: Option<LayoutId>,
         depth: usize,
     ) -> Result<Vec<InfoPart>, TableError> {
         let mut parts = Vec::new();
         while let Some(piece) = reader.next() {
             match piece {
                 InfoPiece::Text(text) => parts.push(InfoPart::Text(text.to_string().into())),
-                InfoPiece::Path(path) => parts.push(InfoPart::Field(self.info_path(path, at)?)),
+                InfoPiece::Path("extends") => match parent {
+                    Some(parent) => parts.push(InfoPart::Extends(parent)),
+                    None => {
+                        let text = "`info` has `{extends}`, and this structure extends no other";
+                        return self.error(at, text);
+                    }
+                },
+                InfoPiece::Path(path) => parts.push(match path.split_once("[*]") {
+                    Some((list, of)) => InfoPart::Each {
+                        list: self.info_path("info", list, at)?,
+                        of: match of.strip_prefix('.') {
+                            Some(of) => {
+                                let steps = self.info_path("info", of, at)?;
+                                let first = steps.first().and_then(|step| match step {
+                                    InfoStep::Name(name) => Some(*name),
+                                    InfoStep::Element(_) => None,
+                                });
+                                self.info_names.extend(first.map(|name| (self.file, at, name)));
+                                steps
+                            }
+                            None => Vec::new(),
+                        },
+                    },
+                    None => InfoPart::Field(self.info_path("info", path, at)?),
+                }),
                 InfoPiece::Choice(path, words) => {
                     let (yes, no) = words.split_once('|').unwrap_or((words, ""));
-                    let path = self.info_path(path, at)?;
+                    let path = self.info_path("info", path, at)?;
                     parts.push(InfoPart::Choice {
                         path,
                         yes: yes.to_string().into(),
@@ -133,9 +214,12 @@ impl Compiler<'_> {
                     return self
                         .error(at, format!("`info` has groups more than {MAX_GROUPS} deep"));
                 }
-                InfoPiece::Open => {
-                    parts.push(InfoPart::Optional(self.info_parts(reader, at, depth + 1)?))
-                }
+                InfoPiece::Open => parts.push(InfoPart::Optional(self.info_parts(
+                    reader,
+                    at,
+                    parent,
+                    depth + 1,
+                )?)),
                 InfoPiece::Close if depth > 0 => return Ok(parts),
                 InfoPiece::Close => {
                     return self.error(at, "`info` has a `]` without a `[` before it");
@@ -152,7 +236,13 @@ impl Compiler<'_> {
         }
     }
 
-    fn info_path(&mut self, path: &str, at: usize) -> Result<Vec<InfoStep>, TableError> {
+    /// A path that stands behind `word` or in its text.
+    fn info_path(
+        &mut self,
+        word: &str,
+        path: &str,
+        at: usize,
+    ) -> Result<Vec<InfoStep>, TableError> {
         let mut steps = Vec::new();
         for part in path.split('.') {
             let (name, elements) =
@@ -169,7 +259,7 @@ impl Compiler<'_> {
                         return self.error(
                             at,
                             format!(
-                                "`info` has the path `{path}`; expected one like `list[0].name`"
+                                "`{word}` has the path `{path}`; expected one like `list[0].name`"
                             ),
                         );
                     }
@@ -179,13 +269,14 @@ impl Compiler<'_> {
         Ok(steps)
     }
 
-    /// Every name in an info line is the name of some field.
+    /// Every name in an info line is the name of some field, or of a value of an enum.
     pub(super) fn check_info_names(&mut self) -> Result<(), TableError> {
         let fields: SeededSet<Sym> = self.out.steps.iter().filter_map(field_name).collect();
         for (file, at, sym) in std::mem::take(&mut self.info_names) {
-            if !fields.contains(&sym) {
+            let name = self.out.names.get(sym.0 as usize).cloned().unwrap_or_default();
+            let is_value = || self.value_owners.contains_key(&*name);
+            if !fields.contains(&sym) && !is_value() {
                 self.file = file;
-                let name = self.out.names.get(sym.0 as usize).cloned().unwrap_or_default();
                 let names = fields
                     .iter()
                     .filter_map(|sym| self.out.names.get(sym.0 as usize))
@@ -219,9 +310,11 @@ fn field_name(step: &LayoutStep) -> Option<Sym> {
 /// The first field of an info line that is not one of `own`.
 fn first_unknown(parts: &[InfoPart], own: &SeededSet<Sym>) -> Option<Sym> {
     parts.iter().find_map(|part| match part {
-        InfoPart::Text(_) => None,
+        InfoPart::Text(_) | InfoPart::Extends(_) => None,
         InfoPart::Optional(parts) => first_unknown(parts, own),
-        InfoPart::Field(path) | InfoPart::Choice { path, .. } => match path.first() {
+        InfoPart::Field(path)
+        | InfoPart::Each { list: path, .. }
+        | InfoPart::Choice { path, .. } => match path.first() {
             Some(InfoStep::Name(name)) if !own.contains(name) => Some(*name),
             _ => None,
         },

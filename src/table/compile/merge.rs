@@ -30,9 +30,10 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
     FactMods {
         own: own.own || outer.own,
         place: outer.place.or(own.place),
-        leaves_unless: match outer.leaves_unless.is_empty() {
-            true => own.leaves_unless.clone(),
-            false => outer.leaves_unless.clone(),
+        leaves_unless: if outer.leaves_unless.is_empty() {
+            own.leaves_unless.clone()
+        } else {
+            outer.leaves_unless.clone()
         },
         volatile: own.volatile || outer.volatile,
         echoed: own.echoed || outer.echoed,

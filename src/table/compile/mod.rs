@@ -54,8 +54,6 @@ pub(super) struct Compiler<'s> {
     begins: SeededMap<String, Option<NameAst>>,
     /// The states of a connection, by name.
     state_ids: SeededMap<String, u32>,
-    /// Ranges of numbers by name: what is added, and the largest number.
-    ranges: SeededMap<String, (u64, Option<u64>)>,
     /// Names of enum values with all enums that have them, in their order, and the value there.
     value_owners: SeededMap<String, Vec<(EnumId, u64)>>,
     /// The index of each message in its service's list, by service, sender (0 client, 1 server) and
@@ -72,6 +70,8 @@ pub(super) struct Compiler<'s> {
     /// Names of nested fields that info lines use, with file and place. They are checked once all
     /// layouts are known.
     info_names: Vec<(usize, usize, Sym)>,
+    /// Structures with those that they extend.
+    parents: Vec<(LayoutId, LayoutId)>,
     /// The file that is being compiled, for errors.
     pub(super) file: usize,
 }
@@ -126,6 +126,7 @@ pub(super) fn compile(
     c.messages()?;
     c.protocol()?;
     c.check_info_names()?;
+    c.inherit_info();
     c.out.types_by_name = c.named_types()?;
     c.finish();
     Ok(Compiled { program: c.out, natives: c.natives })
@@ -208,9 +209,7 @@ impl Compiler<'_> {
                     self.dialect_ids.insert(item.name.clone(), self.out.dialects.len() as u32);
                     self.out.dialects.push(sym);
                 }
-                ItemKind::Range { base, max } => {
-                    self.ranges.insert(item.name.clone(), (base, max));
-                }
+                ItemKind::Range { base, max } => self.add_range(&item.name, base, max),
                 ItemKind::Code => self.is_code(&item)?,
                 ItemKind::Message(_) | ItemKind::Service(_) => {}
                 _ => {

@@ -1,6 +1,7 @@
 //! Compiles names for ranges of message numbers (`low 51` for 0xffff0033) and for types with code.
 
 use super::super::error::TableError;
+use super::super::program::NumberRange;
 use super::super::text::{ItemAst, NumberAst};
 use super::Compiler;
 
@@ -16,6 +17,15 @@ impl Compiler<'_> {
         self.error(item.at, format!("the protocol's code reads no type `{}`{near}", item.name))
     }
 
+    /// Keeps a range, in place of an earlier one of its name.
+    pub(super) fn add_range(&mut self, name: &str, base: u64, max: Option<u64>) {
+        let range = NumberRange { name: name.to_string().into(), base, max };
+        match self.out.ranges.iter_mut().find(|known| known.name == name) {
+            Some(known) => *known = range,
+            None => self.out.ranges.push(range),
+        }
+    }
+
     /// The number of a message as it is sent. `None` if the protocol uses names instead.
     pub(super) fn number(&self, number: &NumberAst) -> Result<Option<u64>, TableError> {
         let (range, at, number) = match number {
@@ -23,11 +33,13 @@ impl Compiler<'_> {
             NumberAst::Text(_) | NumberAst::Any => return Ok(None),
             NumberAst::Within { range, at, number } => (range, *at, *number),
         };
-        let Some((base, max)) = self.ranges.get(range).copied() else {
-            let near = crate::suggest::suggestion(range, self.ranges.keys().map(String::as_str));
+        let Some(known) = self.out.ranges.iter().find(|known| known.name == *range) else {
+            let names = self.out.ranges.iter().map(|known| known.name.as_ref());
+            let near = crate::suggest::suggestion(range, names);
             return self.error(at, format!("there is no range of numbers `{range}`{near}"));
         };
-        if let Some(max) = max.filter(|max| number > *max) {
+        let base = known.base;
+        if let Some(max) = known.max.filter(|max| number > *max) {
             return self.error(at, format!("the numbers of `{range}` end at {max}"));
         }
         match base.checked_add(number) {
@@ -54,6 +66,18 @@ mod tests {
         let tables = load("message s both low 51 A { a: u8 }").unwrap();
         let service = tables.service(tables.service_named("s").unwrap()).unwrap();
         assert_eq!(tables.message_id(service, 0, 0xffff_0033), tables.message_named("A"));
+    }
+
+    #[test]
+    fn a_number_is_told_in_the_range_that_it_is_nearest_to() {
+        let tables = load(
+            "numbers high = 0 max 254\nnumbers fixed = 0 max 0xffffffff\nmessage s both low 51 A {}",
+        )
+        .unwrap();
+        assert_eq!(tables.number_in_range(0xffff_0033), Some(("low", 51)));
+        assert_eq!(tables.number_in_range(7), Some(("high", 7)));
+        assert_eq!(tables.number_in_range(0xffff_fffb), Some(("fixed", 0xffff_fffb)));
+        assert_eq!(tables.number_in_range(1 << 32), None);
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use super::super::error::TableError;
 use super::super::program::*;
+use super::super::scale::Scale;
 use super::super::text::*;
-use super::Compiler;
 use super::merge::merge;
 use super::positions;
 use super::scope::FieldScope;
+use super::{CodeNames, Compiler};
 use crate::tree::{TextKind, TypeRef, mark};
 
 /// The longest chain of aliases.
@@ -362,8 +363,10 @@ impl Compiler<'_> {
         def.names = mods.names.iter().map(|n| self.name(n)).collect();
         def.facts = self.field_facts(&mods.facts, def.symbols)?;
         if let Some(NameAst { name: word, at }) = &mods.shown {
-            if let Some(code) = self.code.filter(|code| !code.shown.contains(&word.as_str())) {
-                return self.error(*at, format!("`shown` knows {}", code.shown.join(", ")));
+            let known = |code: &CodeNames<'_>| code.shown.contains(&word.as_str());
+            if let Some(code) = self.code.filter(|c| !known(c) && Scale::of_word(word).is_none()) {
+                let words: Vec<&str> = code.shown.iter().copied().chain(Scale::WORDS).collect();
+                return self.error(*at, format!("`shown` knows {}", words.join(", ")));
             }
             def.shown = Some(self.name(word));
         }
@@ -469,6 +472,7 @@ fn expr_text(e: &ExprAst) -> String {
         ExprKind::Name(n) => n.clone(),
         ExprKind::Path(a, b) => format!("{a}.{b}"),
         ExprKind::Remaining => "remaining".into(),
+        ExprKind::Next(passed) => format!("next({passed})"),
         _ => "…".into(),
     }
 }

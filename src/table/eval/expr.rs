@@ -98,7 +98,7 @@ impl Run<'_> {
             Ex::More => Some(i128::from(cursor.left_bits() > 0)),
             Ex::Dialect(n) => Some(i128::from(self.speaks(*n))),
             Ex::Here => Some((cursor.pos() / 8) as i128),
-            Ex::Next => cursor.rest().first().map(|byte| i128::from(*byte)),
+            Ex::Next(passed) => cursor.rest().get(*passed as usize).map(|byte| i128::from(*byte)),
             Ex::State(place) => self.state.state(*place).map(i128::from),
             Ex::Recall(kind, key) => {
                 let key = self.expr(*key, frame, cursor)?;

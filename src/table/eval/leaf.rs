@@ -133,13 +133,7 @@ impl Run<'_> {
     /// Adds a problem if a value, count or length exceeds the `max` of its type.
     pub(super) fn check_max(&mut self, def: &TypeDef, node: u32, value: u64) {
         if let Some(max) = def.max.filter(|m| value > *m) {
-            self.problem(
-                Severity::Note,
-                node,
-                OVER_THE_BOUND,
-                value as i64,
-                max as i64,
-            );
+            self.problem(Severity::Note, node, OVER_THE_BOUND, value as i64, max as i64);
         }
     }
 

@@ -238,9 +238,12 @@ impl Run<'_> {
         let Some((at, length)) = node.map(Node::content) else { return Ok(None) };
         let word = cursor.behind(at, length);
         let words = service.words.get(sender);
-        Ok(words.and_then(|words| match any_case {
-            true => words.get(&word.to_ascii_lowercase()).copied(),
-            false => words.get(word).copied(),
+        Ok(words.and_then(|words| {
+            if any_case {
+                words.get(&word.to_ascii_lowercase()).copied()
+            } else {
+                words.get(word).copied()
+            }
         }))
     }
 }

@@ -15,6 +15,7 @@ impl Packed for Program {
             families,
             services,
             messages,
+            ranges,
             replaced,
             dialects,
             delimiters,
@@ -32,6 +33,7 @@ impl Packed for Program {
         families.pack(out);
         services.pack(out);
         messages.pack(out);
+        ranges.pack(out);
         replaced.pack(out);
         dialects.pack(out);
         delimiters.pack(out);
@@ -50,6 +52,7 @@ impl Packed for Program {
             families: Packed::unpack(from)?,
             services: Packed::unpack(from)?,
             messages: Packed::unpack(from)?,
+            ranges: Packed::unpack(from)?,
             replaced: Packed::unpack(from)?,
             dialects: Packed::unpack(from)?,
             delimiters: Packed::unpack(from)?,
@@ -78,6 +81,7 @@ packed_structs! {
     MessageDef {
         name, service, direction, number, layout, tied, echoes, shares, answers, expects, expects_reply, refusal, step, usually, doc,
     }
+    NumberRange { name, base, max }
     ReplacedMessage { old, new, file, at }
     Example { of, text, bytes, states, json, file, at }
     ListedDeclaration { name, kind, doc, file, range }

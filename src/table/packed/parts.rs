@@ -16,7 +16,7 @@ packed_structs! {
         identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, person, chat, file, graph, share, refuses_unless,
         refuses_unless_texts,
     }
-    InfoLine { parts }
+    InfoLine { lines }
 }
 
 packed_enums! {
@@ -73,9 +73,9 @@ packed_enums! {
         Recall(kind, key),
         State(id),
         Here,
-        Next,
+        Next(n),
     }
-    InfoPart { Text(text), Field(path), Choice { path, yes, no }, Optional(parts) }
+    InfoPart { Text(text), Field(path), Each { list, of }, Extends(layout), Choice { path, yes, no }, Optional(parts) }
     InfoStep { Name(name), Element(number) }
     PlaceRole { Enters, Beside, Named }
     Person { Name, Number, Text, Mail, Host, Address }

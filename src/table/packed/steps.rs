@@ -46,7 +46,7 @@ fn words<const N: usize>(from: &mut ProgramUnpacker) -> Option<&'static [Words<N
     Some(from.rest.bytes(bytes)?.as_chunks().0.as_chunks().0)
 }
 
-fn layout_words(layout: &Layout) -> Words<8> {
+fn layout_words(layout: &Layout) -> Words<9> {
     let Layout {
         name: Sym(name),
         ty: TypeRef(ty),
@@ -56,19 +56,22 @@ fn layout_words(layout: &Layout) -> Words<8> {
         positions,
         min_bits,
         info,
+        carries,
     } = layout;
     let both = |low: u16, high: u16| u32::from(low) | u32::from(high) << 16;
     let named = positions.map_or(0, |positions| both(positions.count, positions.required));
-    let info = info.map_or(0, |info| info.0 + 1);
+    let place = |info: &Option<InfoId>| info.map_or(0, |info| info.0 + 1);
+    let (info, carries) = (place(info), place(carries));
     let has_positions = positions.is_some().into();
-    [*name, *ty, *start, both(*slots, *params), has_positions, named, *min_bits, info]
+    [*name, *ty, *start, both(*slots, *params), has_positions, named, *min_bits, info, carries]
         .map(u32::to_le_bytes)
 }
 
-fn layout(words: &Words<8>) -> Layout {
-    let [name, ty, start, kept, has_positions, named, min_bits, info] = *words;
+fn layout(words: &Words<9>) -> Layout {
+    let [name, ty, start, kept, has_positions, named, min_bits, info, carries] = *words;
     let both = |[a, b, c, d]: [u8; 4]| (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
     let ((slots, params), (count, required)) = (both(kept), both(named));
+    let place = |place: [u8; 4]| u32::from_le_bytes(place).checked_sub(1).map(InfoId);
     Layout {
         name: Sym(u32::from_le_bytes(name)),
         ty: TypeRef(u32::from_le_bytes(ty)),
@@ -77,7 +80,8 @@ fn layout(words: &Words<8>) -> Layout {
         params,
         positions: (has_positions != [0; 4]).then_some(Positions { count, required }),
         min_bits: u32::from_le_bytes(min_bits),
-        info: u32::from_le_bytes(info).checked_sub(1).map(InfoId),
+        info: place(info),
+        carries: place(carries),
     }
 }
 

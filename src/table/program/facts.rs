@@ -3,7 +3,7 @@
 //! after a message was read.
 
 use super::super::text::PlaceRole;
-use super::TableText;
+use super::{LayoutId, TableText};
 use crate::tree::Sym;
 
 /// Facts about a field, beyond how it is read.
@@ -254,11 +254,12 @@ pub enum Refusal {
     ByField,
 }
 
-/// One line that says what a message or structure is about (`info "…"`).
+/// The line that says what a message or structure is about (`info "…"`): of several, the first of
+/// which all fields outside brackets are there, or else the last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InfoLine {
-    /// Its parts in order.
-    pub parts: Vec<InfoPart>,
+    /// Each with its parts in order.
+    pub lines: Vec<Vec<InfoPart>>,
 }
 
 /// A part of an [`InfoLine`].
@@ -269,6 +270,16 @@ pub enum InfoPart {
     /// The value of a field, by its path from the structure's own fields
     /// (`{receivers[0].object_name}`).
     Field(Vec<InfoStep>),
+    /// All elements of a list, or all values of a structure whose names came with the traffic
+    /// (`{receivers[*]}`, `{variables[*].value}`).
+    Each {
+        /// The path of the list.
+        list: Vec<InfoStep>,
+        /// The path from an element on.
+        of: Vec<InfoStep>,
+    },
+    /// The line of the structure that this one extends (`{extends}`).
+    Extends(LayoutId),
     /// One text where a field has a value, another where it is absent, empty or zero
     /// (`{on_or_off?listens to|leaves}`).
     Choice {

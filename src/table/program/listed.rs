@@ -33,6 +33,17 @@ pub enum ExampleOf {
     Layout(LayoutId),
 }
 
+/// A range of message numbers with a name of its own.
+#[derive(Debug, Clone)]
+pub struct NumberRange {
+    /// Its name.
+    pub name: TableText,
+    /// What is added to the numbers of the range.
+    pub base: u64,
+    /// The largest of its numbers.
+    pub max: Option<u64>,
+}
+
 /// A message that took the number of another one, declared in an earlier file.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplacedMessage {

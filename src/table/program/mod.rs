@@ -15,7 +15,7 @@ mod types;
 pub use declared::*;
 pub use facts::*;
 pub use ids::*;
-pub use listed::{Example, ExampleOf, ListedDeclaration, ReplacedMessage};
+pub use listed::{Example, ExampleOf, ListedDeclaration, NumberRange, ReplacedMessage};
 pub use numbers::Numbers;
 pub use positions::{Positions, ValueRead, ValueTypes};
 pub use protocol::{Offer, ProtocolDef, Rule};
@@ -48,6 +48,7 @@ pub struct Program {
     pub(in crate::table) families: Vec<Family>,
     pub(in crate::table) services: Vec<Service>,
     pub(in crate::table) messages: Vec<MessageDef>,
+    pub(in crate::table) ranges: Vec<NumberRange>,
     /// Messages that took the number of another one.
     pub(in crate::table) replaced: Vec<ReplacedMessage>,
     pub(in crate::table) examples: Vec<Example>,

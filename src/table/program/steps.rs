@@ -23,8 +23,10 @@ pub struct Layout {
     pub positions: Option<Positions>,
     /// It has at least this many bits.
     pub min_bits: u32,
-    /// Its info line.
+    /// Its info lines.
     pub info: Option<InfoId>,
+    /// The path of the value that says what it carries, as the only field of an info line.
+    pub carries: Option<InfoId>,
 }
 
 /// "No slot": no expression needs the value.
@@ -219,8 +221,8 @@ pub enum Ex {
     State(u32),
     /// Bytes of the message, or of the buffer that is read, before the next one.
     Here,
-    /// The next byte, which stays where it is.
-    Next,
+    /// The byte behind this many others, which all stay where they are.
+    Next(u32),
 }
 
 /// The result of a binary operation on numbers. `None` if it exceeds 64 bits.

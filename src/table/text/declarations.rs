@@ -37,10 +37,8 @@ pub(in crate::table) fn parse_file(file: &str, text: &str) -> Result<ParsedFile,
     p.word("protocol", "`protocol NAME`")?;
     p.docs()?;
     p.name("the protocol's name")?;
-    let declared = match p.is_sign("{") {
-        true => Some(ProtocolAst { doc, start, ..p.protocol()? }),
-        false => None,
-    };
+    let declared =
+        if p.is_sign("{") { Some(ProtocolAst { doc, start, ..p.protocol()? }) } else { None };
     let mut items = Vec::new();
     loop {
         let doc = p.docs()?;
@@ -447,13 +445,33 @@ impl<'a> TableParser<'a> {
                 body.examples.push(self.example()?);
             } else if self.is_word("info") && !self.next_is(":") {
                 let at = self.advance()?.at;
-                body.info = Some(InfoAst { at, text: self.string("the line, quoted")? });
+                body.info.push(InfoAst { at, text: self.string("the line, quoted")? });
+            } else if self.is_word("carries") && !self.next_is(":") {
+                let at = self.advance()?.at;
+                body.carries = Some(InfoAst { at, text: self.path()? });
             } else if !self.is_sign("}") {
                 body.entries.push(self.entry()?);
             }
             self.eat(",")?;
         }
         Ok(body)
+    }
+
+    /// The path of a field: `buffer.class`, `Effect[0].Type`.
+    fn path(&mut self) -> Result<String, TableError> {
+        let mut path = self.name("the path of a field")?.name;
+        loop {
+            if self.eat(".")? {
+                path.push('.');
+                path.push_str(&self.name("the name of a field within it")?.name);
+            } else if self.eat("[")? {
+                let element = self.int("the element's number, from 0")?;
+                path.push_str(&format!("[{element}]"));
+                self.need("]")?;
+            } else {
+                return Ok(path);
+            }
+        }
     }
 
     fn example(&mut self) -> Result<ExampleAst, TableError> {

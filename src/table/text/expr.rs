@@ -140,6 +140,12 @@ impl TableParser<'_> {
             "more" => ExprKind::More,
             "state" if self.eat(".")? => ExprKind::State(self.name("the name of a state")?.name),
             "dialect" => ExprKind::Dialect(self.name("the dialect's name")?.name),
+            "next" if self.is_sign("(") => {
+                self.need("(")?;
+                let passed = self.int("how many bytes are passed over")?;
+                self.need(")")?;
+                ExprKind::Next(u32::try_from(passed).unwrap_or(u32::MAX))
+            }
             "recall" if self.is_sign("(") => {
                 self.need("(")?;
                 let kind = self.name("what kind of thing was remembered")?.name;

@@ -165,6 +165,21 @@ impl TableParser<'_> {
         Ok(Entry::Match { on, arms, otherwise })
     }
 
+    /// The word behind `shown`, with its numbers: `hex`, `range(-128, 128)`.
+    fn shown(&mut self) -> Result<NameAst, TableError> {
+        let mut word = self.name("how the value is explained (`unix_time`, `hex`, …)")?;
+        if self.eat("(")? {
+            let mut numbers = Vec::new();
+            while !self.eat(")")? {
+                let sign = if self.eat("-")? { "-" } else { "" };
+                numbers.push(format!("{sign}{}", self.int("a number")?));
+                self.eat(",")?;
+            }
+            word.name = format!("{}({})", word.name, numbers.join(", "));
+        }
+        Ok(word)
+    }
+
     fn arm(&mut self) -> Result<Vec<Entry>, TableError> {
         if self.is_sign("{") { self.block() } else { Ok(vec![self.entry()?]) }
     }
@@ -181,7 +196,7 @@ impl TableParser<'_> {
             } else if self.eat_word("max")? {
                 mods.max = Some(self.int("how many are allowed at most")?);
             } else if self.eat_word("shown")? {
-                mods.shown = Some(self.name("how the value is explained (`unix_time`, `hex`, …)")?);
+                mods.shown = Some(self.shown()?);
             } else if self.eat_word("id")? {
                 mods.ids = self.kinds("of what kind of thing it is the number")?;
             } else if self.eat_word("refers")? {

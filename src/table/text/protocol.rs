@@ -173,11 +173,10 @@ impl TableParser<'_> {
         let hex = self.eat_word("hex")?;
         let at = self.now.at;
         let text = self.string("bytes: a quoted text, or hex \"0d 0a\"")?;
-        let bytes = match hex {
-            true => {
-                parse_hex(&text).ok_or_else(|| self.lex.error(at, "hex has two digits a byte"))?
-            }
-            false => text.into_bytes(),
+        let bytes = if hex {
+            parse_hex(&text).ok_or_else(|| self.lex.error(at, "hex has two digits a byte"))?
+        } else {
+            text.into_bytes()
         };
         if bytes.is_empty() || bytes.len() > 255 {
             return Err(self.lex.error(at, "from 1 to 255 bytes are written here"));

@@ -165,11 +165,14 @@ pub(in crate::table) struct StructAst {
     pub(in crate::table) begins: Option<NameAst>,
     pub(in crate::table) params: Vec<String>,
     pub(in crate::table) entries: Vec<Entry>,
-    pub(in crate::table) info: Option<InfoAst>,
+    /// Lines that say what it is about: the first that fits is taken.
+    pub(in crate::table) info: Vec<InfoAst>,
+    /// The path of the value that says what it carries.
+    pub(in crate::table) carries: Option<InfoAst>,
     pub(in crate::table) examples: Vec<ExampleAst>,
 }
 
-/// `info "login of {account_name}"`
+/// `info "login of {account_name}"`, `carries buffer.class`
 #[derive(Debug, Clone)]
 pub(in crate::table) struct InfoAst {
     pub(in crate::table) at: usize,
@@ -412,6 +415,8 @@ pub(in crate::table) enum ExprKind {
     More,
     Dialect(String),
     Recall(String, Box<ExprAst>),
+    /// `next(3)`: the byte behind the next 3.
+    Next(u32),
     /// `state.version`
     State(String),
 }

@@ -67,18 +67,9 @@ impl TableParser<'_> {
         }
         let mut name = self.name("a type")?.name;
         if name == "mapping" {
-            let of = match self.eat_word("of")? {
-                true => Some(Box::new(self.type_()?)),
-                false => None,
-            };
-            let keys = match self.is_sign("{") {
-                true => self.block()?,
-                false => Vec::new(),
-            };
-            let array = match self.eat_word("or")? {
-                true => Some(Box::new(self.type_()?)),
-                false => None,
-            };
+            let of = if self.eat_word("of")? { Some(Box::new(self.type_()?)) } else { None };
+            let keys = if self.is_sign("{") { self.block()? } else { Vec::new() };
+            let array = if self.eat_word("or")? { Some(Box::new(self.type_()?)) } else { None };
             return Ok(TypeAst { at, kind: TypeKind::Mapping { of, keys, array } });
         }
         if name == "null_or" {
