@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use super::options::ReadArgs;
 use super::plan::{coloured, marks, width};
 use crate::digits::counted;
-use crate::facts::{Conclusion, FilesFacts, Weight};
+use crate::facts::{Conclusion, Weight};
 use crate::print::{ConclusionLines, Paint};
 use crate::remark;
 use crate::run::RunOutcome;
@@ -20,7 +20,7 @@ const MAX_TYPED: usize = 80;
 /// What a run concluded, the heaviest first.
 pub(super) fn of(outcome: &mut RunOutcome) -> Vec<Conclusion> {
     match &mut outcome.diagnosis {
-        Some(diagnosis) => diagnosis.conclude(&outcome.pipeline, FilesFacts::default()),
+        Some(diagnosis) => diagnosis.conclude(&outcome.pipeline, outcome.files.clone()),
         None => Vec::new(),
     }
 }

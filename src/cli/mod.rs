@@ -1,5 +1,6 @@
 //! The command line: parsing, commands and exit status.
 
+mod capture_order;
 mod commands;
 mod conclusions;
 mod config;

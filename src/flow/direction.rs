@@ -72,8 +72,8 @@ pub(super) struct DirectionState {
     acked: u64,
     /// How often in a row the receiver acknowledged this position without data of its own.
     asked_again: u8,
-    /// The sender's last window was 0.
-    window_closed: bool,
+    /// When the sender's window became 0, if it still is.
+    window_closed: Option<Time>,
     /// The acknowledged positions at the last check and at the one before.
     ripening: u64,
     ripe: u64,
@@ -186,14 +186,21 @@ impl DirectionState {
     pub(super) fn hear(&mut self, segment: &Segment<'_>, at: Moment) {
         let totals = &mut self.delivery.totals;
         totals.heard = true;
-        let closed = segment.closes_window();
-        if closed && !self.window_closed {
-            totals.zero_windows += 1;
-            if totals.first_zero_window == 0 {
-                totals.first_zero_window = at.frame;
+        match (segment.closes_window(), self.window_closed) {
+            (true, None) => {
+                totals.zero_windows += 1;
+                if totals.first_zero_window == 0 {
+                    totals.first_zero_window = at.frame;
+                }
+                self.window_closed = Some(at.time);
             }
+            (false, Some(since)) => {
+                let closed = elapsed(since, at.time);
+                totals.longest_zero_window = totals.longest_zero_window.max(closed);
+                self.window_closed = None;
+            }
+            (true, Some(_)) | (false, None) => {}
         }
-        self.window_closed = closed;
     }
 
     /// Counts a segment of bytes that came before, if its sender sent it again.
@@ -330,6 +337,10 @@ impl DirectionState {
         }
         self.phase = Phase::Ended;
         let how = if self.fin.is_some() { End::Fin } else { how };
+        if let Some(since) = self.window_closed.take() {
+            let totals = &mut self.delivery.totals;
+            totals.longest_zero_window = totals.longest_zero_window.max(elapsed(since, now.time));
+        }
         self.delivery.end(how, now, out);
     }
 

@@ -505,7 +505,7 @@ fn nanos(time: Time) -> i64 {
 
 /// The nanoseconds between two times; 0 if the capture does not record one of them.
 #[inline]
-fn elapsed(from: Time, to: Time) -> i64 {
+pub fn elapsed(from: Time, to: Time) -> i64 {
     match (nanos(from), nanos(to)) {
         (0, _) | (_, 0) => 0,
         (from, to) => to.saturating_sub(from),

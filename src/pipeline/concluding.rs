@@ -3,9 +3,10 @@
 
 use super::{Output, PassedOverPort, Pipeline, StreamKey, StreamOver};
 use crate::facts::{
-    CaptureFacts, ClientSession, Conclusion, Conclusions, EndedStream, FilesFacts, PassedPort,
-    Sessions,
+    CaptureFacts, ClientSession, Conclusion, Conclusions, EndedStream, FilesFacts, NotReadFrames,
+    PassedPort, Sessions,
 };
+use crate::flow::NotRead;
 use crate::proto::PROTOCOLS;
 use crate::record::Record;
 use crate::session::Side;
@@ -127,8 +128,6 @@ impl Pipeline {
         let summary = self.summary();
         let flow = summary.flow;
         let passed = self.passed_over();
-        let mut hidden = self.not_read().reasons();
-        hidden.retain(|(reason, _)| reason.may_hide_packets());
         let port = |at: &PassedOverPort| {
             let PassedOverPort { transport, port, conversations, bytes } = *at;
             let usual = PROTOCOLS
@@ -137,15 +136,20 @@ impl Pipeline {
                 .map(|protocol| protocol.name());
             PassedPort { transport, port, conversations, bytes, usual }
         };
+        let not_read = |(reason, count): (NotRead, u64)| NotReadFrames {
+            what: reason.to_string(),
+            count,
+            may_hide_packets: reason.may_hide_packets(),
+            is_convertible: reason.is_convertible(),
+        };
         CaptureFacts {
             frames: flow.frames,
             cut: flow.cut,
             first_cut: flow.first_cut,
             cut_to: flow.cut_to,
             cut_bytes: flow.cut_bytes,
-            dropped: 0,
-            not_read: hidden.iter().map(|(why, count)| (why.to_string(), *count)).collect(),
-            convertible: hidden.iter().any(|(why, _)| why.is_convertible()),
+            dropped: files.dropped,
+            not_read: self.not_read().reasons().into_iter().map(not_read).collect(),
             back: flow.back,
             back_by: flow.back_by,
             payload: summary.bytes.payload,

@@ -113,6 +113,7 @@ impl Connection {
             first_resent: totals.first_resent,
             zero_windows: totals.zero_windows,
             first_zero_window: totals.first_zero_window,
+            longest_zero_window: totals.longest_zero_window,
         };
     }
 

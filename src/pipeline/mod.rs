@@ -210,14 +210,14 @@ impl Pipeline {
         Summary { flow, ..self.table.shared.summary }
     }
 
-    /// How many frames were not read so far, and why.
-    pub fn not_read(&self) -> &NotReadCounts {
-        self.flow.not_read()
-    }
-
     /// The tables of a protocol.
     pub fn tables(&self, protocol: &str) -> Option<&Tables> {
         LazyTables::of(&self.table.shared.setup.tables, protocol).map(LazyTables::get)
+    }
+
+    /// How many frames were not read so far, and why.
+    pub fn not_read(&self) -> &NotReadCounts {
+        self.flow.not_read()
     }
 
     /// The ended conversations that no protocol recognised.

@@ -98,6 +98,8 @@ pub struct SideTraffic {
     pub zero_windows: u64,
     /// The frame in which it first said so.
     pub first_zero_window: u64,
+    /// For how many nanoseconds it took nothing, at the longest.
+    pub longest_zero_window: i64,
 }
 
 impl RoundTrips {

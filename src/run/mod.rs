@@ -35,6 +35,7 @@ pub use printer::Printer;
 pub use progress::{Beside, Progress};
 pub use writer::RecordWriter;
 
+use crate::facts::FilesFacts;
 use crate::output_file::Inputs;
 use crate::pipeline::{Concluding, Diagnosis, Output, Pipeline, Setup};
 use read_loop::ReadLoop;
@@ -54,6 +55,8 @@ pub struct Reading {
     pub threads: usize,
     /// Only errors are printed on standard error.
     pub quiet: bool,
+    /// The names of the captures, where they are read in another order than given.
+    pub sorted: Vec<String>,
 }
 
 /// How a run ended.
@@ -63,6 +66,8 @@ pub struct RunOutcome {
     pub pipeline: Pipeline,
     /// What is wrong in the captures, where somebody wants to know it.
     pub diagnosis: Option<Diagnosis>,
+    /// The files that were read.
+    pub files: FilesFacts,
     /// A signal ended the run before the captures were read to their end. For standard input, a
     /// growing file and an interface a signal is the normal end, and this is `false`.
     pub interrupted: bool,
@@ -138,11 +143,12 @@ impl CaptureRun {
         self.pipeline.finish(out);
     }
 
-    fn ended(self) -> RunOutcome {
+    fn ended(mut self) -> RunOutcome {
         let interrupted = self.read_loop.was_interrupted();
         RunOutcome {
             pipeline: self.pipeline,
             diagnosis: self.diagnosis,
+            files: self.read_loop.files(),
             interrupted,
             error: self.read_loop.into_error(self.quiet),
         }

@@ -25,10 +25,10 @@ pub struct DiagnoseArgs {
     /// Print JSON, one object a conclusion
     #[arg(long)]
     pub json: bool,
-    /// Print only what concerns this session
+    /// Print only what is wrong in this session, by its number in `moulsniff sessions`
     #[arg(long, value_name = "N", value_parser = number::<u64>)]
     pub session: Option<u64>,
-    /// The captures, and how to read them.
+    /// The captures.
     #[command(flatten)]
     pub read: ReadArgs,
     /// Captures that still grow.

@@ -34,7 +34,7 @@ const MAX_ROWS: usize = 1 << 16;
 #[derive(Args, Debug)]
 #[command(override_usage = "moulsniff sessions [OPTIONS] [N] CAPTURE...")]
 #[command(mut_arg("captures", |arg| arg.help(
-    "Read these captures as one, in the order given; `-` is standard input. A number before them, where no file has this name, is the session to print"
+    "Read these captures as one, in the order of their first frames; a folder is all captures in it, `-` is standard input. A number before or behind them, where no file has this name, is the session to print"
 )))]
 pub struct SessionsArgs {
     /// Print only this session
@@ -129,11 +129,11 @@ impl SessionsArgs {
             if several && !path.exists() { path.to_str()?.parse().ok() } else { None }
         };
         let ends = captures.words().next().into_iter().chain(captures.words().last());
-        let typed = ends.filter_map(|path| Some((path.clone(), number(path)?))).next();
-        if let Some((word, _)) = &typed {
+        let typed = ends.cloned().find_map(|path| Some((number(&path)?, path)));
+        if let Some((_, word)) = &typed {
             captures.take_word(word);
         }
-        (self.session.or(typed.map(|(_, number)| number)), captures)
+        (self.session.or(typed.map(|(number, _)| number)), captures)
     }
 
     fn form(&self) -> SessionsForm {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 /// Where help lists these options.
-const HEADING: &str = "Input";
+pub(super) const HEADING: &str = "Input";
 
 /// The captures in the order in which they were typed.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +23,8 @@ struct TypedCapture {
 #[derive(Args)]
 #[command(next_help_heading = HEADING)]
 struct CapturesByKind {
-    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is
-    /// standard input
+    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order of their first
+    /// frames; a folder is all captures in it, `-` is standard input
     #[arg(value_name = "CAPTURE", required_unless_present = "read_file")]
     captures: Vec<PathBuf>,
     /// Read a capture, as CAPTURE does; for users of tshark and tcpdump

@@ -30,10 +30,8 @@ pub struct CaptureFacts {
     pub cut_bytes: u64,
     /// Frames that the capturing program says it dropped.
     pub dropped: u64,
-    /// Why frames were not read that may hold packets, and how many there are of each reason.
-    pub not_read: Vec<(String, u64)>,
-    /// Whether other tools can take the packets out of some of them.
-    pub convertible: bool,
+    /// Why frames were not read, and how many of each reason.
+    pub not_read: Vec<NotReadFrames>,
     /// The first frame that is earlier than one before it by more than the disorder of a capture.
     pub back: Option<u64>,
     /// By how many nanoseconds, at most.
@@ -67,11 +65,26 @@ pub struct PassedPort {
     pub usual: Option<&'static str>,
 }
 
+/// Frames that were not read for one reason.
+#[derive(Clone, Debug)]
+pub struct NotReadFrames {
+    /// What is in them, in words.
+    pub what: String,
+    /// How many.
+    pub count: u64,
+    /// Whether packets may be in them.
+    pub may_hide_packets: bool,
+    /// Whether Wireshark can take the packets out of them.
+    pub is_convertible: bool,
+}
+
 /// In which order files were read, and how they lie to each other.
 #[derive(Clone, Debug, Default)]
 pub struct FilesFacts {
     /// How many there are.
     pub count: u64,
+    /// Frames that the capturing program says it dropped.
+    pub dropped: u64,
     /// Where they were read in another order than given: their names in the order of reading.
     pub sorted: Vec<String>,
     /// Pairs of files that overlap in time, and for how many nanoseconds.
@@ -142,7 +155,8 @@ impl CaptureFacts {
     }
 
     fn encapsulation(&self, nothing: bool, all: &mut Vec<Conclusion>) {
-        let unread: u64 = self.not_read.iter().map(|(_, count)| count).sum();
+        let hidden = self.not_read.iter().filter(|reason| reason.may_hide_packets);
+        let unread: u64 = hidden.clone().map(|reason| reason.count).sum();
         if unread == 0 {
             return;
         }
@@ -151,18 +165,20 @@ impl CaptureFacts {
             false if unread * 2 > self.frames => Weight::Trouble,
             false => Weight::Hint,
         };
-        let reasons: Vec<String> =
-            self.not_read.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        let kinds: Vec<String> =
+            hidden.clone().map(|reason| format!("{} {}", reason.count, reason.what)).collect();
         let text = format!(
-            "{unread} of {} {} not read: {}",
+            "{unread} of {} {} not read, in which there may be packets: {}",
             counted(self.frames, "frame"),
             plural(unread, "was", "were"),
-            listed(&reasons, LISTED)
+            listed(&kinds, LISTED)
         );
+        let more = match hidden.clone().any(|reason| reason.is_convertible) {
+            true => "tshark -r … -U IP -w OUT.pcapng",
+            false => "capinfos …",
+        };
         let conclusion =
             Conclusion::new(weight, Kind::Encapsulation, text).of(Blame::Capture).sized(unread);
-        let more =
-            if self.convertible { "tshark -r … -U IP -w OUT.pcapng" } else { "capinfos …" };
         all.push(conclusion.more(more));
     }
 
@@ -177,10 +193,25 @@ impl CaptureFacts {
                 "nothing was recognised: {tcp} TCP and {udp} UDP conversations are of other protocols"
             ),
         };
-        let ports: Vec<String> =
-            self.ports.iter().map(|p| format!("{} port {}", p.transport.word(), p.port)).collect();
+        let port = |p: &PassedPort| {
+            let (word, bytes) = (p.transport.word(), counted(p.bytes, "byte"));
+            format!(
+                "{word} port {} ({}, {bytes})",
+                p.port,
+                counted(p.conversations, "conversation")
+            )
+        };
+        let ports: Vec<String> = self.ports.iter().map(port).collect();
         if !ports.is_empty() {
-            text.push_str(&format!(" ({})", listed(&ports, LISTED)));
+            text.push_str(&format!(", {}", listed(&ports, LISTED)));
+        }
+        let not_read: Vec<String> = self
+            .not_read
+            .iter()
+            .map(|reason| format!("{} {}", reason.count, reason.what))
+            .collect();
+        if !not_read.is_empty() {
+            text.push_str(&format!("; frames without one: {}", listed(&not_read, LISTED)));
         }
         for (n, what) in [
             (self.joined_late, "began before the capture"),

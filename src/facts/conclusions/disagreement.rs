@@ -13,7 +13,7 @@ use crate::tree::{Problem, ProblemText, Severity, Tree};
 /// The most texts of problems that are told apart.
 const MAX_TEXTS: usize = 64;
 /// Characters of a problem's text.
-const TEXT: usize = 160;
+const TEXT: usize = 120;
 
 /// Which texts count together: a fixed one, one of the tables at an address, or one of the traffic.
 #[derive(Clone, Copy, PartialEq, Eq)]

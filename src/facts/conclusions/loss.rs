@@ -23,6 +23,8 @@ struct Loss {
     lost: u64,
     strange: u64,
     swapped: u64,
+    /// Of the lost ones, those that the other side acknowledged.
+    unseen: u64,
     frame: u64,
 }
 
@@ -38,7 +40,8 @@ impl Losses {
         let before = self.found.len();
         for side in [Side::Client, Side::Server] {
             let Some(traffic) = ended.traffic.sides.get(side.index()) else { continue };
-            if traffic.resent > 0 && self.found.len() < MAX_FINDINGS {
+            // A probe of the last segment is sent again where nothing was lost.
+            if traffic.resent >= FEW && self.found.len() < MAX_FINDINGS {
                 self.found.push(Loss {
                     stream: stream.clone(),
                     of: format!("from the {}", side.word()),
@@ -48,6 +51,7 @@ impl Losses {
                     lost: 0,
                     strange: 0,
                     swapped: 0,
+                    unseen: 0,
                     frame: traffic.first_resent,
                 });
             }
@@ -96,6 +100,7 @@ impl Loss {
             lost: count("lost"),
             strange: count("strange_acks"),
             swapped: count("swapped_acks"),
+            unseen: count("unseen_acks"),
             frame: 0,
         }
     }
@@ -127,12 +132,25 @@ impl Loss {
         };
         if self.lost > 0 {
             let all = self.packets + self.lost;
+            // What the other side acknowledged came to it: the capture alone lacks it.
+            let in_capture = self.unseen * 2 >= self.lost;
+            let (kind, blame, why) = match in_capture {
+                true => (
+                    Kind::Dropped,
+                    Blame::Capture,
+                    format!(
+                        "; {} of them were acknowledged, so the capture lacks them",
+                        self.unseen
+                    ),
+                ),
+                false => (Kind::Loss, Blame::Network, String::new()),
+            };
             let text = format!(
-                "{} {of} never came to the place of the capture, {} of {all} between {ends} ({service}, {stream})",
+                "{} {of} never came to the place of the capture, {} of {all} between {ends} ({service}, {stream}){why}",
                 counted(self.lost, noun),
                 percent(self.lost, all)
             );
-            add(felt(self.lost, all), Kind::Loss, Some(Blame::Network), self.lost, text);
+            add(felt(self.lost, all), kind, Some(blame), self.lost, text);
         }
         if self.resent > 0 {
             let kind = if udp { Kind::Resent } else { Kind::Loss };

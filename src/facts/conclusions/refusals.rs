@@ -19,8 +19,13 @@ const LOOP: u64 = 3;
 const MAX_PAIRS: usize = 4096;
 /// A refusal ended a stream if the client sent no more messages than this after it.
 const AFTER: u64 = 4;
-/// … and a connection that ended so soon, in nanoseconds, and got no further, failed.
+/// … and the connection was closed within so many nanoseconds.
 const SOON: i64 = 10_000_000_000;
+/// Who comes again later than this, in nanoseconds, is not in a loop.
+const PAUSE: i64 = 300_000_000_000;
+
+/// A client's address, and the server and service that it asked.
+type FailureKey = (IpAddr, SocketAddr, String);
 
 /// A refusal after which nothing was answered any more.
 struct FinalRefusal {
@@ -52,7 +57,7 @@ pub(super) struct Refusals {
     last: Vec<FinalRefusal>,
     more: u64,
     harmless: u64,
-    failures: HashMap<(IpAddr, SocketAddr), Failures>,
+    failures: HashMap<FailureKey, Failures>,
     loops: Vec<Failures>,
 }
 
@@ -62,12 +67,16 @@ impl Refusals {
         self.harmless += watch.harmless;
         let refusal = watch.refusal.as_ref();
         let ended = refusal.filter(|refusal| {
-            // What nobody asked for ends something only if it ends the connection.
+            // It ended something only if nothing else followed: the connection was closed soon, or
+            // the capture ended.
             let closes = watch.how() != EndedBy::Open;
-            refusal.after <= AFTER && (!refusal.unasked || closes)
+            let soon = watch.end.is_none_or(|end| {
+                !closes || nanos(end.at.time).saturating_sub(nanos(refusal.at.time)) <= SOON
+            });
+            refusal.after <= AFTER && soon && if refusal.unasked { closes } else { refusal.step }
         });
         self.harmless += u64::from(refusal.is_some() && ended.is_none());
-        self.count_failure(stream, watch);
+        self.count_failure(stream, watch, ended.is_some());
         let Some(refusal) = ended else { return false };
         if self.last.len() >= MAX_FINDINGS {
             self.more += 1;
@@ -88,57 +97,54 @@ impl Refusals {
     }
 
     /// Counts a connection that failed: refused at its end, or closed by the server before it
-    /// brought anything. One that did not fail ends the row.
-    fn count_failure(&mut self, stream: &StreamRef, watch: &StreamWatch) {
+    /// answered anything. One that did not fail ends the row, and so does one that began before the
+    /// one before it was over: a client in a loop tries one after the other.
+    fn count_failure(&mut self, stream: &StreamRef, watch: &StreamWatch, refused: bool) {
         let ends = stream.ends;
-        let pair = (ends.client.ip(), ends.server);
-        let refusal = watch.refusal.as_ref().filter(|refusal| refusal.after <= AFTER);
-        let closed_by_server = watch
-            .end
-            .is_some_and(|end| end.closed_by.is_some_and(|(_, side)| side == Side::Server));
+        let key = (ends.client.ip(), ends.server, stream.service.clone());
+        let refusal = watch.refusal.as_ref().filter(|_| refused);
+        let closed_by = watch.end.and_then(|end| end.closed_by).map(|(_, side)| side);
         let [_, answers] = &watch.replies;
-        let turned_away = closed_by_server && answers.count == 0 && watch.how() != EndedBy::Open;
+        let turned_away = closed_by == Some(Side::Server) && answers.count == 0;
         let reason = match refusal {
             Some(refusal) => refusal.reason.clone(),
             None if turned_away => "closed by the server".to_string(),
-            None => {
-                self.end_row(&pair);
-                return;
-            }
+            None => return self.end_row(&key),
         };
-        let Some(at) = watch.latest().or(watch.end.map(|end| end.at)) else { return };
+        let (Some(first), Some(last)) = (watch.first, watch.latest()) else { return };
         let record = refusal.map_or(0, |refusal| refusal.record);
-        let far = self.failures.get(&pair).is_some_and(|failures| {
-            nanos(at.time).saturating_sub(nanos(failures.last.time)) > 30 * SOON
+        let goes_on = self.failures.get(&key).is_none_or(|row| {
+            let pause = nanos(first.time).saturating_sub(nanos(row.last.time));
+            (0..=PAUSE).contains(&pause)
         });
-        if far {
-            self.end_row(&pair);
+        if !goes_on {
+            self.end_row(&key);
         }
-        if self.failures.len() >= MAX_PAIRS && !self.failures.contains_key(&pair) {
+        if self.failures.len() >= MAX_PAIRS && !self.failures.contains_key(&key) {
             return;
         }
-        let failures = self.failures.entry(pair).or_insert_with(|| Failures {
+        let row = self.failures.entry(key).or_insert_with(|| Failures {
             stream: stream.clone(),
             records: Vec::new(),
             streams: Vec::new(),
             count: 0,
-            first: at,
-            last: at,
+            first,
+            last,
             reason: String::new(),
         });
-        failures.count += 1;
-        failures.last = at;
-        failures.reason = reason;
-        if failures.streams.len() < MAX_FINDINGS {
-            failures.streams.push(stream.id);
+        row.count += 1;
+        row.last = last;
+        row.reason = reason;
+        if row.streams.len() < MAX_FINDINGS {
+            row.streams.push(stream.id);
         }
-        if failures.records.len() < super::MAX_RECORDS && record > 0 {
-            failures.records.push(record);
+        if row.records.len() < super::MAX_RECORDS && record > 0 {
+            row.records.push(record);
         }
     }
 
-    fn end_row(&mut self, pair: &(IpAddr, SocketAddr)) {
-        let row = self.failures.remove(pair).filter(|row| row.count >= LOOP);
+    fn end_row(&mut self, key: &FailureKey) {
+        let row = self.failures.remove(key).filter(|row| row.count >= LOOP);
         if self.loops.len() < MAX_FINDINGS {
             self.loops.extend(row);
         }

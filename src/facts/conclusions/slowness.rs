@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use super::watch::{Holding, NOTICEABLE, ReplyTimes, SlowReply, StreamWatch};
 use super::words::{clock, length, percent};
 use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
-use crate::digits::counted;
+use crate::digits::{counted, plural};
 use crate::session::{Side, Transport};
 
 /// The most servers that are told apart.
@@ -52,6 +52,7 @@ struct FullReceiver {
     stream: StreamRef,
     side: Side,
     times: u64,
+    longest: i64,
     frame: u64,
 }
 
@@ -82,6 +83,7 @@ impl Slowness {
                     stream: stream.clone(),
                     side,
                     times: traffic.zero_windows,
+                    longest: traffic.longest_zero_window,
                     frame: traffic.first_zero_window,
                 });
             }
@@ -247,7 +249,7 @@ impl SideTimes {
             format!(
                 "{} of {} of {who} took {} or longer without the network; the slowest is",
                 percent(self.noticeable, self.replies),
-                counted(self.replies, "reply").replace("replys", "replies"),
+                format_args!("{} {}", self.replies, plural(self.replies, "reply", "replies")),
                 length(NOTICEABLE)
             )
         } else {
@@ -299,20 +301,22 @@ fn held_up(held: &Holding, stream: &StreamRef, side: Side, names: &SessionNames)
 
 impl FullReceiver {
     fn conclude(&self, names: &SessionNames) -> Conclusion {
-        let FullReceiver { stream, side, times, frame } = self;
+        let FullReceiver { stream, side, times, longest, frame } = self;
         let who = names.side(stream, 0, *side);
         let text = format!(
-            "{who} did not read what came: it said {} that it takes no more ({}, tcp {})",
+            "{who} did not read what came: it took nothing for up to {}, {} in all ({}, tcp {})",
+            length(*longest),
             counted(*times, "time"),
             stream.service,
             stream.id.1
         );
+        let weight = if *longest >= HINT { Weight::Trouble } else { Weight::Hint };
         let (kind, blame) = match side {
             Side::Client => (Kind::SlowClient, Blame::Client),
             Side::Server => (Kind::SlowServer, Blame::Server),
         };
         let session = names.of(stream, 0).map(|session| session.number);
-        let conclusion = Conclusion::new(Weight::Trouble, kind, text)
+        let conclusion = Conclusion::new(weight, kind, text)
             .of(blame)
             .showing(Vec::new(), vec![*frame])
             .in_session(session)

@@ -6,6 +6,7 @@ use super::words::nanos;
 use super::words::{before, clock, length};
 use super::{Blame, Conclusion, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
 use crate::capture::Moment;
+use crate::digits::{counted, plural};
 use crate::record::EndedBy;
 use crate::session::Side;
 use crate::table::{Expectation, MessageId, Tables};
@@ -22,7 +23,10 @@ pub(super) struct UnansweredRequest<'a> {
     pub(super) request: u64,
     pub(super) message: &'a str,
     pub(super) waited: i64,
-    pub(super) part: bool,
+    /// When the latest part of its reply came, in nanoseconds since 1970, if that is known.
+    pub(super) part: Option<i64>,
+    /// Whether a part of its reply came.
+    pub(super) in_part: bool,
     pub(super) asker: Side,
     pub(super) at: Moment,
 }
@@ -37,6 +41,8 @@ struct Asked {
     records: Vec<u64>,
     /// How long the first one waited, and until when.
     waited: i64,
+    /// How long nothing of its reply came at the end.
+    idle: i64,
     until: Moment,
     part: bool,
 }
@@ -50,20 +56,32 @@ pub(super) struct OpenWaits {
 
 impl OpenWaits {
     pub(super) fn add(&mut self, unanswered: UnansweredRequest<'_>) {
-        let UnansweredRequest { request, message, waited, part, asker, at } = unanswered;
+        let UnansweredRequest { request, message, waited, part, in_part, asker, at } = unanswered;
+        // It waits since the latest part.
+        let idle = part.map_or(waited, |part| nanos(at.time).saturating_sub(part).min(waited));
+        let part = in_part;
         let known = |asked: &&mut Asked| asked.message == message && asked.asker == asker;
         if let Some(asked) = self.asked.iter_mut().find(known) {
             asked.times += 1;
             if asked.records.len() < super::MAX_RECORDS {
                 asked.records.push(request);
             }
-            if waited > asked.waited {
-                (asked.waited, asked.until, asked.part) = (waited, at, part);
+            if idle > asked.idle {
+                (asked.waited, asked.idle, asked.until, asked.part) = (waited, idle, at, part);
             }
         } else if self.asked.len() < MAX_MESSAGES {
             let message = message.to_string();
             let records = vec![request];
-            self.asked.push(Asked { message, asker, times: 1, records, waited, until: at, part });
+            self.asked.push(Asked {
+                message,
+                asker,
+                times: 1,
+                records,
+                waited,
+                idle,
+                until: at,
+                part,
+            });
         } else {
             self.others += 1;
         }
@@ -163,12 +181,12 @@ impl WaitingStream {
         tables: Option<&Tables>,
     ) -> Option<Conclusion> {
         let longest = requests.iter().max_by_key(|asked| {
-            (asked.part, asked.waited, std::cmp::Reverse(asked.records.first().copied()))
+            (asked.part, asked.idle, std::cmp::Reverse(asked.records.first().copied()))
         })?;
-        let Asked { message, asker, waited, until, part, .. } = *longest;
+        let Asked { message, asker, waited, idle, until, part, .. } = longest;
         let record = longest.records.first().copied().unwrap_or(0);
         let overtaken = self.answered.get(asker.index()).is_some_and(|last| *last > record);
-        let weight = self.weight(*waited, overtaken)?;
+        let weight = self.weight(*idle, overtaken && !part)?;
         let (about, frame) = names.about(&self.stream, record);
         let about = if about.is_empty() { String::new() } else { format!(" ({about})") };
         let who = names.side(&self.stream, record, *asker);
@@ -177,7 +195,7 @@ impl WaitingStream {
         let other = replier.word();
         let times = match longest.times {
             1 => String::new(),
-            n => format!(", asked {n} times"),
+            n => format!(", {n} times"),
         };
         let name = reply_name(tables, message);
         let awaited = name.map_or_else(|| format!("the reply to {message}"), str::to_string);
@@ -194,7 +212,9 @@ impl WaitingStream {
         let open = matches!(self.how, EndedBy::Open | EndedBy::GivenUp);
         let (kind, mut text) = if *part {
             let text = format!(
-                "{who} got a part of the reply to {message}{about}, asked at {since}, and no more in the {waited_text} until {end}"
+                "{who} got a part of the reply to {message}{about}, asked at {since}, the last at {}, and nothing more in the {} until {end}",
+                clock(before(until.time, *idle)),
+                length(*idle)
             );
             (Kind::DownloadStopped, text)
         } else if open {
@@ -219,7 +239,11 @@ impl WaitingStream {
         let more: u64 = requests.iter().map(|asked| asked.times).sum::<u64>() + self.others;
         let more = more.saturating_sub(longest.times);
         if more > 0 {
-            text.push_str(&format!(", and {more} other requests wait, too"));
+            text.push_str(&format!(
+                ", and {} {}, too",
+                counted(more, "other request"),
+                plural(more, "waits", "wait")
+            ));
         }
         let session = names.of(&self.stream, record).map(|session| session.number);
         let further = requests.iter().filter(|asked| asked.message != *message);

@@ -10,7 +10,7 @@ use crate::facts::refusal::{known_message, refused};
 use crate::facts::{InfoSource, MessageValues, write_info};
 use crate::record::{EndedBy, Record};
 use crate::session::{Event, EventKind, Message, Side};
-use crate::table::{Refusal, Tables};
+use crate::table::{MessageDef, Refusal, Tables};
 use crate::tree::Tree;
 
 /// Replies of which it is remembered that their first part came.
@@ -27,6 +27,8 @@ const HELD: i64 = 100_000_000;
 pub(super) struct StreamWatch {
     /// The latest message of client and server, and its record.
     pub(super) last: [Option<(Moment, u64)>; 2],
+    /// When its first message came.
+    pub(super) first: Option<Moment>,
     pub(super) messages: [u64; 2],
     /// Messages of client and server since the other side's latest one.
     pub(super) alone: [u64; 2],
@@ -50,6 +52,8 @@ pub(super) struct LastRefusal {
     pub(super) record: u64,
     /// The request that was refused, where it is one.
     pub(super) request: Option<u64>,
+    /// What was refused may be one of the main steps of a client.
+    pub(super) step: bool,
     pub(super) message: String,
     pub(super) reason: String,
     /// What the message is about, where nobody asked for it.
@@ -110,7 +114,8 @@ pub(super) struct ReplyTimes {
     pub(super) shortest: Option<i64>,
     /// The latest request that was answered.
     pub(super) answered: u64,
-    recent: [u64; RECENT],
+    /// The latest requests that were answered, and when the latest part of their replies came.
+    recent: [(u64, i64); RECENT],
     next: usize,
     /// A slow request that may hold up others.
     holding: Option<Holding>,
@@ -162,6 +167,7 @@ impl StreamWatch {
             *last = Some((record.at, record.number));
             *count += 1;
         }
+        self.first.get_or_insert(record.at);
         *record.from.of(&mut self.alone) += 1;
         *record.from.other().of(&mut self.alone) = 0;
         if let Some(gaps) = self.gaps.get_mut(side) {
@@ -170,7 +176,11 @@ impl StreamWatch {
         if let Some(refusal) = &mut self.refusal {
             refusal.after += u64::from(record.from == Side::Client);
         }
-        if let Some(reply) = message.reply {
+        // What only confirms that something arrived is no reply.
+        let answers = |(_, def): (_, &MessageDef)| !def.answers.is_empty();
+        if let Some(reply) = message.reply
+            && known_message(message.name, tables, tree).is_some_and(answers)
+        {
             let network = record.network(reply.nanos);
             let reply = NewReply {
                 request: reply.record,
@@ -205,6 +215,7 @@ impl StreamWatch {
             Some(refused) => {
                 self.harmless += u64::from(self.refusal.is_some());
                 let unasked = message.reply.is_none();
+                let is_step = |asked| tables.message(asked).is_some_and(|asked| asked.step);
                 let mut about = String::new();
                 if unasked {
                     let source = InfoSource {
@@ -220,6 +231,7 @@ impl StreamWatch {
                     at: record.at,
                     record: record.number,
                     request: message.reply.map(|reply| reply.record),
+                    step: def.answers.iter().any(|asked| is_step(*asked)),
                     message: message.name.raw().to_string(),
                     reason: refused.reason(message.name.raw(), &values),
                     about,
@@ -239,11 +251,13 @@ impl StreamWatch {
     pub(super) fn event(&mut self, record: &Record<'_>, event: &Event) {
         match &event.kind {
             EventKind::Unanswered { request, message, waited, part } => {
+                let replies = event.from.other().of(&mut self.replies);
                 self.waits.add(UnansweredRequest {
                     request: *request,
                     message,
                     waited: *waited,
-                    part: *part,
+                    part: part.then(|| replies.last_part(*request)).flatten(),
+                    in_part: *part,
                     asker: event.from,
                     at: record.at,
                 });
@@ -333,12 +347,14 @@ impl ReplyTimes {
     /// Counts a reply. Of a reply in several messages the first one counts.
     #[inline]
     fn add(&mut self, reply: &NewReply<'_>) {
-        if self.recent.contains(&reply.request) {
+        let now = nanos(reply.at.time);
+        if let Some((_, last)) = self.recent.iter_mut().find(|(of, _)| *of == reply.request) {
+            *last = now;
             return;
         }
         self.next = (self.next + 1) % RECENT;
         if let Some(place) = self.recent.get_mut(self.next) {
-            *place = reply.request;
+            *place = (reply.request, now);
         }
         self.count += 1;
         self.shortest = Some(self.shortest.map_or(reply.nanos, |known| known.min(reply.nanos)));
@@ -346,6 +362,12 @@ impl ReplyTimes {
             self.slow(reply);
         }
         self.answered = self.answered.max(reply.request);
+    }
+
+    /// When the latest part of the reply to a request came, in nanoseconds since 1970, if it is one
+    /// of the latest.
+    fn last_part(&self, request: u64) -> Option<i64> {
+        self.recent.iter().find(|(of, _)| *of == request).map(|(_, last)| *last)
     }
 
     fn slow(&mut self, reply: &NewReply<'_>) {
