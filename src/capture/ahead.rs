@@ -157,7 +157,7 @@ mod tests {
             }
         }
         let (give, take) = sync_channel(1);
-        let mut ahead = read_ahead(Box::new(Slow(take)));
+        let mut ahead = read_ahead(Box::new(Slow(take)), false);
         for byte in 1..=9 {
             give.send(byte).unwrap();
             let mut out = [0; 10];

@@ -11,7 +11,7 @@ use crate::capture::Moment;
 const JUMP_PROOF: usize = 3;
 const JUMP_PROOF_AT_END: usize = 2;
 /// The most bytes that are kept. A segment has up to 64 KiB.
-const MOST_BYTES: usize = 256 << 10;
+const MAX_BYTES: usize = 256 << 10;
 /// The memory of a segment beside its bytes, roughly.
 const OVERHEAD: usize = 96;
 
@@ -84,7 +84,7 @@ impl StraySegments {
     /// Adds a segment that continues them, or begins anew with it. Returns the ones that it does
     /// not continue.
     pub(super) fn add(&mut self, payload: &Payload<'_>, at: Moment) -> Self {
-        let continues = self.end_at(payload.seq) && self.cost < MOST_BYTES;
+        let continues = self.end_at(payload.seq) && self.cost < MAX_BYTES;
         let dropped = if continues { Self::default() } else { std::mem::take(self) };
         if self.is_empty() {
             self.start = payload.seq;

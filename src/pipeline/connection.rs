@@ -14,9 +14,7 @@ use crate::flow::{Dir, End, Note, Stream};
 use crate::proto::{LazyTables, Opening, Verdict};
 use crate::record::{RoundTrip, RoundTrips};
 use crate::session::Counts;
-use crate::session::{
-    Context, Emit, Ends, Event, EventKind, Session, Side, Start, Transport,
-};
+use crate::session::{Context, Emit, Ends, Event, EventKind, Session, Side, Start, Transport};
 
 /// What a connection works with during one call: what all connections share, and where records go.
 pub(super) struct RunContext<'a> {
@@ -202,7 +200,9 @@ impl Connection {
                 waiting.forget_all();
                 self.held = waiting.held();
             }
-            ConnectionState::Unknown(_) => self.recognise(true, run),
+            ConnectionState::Unknown(_) => {
+                self.recognise(true, run);
+            }
             _ => {}
         }
         self.call(run, |session, context| session.relieve(at, context));
@@ -291,14 +291,7 @@ impl Connection {
 
     /// Keeps a datagram and asks the protocols whether it is theirs. Others before it prove
     /// nothing: any program may send something to the same ends.
-    fn ask(
-        &mut self,
-        dir: Dir,
-        bytes: &[u8],
-        missing: u64,
-        at: Moment,
-        run: &mut RunContext<'_>,
-    ) {
+    fn ask(&mut self, dir: Dir, bytes: &[u8], missing: u64, at: Moment, run: &mut RunContext<'_>) {
         let ConnectionState::Unknown(waiting) = &mut self.state else { return };
         // Whoever sends the first datagram of a protocol is taken for its client.
         if waiting.looks().iter().all(|look| look.is_empty()) {

@@ -15,7 +15,7 @@ use crate::table::Tables;
 use crate::tree::Tree;
 
 /// The most bytes of a reset's payload that are shown.
-const MOST_RESET_BYTES: usize = 256;
+const MAX_RESET_BYTES: usize = 256;
 
 /// Makes records of one stream. Lives for one call of a session, on borrowed parts of the
 /// connection and the run.
@@ -105,7 +105,7 @@ impl RecordEmitter<'_> {
         if self.pseudonyms.is_some() {
             return format!("the reset carries {all}");
         }
-        let first = bytes.get(..MOST_RESET_BYTES).unwrap_or(bytes);
+        let first = bytes.get(..MAX_RESET_BYTES).unwrap_or(bytes);
         let more = if first.len() < bytes.len() { "…" } else { "" };
         let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
         if first.iter().all(is_text) {

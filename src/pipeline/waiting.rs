@@ -10,11 +10,11 @@ use crate::flow::{Dir, End, Note};
 /// How many bytes of each direction of a TCP stream are looked at to recognise its protocol.
 const LOOK: usize = 4096;
 /// With more bytes than this, the protocols have to decide.
-const MOST_BYTES: usize = 64 << 10;
-const MOST_PIECES: usize = 256;
+const MAX_BYTES: usize = 64 << 10;
+const MAX_PIECES: usize = 256;
 /// How many datagrams, and of how many bytes, are kept.
-const MOST_DATAGRAMS: usize = 1024;
-const MOST_DATAGRAM_BYTES: usize = 256 << 10;
+const MAX_DATAGRAMS: usize = 1024;
+const MAX_DATAGRAM_BYTES: usize = 256 << 10;
 /// Memory of a kept piece beside its bytes, roughly.
 const OVERHEAD: usize = 96;
 
@@ -78,8 +78,10 @@ impl WaitingPieces {
         self.before.extend_from_slice(bytes);
         std::mem::swap(look, &mut self.before);
         self.keep(dir, at, KeptWhat::Datagram(bytes.to_vec(), missing));
-        while self.pieces.len() > MOST_DATAGRAMS || self.bytes > MOST_DATAGRAM_BYTES {
-            self.forget_oldest();
+        while self.pieces.len() > MAX_DATAGRAMS || self.bytes > MAX_DATAGRAM_BYTES {
+            if !self.forget_oldest() {
+                break;
+            }
         }
     }
 
@@ -91,19 +93,22 @@ impl WaitingPieces {
 
     /// Forgets all datagrams, to free memory.
     pub(super) fn forget_all(&mut self) {
-        while !self.pieces.is_empty() {
-            self.forget_oldest();
-        }
+        while self.forget_oldest() {}
     }
 
-    fn forget_oldest(&mut self) {
-        let Some(Kept { dir, at, what }) = self.pieces.pop_front() else { return };
+    /// Returns whether there was one. What comes behind an end is kept.
+    fn forget_oldest(&mut self) -> bool {
+        if self.pieces.front().is_some_and(|kept| matches!(kept.what, KeptWhat::End(_))) {
+            return false;
+        }
+        let Some(Kept { dir, at, what }) = self.pieces.pop_front() else { return false };
         self.bytes = self.bytes.saturating_sub(OVERHEAD + what.length());
         if let KeptWhat::Datagram(bytes, _) = what {
             *of(&mut self.forgotten.datagrams, dir) += 1;
             *of(&mut self.forgotten.bytes, dir) += bytes.len() as u64;
             self.forgotten.at = at;
         }
+        true
     }
 
     /// The memory of all pieces, roughly, in bytes.
@@ -125,12 +130,12 @@ impl WaitingPieces {
     /// Whether enough is kept of a TCP stream that the protocols have to decide now.
     pub(super) fn is_full(&self) -> bool {
         let looked_enough = self.looks.iter().any(|look| look.len() >= LOOK);
-        looked_enough || self.pieces.len() >= MOST_PIECES || self.bytes > MOST_BYTES
+        looked_enough || self.pieces.len() >= MAX_PIECES || self.bytes > MAX_BYTES
     }
 
     /// Whether as many datagrams are kept as there may be.
     pub(super) fn has_most_datagrams(&self) -> bool {
-        self.pieces.len() >= MOST_DATAGRAMS || self.forgotten.datagrams != [0; 2]
+        self.pieces.len() >= MAX_DATAGRAMS || self.forgotten.datagrams != [0; 2]
     }
 
     /// The datagrams that were forgotten, and the pieces that were kept, in their order.

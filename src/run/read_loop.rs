@@ -11,7 +11,7 @@ use crate::capture::CaptureItem;
 use crate::pipeline::{Output, Pipeline};
 
 /// Errors of one run that are told.
-const MOST_ERRORS: usize = 8;
+const MAX_ERRORS: usize = 8;
 
 /// Reads one input, in one or more calls of [`run`](ReadLoop::run).
 pub(super) struct ReadLoop {
@@ -19,7 +19,7 @@ pub(super) struct ReadLoop {
     interrupt: Interrupt,
     keep: Keep,
     progress: Progress,
-    /// What went wrong, [`MOST_ERRORS`] at most.
+    /// What went wrong, [`MAX_ERRORS`] at most.
     errors: Vec<RunError>,
     /// How much more went wrong.
     more_errors: u64,
@@ -92,7 +92,7 @@ impl ReadLoop {
     /// more to read.
     fn fail(&mut self, error: RunError) -> bool {
         match self.errors.len() {
-            MOST_ERRORS.. => self.more_errors += 1,
+            MAX_ERRORS.. => self.more_errors += 1,
             _ => self.errors.push(error),
         }
         false

@@ -10,7 +10,7 @@ use crate::capture::Moment;
 use crate::table::{Rule, RuleSide, ServiceId, Tables};
 
 /// The most bytes that wait until the service is known.
-const MOST_WAITING: usize = 4096;
+const MAX_WAITING: usize = 4096;
 
 /// A connection whose port or first bytes select its service, or each datagram does.
 pub struct ChosenSession {
@@ -64,7 +64,7 @@ impl ChosenSession {
         if self.inner.is_some() {
             return;
         }
-        let last = last || self.held >= MOST_WAITING;
+        let last = last || self.held >= MAX_WAITING;
         let Some(service) = self.chosen(last, context.tables) else { return };
         let mut inner = session_of(service, context.tables);
         for piece in self.waiting.drain(..) {
@@ -140,7 +140,8 @@ impl ChosenSession {
     /// The service of a datagram, by the rules that are about each of them. `None` if none holds.
     fn service_of(&self, from: Side, bytes: &[u8], tables: &Tables) -> Option<ServiceId> {
         let declared = tables.declared()?;
-        let mut look = Look { client: bytes, server: &[], ends: self.ends, transport: self.transport };
+        let mut look =
+            Look { client: bytes, server: &[], ends: self.ends, transport: self.transport };
         if from == Side::Server {
             (look.client, look.server) = (look.server, look.client);
         }
@@ -159,9 +160,8 @@ impl ChosenSession {
             return Some(ServiceId(0));
         }
         let mut offers = declared.offers.iter();
-        let taken = offers.find(|offer| {
-            offer.when.as_ref().is_none_or(|rule| satisfies(rule, &[offer.service]))
-        });
+        let taken = offers
+            .find(|offer| offer.when.as_ref().is_none_or(|rule| satisfies(rule, &[offer.service])));
         taken.map(|offer| offer.service)
     }
 

@@ -26,7 +26,7 @@ use crate::run::{self, CaptureRun};
 use crate::session::{EventKind, Secret};
 
 /// No key file is longer, in bytes.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Key files.
 #[derive(Subcommand, Debug)]
@@ -206,7 +206,7 @@ fn reports(path: &Path, found: &mut Vec<SecretsReport>) -> Result<(), CheckError
     if is_capture(path) {
         return reports_on_capture(path, found);
     }
-    let bytes = files::read(path, "a key file", MOST_BYTES)?;
+    let bytes = files::read(path, "a key file", MAX_BYTES)?;
     found.push(report(&file_name(path), &bytes, None)?);
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::table::{ServiceId, Tables};
 
 /// The most bytes by which a keystream is advanced, whatever a key file asks for: more would take
 /// seconds.
-const MOST_USED: u64 = 1 << 30;
+const MAX_USED: u64 = 1 << 30;
 
 impl MoulSession {
     /// Handles a connection whose first captured bytes are not its beginning.
@@ -148,7 +148,7 @@ impl MoulSession {
             };
             let found = match known {
                 _ if bytes.is_empty() => None,
-                Some(used) if used > MOST_USED => None,
+                Some(used) if used > MAX_USED => None,
                 // Advancing a keystream further than a search goes takes as long as a search, so it
                 // counts as one.
                 Some(used) if used > keys.search.positions as u64 && !key.may_search(keys) => None,

@@ -10,7 +10,7 @@ use crate::session::{Secret, Settings};
 /// The type of the secrets blocks that carry keys: "MOUL". It is not registered anywhere.
 const BLOCK_TYPE: u32 = 0x4d4f_554c;
 /// A longer secrets block is not read, in bytes.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// The name of a capture's own keys in events and errors.
 const CARRIED: &str = "keys in the capture";
 
@@ -23,10 +23,10 @@ impl Secrets for ShardKeys {
     }
 
     fn carry(&self, bytes: &[u8], settings: &mut Settings) -> Option<String> {
-        if bytes.len() > MOST_BYTES {
+        if bytes.len() > MAX_BYTES {
             let length = bytes.len();
             return Some(format!(
-                "{CARRIED}: a block of {length} bytes is passed over, at most {MOST_BYTES} are read"
+                "{CARRIED}: a block of {length} bytes is passed over, at most {MAX_BYTES} are read"
             ));
         }
         let file = match KeyFile::parse(CARRIED, bytes) {
