@@ -554,7 +554,7 @@ struct EndedConnections {
 
 impl EndedConnections {
     /// More numbers than the flow remembers.
-    const MOST: usize = 1 << 16;
+    const MAX: usize = 1 << 16;
 
     fn of(&self, key: StreamKey) -> u32 {
         self.counts.get(&key).copied().unwrap_or(0)
@@ -566,7 +566,7 @@ impl EndedConnections {
         if *count == 1 {
             self.order.push_back(key);
         }
-        if self.order.len() > Self::MOST
+        if self.order.len() > Self::MAX
             && let Some(oldest) = self.order.pop_front()
         {
             self.counts.remove(&oldest);
