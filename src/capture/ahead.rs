@@ -6,7 +6,7 @@
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// The most bytes in one chunk.
 const CHUNK: usize = 256 * 1024;
@@ -24,11 +24,14 @@ struct Ahead {
     chunk: Chunk,
     taken: usize,
     over: bool,
+    /// The thread, if the end of this reader waits for it.
+    thread: Option<JoinHandle<()>>,
 }
 
 /// Moves `reader` to a thread that reads ahead. Returns `reader` itself if the system cannot start
-/// a thread.
-pub(super) fn read_ahead(reader: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
+/// a thread. With `wait`, dropping the returned reader waits until the thread has freed its memory:
+/// for a reader that never waits for input, so that the next file finds the memory free.
+pub(super) fn read_ahead(reader: Box<dyn Read + Send>, wait: bool) -> Box<dyn Read + Send> {
     let (give, chunks) = sync_channel(READY);
     let (empty, emptied) = sync_channel(READY + 2);
     // The reader is sent to the thread after it has started: a failing `spawn` drops its closure,
@@ -39,15 +42,15 @@ pub(super) fn read_ahead(reader: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
             fill(reader, &give, &emptied);
         }
     };
-    if thread::Builder::new().name("reader".into()).spawn(work).is_err() {
+    let Ok(thread) = thread::Builder::new().name("reader".into()).spawn(work) else {
         return reader;
+    };
+    if let Err(back) = start.send(reader) {
+        return back.0;
     }
-    match start.send(reader) {
-        Ok(()) => {
-            Box::new(Ahead { chunks, empty, chunk: (vec![0; CHUNK], 0), taken: 0, over: false })
-        }
-        Err(back) => back.0,
-    }
+    let chunk = (vec![0; CHUNK], 0);
+    let thread = wait.then_some(thread);
+    Box::new(Ahead { chunks, empty, chunk, taken: 0, over: false, thread })
 }
 
 /// Fills buffers until the data ends, an error occurs, or the reading end is dropped.
@@ -66,6 +69,17 @@ fn fill(
         let last = !matches!(chunk, Ok((_, 1..)));
         if give.send(chunk).is_err() || last {
             return;
+        }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // Without a receiver the thread ends with its next chunk.
+            self.chunks = sync_channel(0).1;
+            // A panic of the thread was already reported as an error of reading.
+            let _ = thread.join();
         }
     }
 }
@@ -123,7 +137,7 @@ mod tests {
         let lengths: Vec<usize> = (1..200).map(|n| n * 7919 % 300_000 + 1).collect();
         let all: usize = lengths.iter().map(|length| length.min(&CHUNK)).sum();
         let mut out = Vec::new();
-        let mut ahead = read_ahead(Box::new(Uneven(lengths, 0)));
+        let mut ahead = read_ahead(Box::new(Uneven(lengths, 0)), true);
         assert_eq!(ahead.read_to_end(&mut out).unwrap_err().kind(), io::ErrorKind::InvalidData);
         assert_eq!(out.len(), all);
         assert!(out.iter().zip(1u64..).all(|(byte, n)| u64::from(*byte) == n % 256));
@@ -143,7 +157,7 @@ mod tests {
             }
         }
         let (give, take) = sync_channel(1);
-        let mut ahead = read_ahead(Box::new(Slow(take)));
+        let mut ahead = read_ahead(Box::new(Slow(take)), false);
         for byte in 1..=9 {
             give.send(byte).unwrap();
             let mut out = [0; 10];

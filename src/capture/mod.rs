@@ -25,9 +25,6 @@ mod split;
 mod split_mark;
 mod tail;
 mod unpack;
-// Only the reader of zstd takes room.
-#[cfg_attr(not(feature = "zstd"), allow(dead_code))]
-mod unpack_room;
 mod write;
 #[cfg(feature = "zstd")]
 mod zstd;
@@ -51,7 +48,6 @@ pub use run::Capture;
 pub use source::{Source, is_of_kernel};
 pub use split::{ChoosePart, Splitter};
 pub use tail::{Ended, FileChange, Grown, Tail};
-pub use unpack_room::UnpackRoom;
 pub use write::PcapngWriter;
 
 /// A point in time as a capture states it, with the precision of the capture's clock.

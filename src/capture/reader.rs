@@ -10,7 +10,6 @@ use super::pcap::{FoundFrame, Pcap, is_pcap};
 use super::pcapng::{Block, Pcapng, SECTION};
 use super::source::{Opened, Source};
 use super::unpack::{packing_of, unpack};
-use super::unpack_room::UnpackRoom;
 use std::io::Read;
 
 /// How many bytes an error shows of a file that is not a capture: those that say its format, and no
@@ -33,7 +32,6 @@ pub(super) struct CaptureReader {
     name: String,
     plain: bool,
     ahead: bool,
-    room: UnpackRoom,
     input: Input,
     format: FileFormat,
 }
@@ -48,12 +46,10 @@ pub(super) enum FileFormat {
 
 impl CaptureReader {
     /// Opens a source without reading from it. `count` wraps the opened reader, to count its bytes.
-    /// With `ahead`, a compressed file is decompressed by a thread of its own. `room` is the memory
-    /// for it.
+    /// With `ahead`, a compressed file is decompressed by a thread of its own.
     pub(super) fn open(
         source: Source,
         ahead: bool,
-        room: UnpackRoom,
         count: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>,
     ) -> Result<Self, CaptureError> {
         let Opened { name, reader, plain } = source.open()?;
@@ -61,7 +57,6 @@ impl CaptureReader {
             name,
             plain,
             ahead,
-            room,
             input: Input::new(count(reader), None),
             format: FileFormat::Unknown,
         })
@@ -77,6 +72,14 @@ impl CaptureReader {
         match &self.format {
             FileFormat::Pcapng(pcapng) => pcapng.split_total(),
             FileFormat::Unknown | FileFormat::Pcap(_) => None,
+        }
+    }
+
+    /// How many frames were dropped when it was captured, as far as it says so.
+    pub(super) fn dropped(&self) -> u64 {
+        match &self.format {
+            FileFormat::Pcapng(pcapng) => pcapng.dropped(),
+            FileFormat::Unknown | FileFormat::Pcap(_) => 0,
         }
     }
 
@@ -127,8 +130,8 @@ impl CaptureReader {
         if let Some(packing) = packing_of(self.input.bytes()) {
             let nothing = Input::new(Box::new(std::io::empty()), None);
             let packed = std::mem::replace(&mut self.input, nothing).into_reader();
-            let unpacked = unpack(packing, packed, self.room.clone());
-            let unpacked = if self.ahead { read_ahead(unpacked) } else { unpacked };
+            let unpacked = unpack(packing, packed);
+            let unpacked = if self.ahead { read_ahead(unpacked, self.plain) } else { unpacked };
             self.input = Input::new(unpacked, Some(packing));
             self.input.want(4)?;
         }

@@ -16,7 +16,6 @@ use super::pcapng::{
 };
 use super::reader::{CaptureReader, FileFormat};
 use super::source::Source;
-use super::unpack_room::UnpackRoom;
 use super::write::{InterfaceDescription, PcapngWriter, secrets_block};
 use super::{EmbeddedSecrets, Frame};
 use std::io::{self, Write};
@@ -85,7 +84,7 @@ fn rewrite(
     kinds: &[u32],
     secrets: Option<EmbeddedSecrets<'_>>,
 ) -> Result<Rewritten, CaptureError> {
-    let mut reader = CaptureReader::open(input, false, UnpackRoom::default(), |reader| reader)?;
+    let mut reader = CaptureReader::open(input, false, |reader| reader)?;
     let mut copy = Copy { out: output.out, kinds, secrets, done: Rewritten::default() };
     let copied = copy.run(&mut reader);
     // Everything before a fault is part of the output and must not stay in a buffer.

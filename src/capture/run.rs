@@ -5,7 +5,6 @@ use super::error::CaptureError;
 use super::pcapng::Block;
 use super::reader::CaptureReader;
 use super::source::Source;
-use super::unpack_room::UnpackRoom;
 use super::{CaptureItem, EmbeddedSecrets, Frame};
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -25,6 +24,10 @@ pub struct Capture {
     waiting: VecDeque<Source>,
     current: Option<CaptureReader>,
     frames: u64,
+    /// How many files were opened.
+    files: u64,
+    /// Frames that the files before the present one say were dropped.
+    dropped: u64,
     /// The number of the last frame returned.
     number: u64,
     /// The number before the present file's first frame, once that frame was numbered.
@@ -33,7 +36,6 @@ pub struct Capture {
     split_ended: bool,
     bytes: Arc<AtomicU64>,
     ahead: bool,
-    room: UnpackRoom,
 }
 
 impl Capture {
@@ -43,12 +45,13 @@ impl Capture {
             waiting: sources.into_iter().collect(),
             current: None,
             frames: 0,
+            files: 0,
+            dropped: 0,
             number: 0,
             base: None,
             split_ended: false,
             bytes: Arc::default(),
             ahead: false,
-            room: UnpackRoom::default(),
         }
     }
 
@@ -86,12 +89,6 @@ impl Capture {
     #[must_use]
     pub fn unpacking_ahead(self, ahead: bool) -> Self {
         Self { ahead, ..self }
-    }
-
-    /// Unpacks within `room`, which other captures share that are read at the same time.
-    #[must_use]
-    pub fn unpacking_within(self, room: UnpackRoom) -> Self {
-        Self { room, ..self }
     }
 
     /// Adds a file at the end.
@@ -147,6 +144,18 @@ impl Capture {
         self.frames
     }
 
+    /// How many files were opened.
+    #[must_use]
+    pub fn files(&self) -> u64 {
+        self.files
+    }
+
+    /// How many frames the program that captured says it dropped, in the files read so far.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped + self.current.as_ref().map_or(0, CaptureReader::dropped)
+    }
+
     /// How many bytes were read from all files so far, before decompression, for showing progress.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
@@ -179,10 +188,12 @@ impl Capture {
                 }
                 Ok(None) => {
                     let total = reader.split_total();
+                    self.dropped += reader.dropped();
                     self.current = None;
                     self.end_file(total);
                 }
                 Err(error) => {
+                    self.dropped += reader.dropped();
                     self.current = None;
                     return Err(error);
                 }
@@ -220,7 +231,8 @@ impl Capture {
         let total = Arc::clone(&self.bytes);
         let count = |inner| -> Box<dyn Read + Send> { Box::new(Counted { inner, total }) };
         self.base = None;
-        self.current = Some(CaptureReader::open(source, self.ahead, self.room.clone(), count)?);
+        self.files += 1;
+        self.current = Some(CaptureReader::open(source, self.ahead, count)?);
         Ok(true)
     }
 }

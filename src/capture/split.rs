@@ -28,7 +28,6 @@ use super::pcapng::{
 use super::reader::{CaptureReader, FileFormat};
 use super::source::Source;
 use super::split_mark::{SPLIT_PROGRAM, TOTAL_WORDS, is_split, split_total};
-use super::unpack_room::UnpackRoom;
 use super::write::{InterfaceDescription, section_block, ticks};
 use std::io::{self, Write};
 
@@ -127,7 +126,7 @@ impl<W: Write> Splitter<W> {
     /// What reading or writing gives. Of a capture that is cut, every frame before the cut is
     /// written.
     pub fn add(&mut self, input: Source, choose: ChoosePart<'_>) -> Result<(), CaptureError> {
-        let mut reader = CaptureReader::open(input, true, UnpackRoom::default(), |reader| reader)?;
+        let mut reader = CaptureReader::open(input, true, |reader| reader)?;
         self.read(&mut reader, choose).map_err(|fault| reader.error(fault))
     }
 

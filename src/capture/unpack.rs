@@ -3,7 +3,6 @@
 //! It knows gzip (RFC 1952) and zstd (RFC 8878), and nothing of what is inside.
 
 use super::error::Packing;
-use super::unpack_room::UnpackRoom;
 #[cfg(feature = "zstd")]
 use super::zstd::Zstd;
 use flate2::bufread::MultiGzDecoder;
@@ -23,18 +22,13 @@ pub(super) fn packing_of(first: &[u8]) -> Option<Packing> {
 }
 
 /// A reader of the decompressed data. A read returns what is decompressed so far, without waiting
-/// for more input; where it needs much memory it waits for `room`.
-#[cfg_attr(not(feature = "zstd"), allow(unused_variables))]
-pub(super) fn unpack(
-    packing: Packing,
-    packed: Box<dyn Read + Send>,
-    room: UnpackRoom,
-) -> Box<dyn Read + Send> {
+/// for more input.
+pub(super) fn unpack(packing: Packing, packed: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
     let packed = BufReader::with_capacity(BUFFER, packed);
     match packing {
         Packing::Gzip => Box::new(MultiGzDecoder::new(packed)),
         #[cfg(feature = "zstd")]
-        Packing::Zstd => Box::new(Zstd::new(packed, room)),
+        Packing::Zstd => Box::new(Zstd::new(packed)),
         #[cfg(not(feature = "zstd"))]
         Packing::Zstd => Box::new(WithoutZstd),
     }

@@ -9,10 +9,8 @@
 //! so that the decoder keeps them.
 //!
 //! Memory: a window of up to [`PROMPT_WINDOW`] costs up to four times its size, a larger one its
-//! size (allocated at once, so that the buffer never grows by copying) and a few blocks. Readers
-//! that share an [`UnpackRoom`] hold larger windows of at most [`MAX_WINDOW`] bytes together.
+//! size (allocated at once, so that the buffer never grows by copying) and a few blocks.
 
-use super::unpack_room::{TakenRoom, UnpackRoom};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::hash::Hasher;
 use std::io::{self, Read, Write};
@@ -46,7 +44,6 @@ const BLOCK_RESERVED: u32 = 3;
 pub(super) struct Zstd<R> {
     source: R,
     decoder: FrameDecoder,
-    room: UnpackRoom,
     frame: Option<ZstdFrame>,
     /// Set when the data is over: what follows the bytes in `ready`, an error or the end.
     over: Option<Option<io::Error>>,
@@ -68,15 +65,13 @@ struct ZstdFrame {
     /// Set after the last block or a damaged one: the result of the frame, for when the decoder
     /// holds no more bytes.
     result: Option<io::Result<()>>,
-    /// Memory for a window that is not `prompt`. It is given back when the decoder is gone.
-    _room: Option<TakenRoom>,
 }
 
 impl<R: Read> Zstd<R> {
-    pub(super) fn new(source: R, room: UnpackRoom) -> Self {
+    pub(super) fn new(source: R) -> Self {
         let block = Vec::with_capacity(8);
         let decoder = FrameDecoder::new();
-        Self { source, decoder, room, frame: None, over: None, block, ready: Vec::new(), given: 0 }
+        Self { source, decoder, frame: None, over: None, block, ready: Vec::new(), given: 0 }
     }
 
     /// Begins the next frame; skippable frames are skipped. False at the end of the data.
@@ -97,7 +92,6 @@ impl<R: Read> Zstd<R> {
             }
             let (window, checksum) = self.header()?;
             let prompt = window <= PROMPT_WINDOW;
-            let room = (!prompt).then(|| self.room.take(window, MAX_WINDOW));
             check_memory(if prompt { window.saturating_mul(4) } else { window })?;
             // The decoder uses the window only to decide how many bytes it keeps.
             let stated = if prompt { window.min(MAX_BLOCK as u64) } else { window };
@@ -110,8 +104,7 @@ impl<R: Read> Zstd<R> {
             }
             let window = usize::try_from(window).unwrap_or(usize::MAX);
             let checksum = checksum.then(|| XxHash64::with_seed(0));
-            self.frame =
-                Some(ZstdFrame { window, prompt, checksum, seen: 0, result: None, _room: room });
+            self.frame = Some(ZstdFrame { window, prompt, checksum, seen: 0, result: None });
             return Ok(true);
         }
     }
@@ -285,7 +278,7 @@ impl<R: Read> Zstd<R> {
     /// Ends the frame: returns the error that ended it, if any, and checks the checksum after its
     /// last block.
     fn end(&mut self) -> io::Result<()> {
-        let Some(ZstdFrame { prompt, checksum, result, _room, .. }) = self.frame.take() else {
+        let Some(ZstdFrame { prompt, checksum, result, .. }) = self.frame.take() else {
             return Ok(());
         };
         if !prompt {

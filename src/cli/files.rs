@@ -14,10 +14,12 @@ use crate::output_file::{Access, Inputs, OutputFile, OutputFolder};
 use crate::run;
 
 /// How many files of one folder are read.
-const MOST_FILES: usize = 4096;
+const MAX_FILES: usize = 4096;
 
 /// Reads a file whole. `what` is what such a file is called in errors; a file of more than `most`
 /// bytes is refused.
+///
+/// A file that standard output goes to is refused, too.
 ///
 /// Besides plain files this reads `-` (standard input) and the pipes that a shell passes by number
 /// (`<(command)`). A named pipe, a device or a file that the kernel makes while it is read
@@ -26,6 +28,7 @@ const MOST_FILES: usize = 4096;
 /// # Errors
 /// The file cannot be read, is too long, or is of a kind that is not read.
 pub(super) fn read(path: &Path, what: &str, most: u64) -> Result<Vec<u8>, CliError> {
+    refuse_standard_output(&Inputs::of([path]))?;
     let name = name(path);
     let fail = |error| CliError::Unreadable(format!("{name}: expected {what}: {}", why(&error)));
     if path.as_os_str() == "-" {
@@ -68,7 +71,7 @@ pub(super) fn within(
         let end = file.extension().unwrap_or_default();
         extension.is_none_or(|wanted| end.eq_ignore_ascii_case(wanted)) && is_plain(file)
     };
-    let files = of_folder(path, MOST_FILES, "", fits)?;
+    let files = of_folder(path, MAX_FILES, "", fits)?;
     if files.is_empty() {
         return Err(CliError::Unreadable(format!(
             "{}: expected {what} in this folder, found none",

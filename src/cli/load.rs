@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use super::files;
-use super::options::ReadArgs;
+use super::options::{ProtocolArgs, TableArgs};
 use crate::proto::{AllSettings, LazyTables, all_tables};
 use crate::table::{MAX_TABLE_BYTES, TableError, TableSource};
 
@@ -23,12 +23,11 @@ pub(super) fn tables(files: &[PathBuf]) -> Result<Vec<LazyTables>, CliError> {
 }
 
 /// The same with the tables that `args` name.
-pub(super) fn tables_of(args: &ReadArgs) -> Result<Vec<LazyTables>, CliError> {
-    let named = |error: CliError| match &args.config.tables_place {
+pub(super) fn tables_of(args: &TableArgs) -> Result<Vec<LazyTables>, CliError> {
+    tables(&args.files).map_err(|error| match &args.place {
         Some(place) => error.named_by(place),
         None => error,
-    };
-    tables(&args.tables).map_err(named)
+    })
 }
 
 /// The files that were given, in order; of a folder, those in it whose names end in `.table`, by
@@ -41,7 +40,7 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             continue;
         }
         let is_table = |file: &Path| file.extension().is_some_and(|e| e == "table");
-        let within = files::of_folder(path, MOST_FILES, " end in .table", is_table)?;
+        let within = files::of_folder(path, MAX_FILES, " end in .table", is_table)?;
         if within.is_empty() {
             return Err(CliError::Typed(format!(
                 "{}: no file in this folder ends in .table",
@@ -54,12 +53,11 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
 }
 
 /// The most table files in one folder.
-const MOST_FILES: usize = 1024;
+const MAX_FILES: usize = 1024;
 
 /// What was given to each protocol. With `no_capture`, what only a capture could open is a mistake.
-pub(super) fn settings(args: &ReadArgs, no_capture: bool) -> Result<AllSettings, CliError> {
-    let given = args.protocols.read(no_capture)?;
-    Ok(AllSettings::new(&given, &mut remark::warn)?)
+pub(super) fn settings(args: &ProtocolArgs, no_capture: bool) -> Result<AllSettings, CliError> {
+    Ok(AllSettings::new(&args.read(no_capture)?, &mut remark::warn)?)
 }
 
 /// A table file's text.

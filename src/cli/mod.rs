@@ -1,26 +1,25 @@
 //! The command line: parsing, commands and exit status.
 
+mod capture_order;
 mod commands;
+mod conclusions;
 mod config;
 mod error;
 mod files;
 mod load;
-mod not_read;
 mod options;
 mod plan;
 mod pseudonyms;
 mod session_pass;
 mod stale_files;
 mod summary;
-mod unrecognised;
 
-use crate::remark;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::mem::ManuallyDrop;
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches};
+use clap::{Arg, CommandFactory, FromArgMatches};
 
 /// The end of --help in a build without live capture.
 const NOT_LIVE: &str =
@@ -29,17 +28,18 @@ const NOT_LIVE: &str =
 /// The end of errors about options and commands.
 const MORE_HELP: &str = " (--help tells what can be typed)";
 
-use options::{checks, late_args, protocol_args};
+use crate::captured::file_name;
+use crate::remark;
+use crate::suggest::suggestion;
+use commands::Cli;
+use options::{CaptureArgs, examples};
 
 pub use error::{CliError, Status};
-pub use options::Cli;
 
 /// Runs the program with what was typed; returns the exit status.
 pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
     let done = match parse(typed) {
-        Ok(mut cli) => checks::check(&cli)
-            .and_then(|()| config::fill(&mut cli))
-            .and_then(|()| commands::run(&cli)),
+        Ok(mut cli) => commands::run(&mut cli),
         Err(error) => help_or_mistake(&error),
     };
     match done {
@@ -127,85 +127,109 @@ fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let said = text
         .split("\n\n")
-        .take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
+        .take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more"))
+        // How to type a file that has the name of an option helps nobody who mistook an option.
+        .filter(|part| !part.trim_start().starts_with("tip: to pass"));
     let parts: Vec<String> =
         said.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let text = parts.join("; ");
     format!("{}{MORE_HELP}", text.strip_prefix("error: ").unwrap_or(&text))
 }
 
-/// The command as clap knows it, for help, man page and completions.
+/// The command as clap knows it, for reading what was typed, help, man page and completions.
 pub fn command() -> clap::Command {
     let command = Cli::command();
-    let inherited: Vec<clap::Arg> =
-        command.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
-    let command = command.mut_subcommands(|command| without_useless(command, &inherited, ""));
     let status = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let not_live = if cfg!(feature = "live") { "" } else { NOT_LIVE };
-    command.after_help(format!(
-        "Examples:
-{}
-{status}{not_live}",
-        protocol_args::examples()
-    ))
-}
-
-/// A command whose help does not list options that do nothing with it: neither those of all
-/// commands (`inherited`), nor those of all commands that read captures. `before` is what is typed
-/// before its name.
-fn without_useless(command: clap::Command, inherited: &[clap::Arg], before: &str) -> clap::Command {
-    let name = format!("{before}{}", command.get_name());
-    if command.has_subcommands() {
-        return command
-            .mut_subcommands(|command| without_useless(command, inherited, &format!("{name} ")));
-    }
-    let command = checks::OTHER_HELP.iter().filter(|(of, ..)| *of == name).fold(
-        command,
-        |command, (_, option, help)| {
-            command.mut_arg(option, |arg| arg.help(*help).long_help(*help))
-        },
-    );
-    let has_use = |arg: &&clap::Arg| checks::has_use(&name, arg.get_id().as_str());
-    let own = command
-        .get_arguments()
-        .filter(|arg| checks::OF_SOME.contains(&arg.get_id().as_str()))
-        .cloned();
-    let own: Vec<clap::Arg> = own.collect();
-    let useless = inherited.iter().chain(&own).filter(|arg| !has_use(arg));
-    useless.fold(command, |command, arg| {
-        let own = command.get_arguments().any(|own| own.get_id() == arg.get_id());
-        if own {
-            command.mut_arg(arg.get_id(), |arg| arg.hide(true))
-        } else {
-            command.arg(arg.clone().hide(true))
-        }
-    })
+    command.after_help(format!("Examples:\n{}\n{status}{not_live}", examples()))
 }
 
 fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let typed: Vec<OsString> = typed.into_iter().collect();
-    // Never dropped: the process ends soon after, and the drop is a fifth of all that clap does.
-    let mut known = ManuallyDrop::new(late_args::only_typed(&typed, Cli::command));
-    let matches = match known.try_get_matches_from_mut(&typed) {
-        // What only help needs takes as long as reading the command line.
-        Err(error) if shows_help(&error) => command().try_get_matches_from(&typed)?,
-        Err(error) if error.kind() == ErrorKind::DisplayVersion => return Err(error),
+    let mut command = command();
+    let typed = command_first(&command, typed.into_iter().collect());
+    let matches = match command.try_get_matches_from_mut(&typed) {
         Err(error) if is_option_of_help(&error) => return parse(without_option_of_help(&typed)),
-        // An option may be one of another command.
-        Err(_) => Cli::command().try_get_matches_from(&typed)?,
-        Ok(matches) => matches,
+        matches => matches?,
     };
-    match checks::mistyped(&known, &matches) {
-        Some(text) => Err(clap::Error::raw(ErrorKind::ArgumentConflict, text)),
-        None => Cli::from_arg_matches(&matches),
+    let cli = Cli::from_arg_matches(&matches)?;
+    if cli.command.is_none() {
+        no_command_among(&command, &cli.print.read.captures)?;
     }
+    Ok(cli)
 }
 
-fn shows_help(error: &clap::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    )
+/// What was typed, with the options that stand before a command behind its name: they are its
+/// options. Without a command it is as it was.
+fn command_first(known: &clap::Command, typed: Vec<OsString>) -> Vec<OsString> {
+    let mut words = typed.iter().enumerate().skip(1);
+    let mut command = known;
+    // Behind the last name of the command.
+    let mut end = 1;
+    let mut names = Vec::new();
+    while let Some((place, word)) = words.next() {
+        let word = word.to_string_lossy();
+        if word.len() > 1 && word.starts_with('-') {
+            if word == "--" {
+                break;
+            }
+            if takes_next_word(known, &word) {
+                words.next();
+            }
+            continue;
+        }
+        let Some(found) = command.find_subcommand(&*word) else { break };
+        command = found;
+        names.push(place);
+        end = place + 1;
+    }
+    let (first, rest) = typed.split_at(end.min(typed.len()));
+    let (before, after): (Vec<_>, Vec<_>) =
+        first.iter().enumerate().partition(|(place, _)| *place == 0 || names.contains(place));
+    let words = before.into_iter().chain(after).map(|(_, word)| word);
+    words.chain(rest).cloned().collect()
+}
+
+/// Whether the value of an option is the next word: of `--keys` and `-qc`, but not of `--keys=FILE`
+/// and `-c1`.
+fn takes_next_word(known: &clap::Command, word: &str) -> bool {
+    let takes_value = |is_it: &dyn Fn(&Arg) -> bool| {
+        all_arguments(known).iter().any(|arg| is_it(arg) && arg.get_action().takes_values())
+    };
+    if let Some(long) = word.strip_prefix("--") {
+        return takes_value(&|arg| arg.get_long() == Some(long));
+    }
+    let mut letters = word.chars().skip(1);
+    letters.any(|letter| takes_value(&|arg| arg.get_short() == Some(letter)))
+        && letters.next().is_none()
+}
+
+/// The options of all commands. Those that have one name take a value in all of them, or in none.
+fn all_arguments(command: &clap::Command) -> Vec<&Arg> {
+    command.get_arguments().chain(command.get_subcommands().flat_map(all_arguments)).collect()
+}
+
+/// A command comes before the captures. One that is typed behind them, or misspelt, would be read
+/// as a file.
+fn no_command_among(known: &clap::Command, captures: &CaptureArgs) -> Result<(), clap::Error> {
+    let wrong = |text: String| Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
+    let exists = |path: &Path| path.as_os_str() == "-" || path.symlink_metadata().is_ok();
+    let names = || known.get_subcommands().map(clap::Command::get_name);
+    for path in captures.words().filter(|path| !exists(path)) {
+        let word = path.to_string_lossy();
+        if names().any(|name| name == word) {
+            let others = captures.words().filter(|other| *other != path);
+            let others: Vec<String> = others.map(|other| file_name(other)).collect();
+            let others = others.join(" ");
+            return wrong(format!(
+                "`{word}` is a command and comes first: moulsniff {word} {others}"
+            ));
+        }
+        let near = suggestion(&word, names());
+        if !near.is_empty() {
+            return wrong(format!("there is no file and no command `{word}`{near}"));
+        }
+    }
+    Ok(())
 }
 
 /// Whether `--help` was typed behind clap's command `help`, which takes it for the name of a
@@ -223,4 +247,52 @@ fn without_option_of_help(typed: &[OsString]) -> Vec<OsString> {
         words.extend(words.last().filter(|word| *word == "help").cloned());
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn moved(typed: &str) -> String {
+        let words = typed.split(' ').map(OsString::from).collect();
+        let moved = command_first(&command(), words);
+        moved.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn options_before_a_command_come_behind_its_name() {
+        for (typed, expected) in [
+            ("p --keys k --json stats a", "p stats --keys k --json a"),
+            ("p --keys=k stats a", "p stats --keys=k a"),
+            ("p -qc 5 tables -q list w", "p tables list -qc 5 -q w"),
+            ("p -c5 export chat a", "p export chat -c5 a"),
+            ("p -Y stats a stats", "p -Y stats a stats"),
+            ("p -- stats", "p -- stats"),
+            ("p - stats", "p - stats"),
+            ("p --unknown stats", "p stats --unknown"),
+            ("p -q", "p -q"),
+        ] {
+            assert_eq!(moved(typed), expected, "{typed}");
+        }
+    }
+
+    /// [`takes_next_word`] does not know yet which command it is.
+    #[test]
+    fn an_option_takes_a_value_in_all_commands_or_in_none() {
+        let command = command();
+        command.clone().debug_assert();
+        let mut known = HashMap::new();
+        for arg in all_arguments(&command) {
+            let long = arg.get_long().map(str::to_owned);
+            let names = long.into_iter().chain(arg.get_short().map(String::from));
+            for name in names {
+                let takes = arg.get_action().takes_values();
+                assert_eq!(*known.entry(name.clone()).or_insert(takes), takes, "{name}");
+            }
+        }
+        assert!(known.len() > 40);
+    }
 }

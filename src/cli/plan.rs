@@ -1,24 +1,26 @@
 //! Resolves the command line once into a [`Plan`]: every default, every conflict and every file is
 //! decided here.
 //!
-//! `args` has what was typed; a [`Plan`] has its meaning. A command that reads captures makes a
-//! plan, runs it with its own output, and closes it. Nothing outside this file interprets
+//! [`PlanArgs`] has what was typed; a [`Plan`] has its meaning. A command that reads captures makes
+//! a plan, runs it with its own output, and closes it. Nothing outside this file interprets
 //! [`ReadArgs`].
 
 use crate::remark;
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use super::capture_order::OrderedCaptures;
 use super::error::CliError;
-use super::options::protocol_args::example_protocol;
-use super::options::{ReadArgs, TimeWord, When};
+use super::options::{FilterArgs, LiveArgs, PrintArgs, ReadArgs, TimeWord, When, example_protocol};
 use super::session_pass::session_map;
 use super::summary::Summary;
 use super::{files, load, pseudonyms};
-use crate::capture::{LiveError, UnpackRoom};
+use crate::capture::LiveError;
 use crate::filter::{Filter, Paths};
 use crate::flow::FlowLimits;
+use crate::output_file::Inputs;
 use crate::pipeline::{DecodeAs, Setup};
 use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::oneline::{OneLineOptions, OneLineWriter};
@@ -50,22 +52,59 @@ pub(super) struct Plan {
     pub(super) ending: Summary,
 }
 
-impl Plan {
-    /// Resolves what was typed. Reads the files that it names, except captures.
-    pub(super) fn new(args: &ReadArgs) -> Result<Plan, CliError> {
-        Plan::within(args, UnpackRoom::default())
+/// What was typed about reading. What a command has no option for is absent.
+#[derive(Clone, Copy)]
+pub(super) struct PlanArgs<'a> {
+    /// What every command has.
+    pub(super) read: &'a ReadArgs,
+    /// Captures that still grow.
+    pub(super) live: Option<&'a LiveArgs>,
+    /// Which records count.
+    pub(super) filter: Option<&'a FilterArgs>,
+    /// After how many of them the run ends.
+    pub(super) count: Option<u64>,
+    /// How records are printed.
+    pub(super) print: Option<&'a PrintArgs>,
+    /// The file or folder that is written.
+    pub(super) output: Option<&'a Path>,
+}
+
+impl<'a> PlanArgs<'a> {
+    /// Those of a command that has nothing but `read`.
+    pub(super) fn new(read: &'a ReadArgs) -> PlanArgs<'a> {
+        PlanArgs { read, live: None, filter: None, count: None, print: None, output: None }
     }
 
-    /// The same for one of several plans that are carried out at the same time, and unpack within
-    /// `room` together.
-    pub(super) fn within(args: &ReadArgs, room: UnpackRoom) -> Result<Plan, CliError> {
-        let mut setup = setup(args)?;
-        let mut reading = reading(args, room)?;
-        let mut filter = filter(args, &setup)?;
-        let mut columns = columns(args, &setup)?;
+    /// The session that was asked for.
+    fn session(&self) -> Option<u64> {
+        self.filter?.session
+    }
+
+    /// Every file that is read.
+    pub(super) fn inputs(&self) -> Inputs {
+        let ReadArgs { captures, keys, privacy, general, .. } = self.read;
+        let protocols: Vec<PathBuf> = keys.protocols.paths().collect();
+        let tail = self.live.and_then(|live| live.tail.as_ref());
+        let own = keys.tables.files.iter().chain(&privacy.pseudonyms).chain(&general.config_file);
+        let all = captures.paths().chain(tail).chain(own).chain(&protocols);
+        Inputs::of(all.map(PathBuf::as_path))
+    }
+}
+
+impl Plan {
+    /// Resolves what was typed. Reads the files that it names, except captures.
+    pub(super) fn new(args: PlanArgs<'_>) -> Result<Plan, CliError> {
+        let ReadArgs { privacy, general, strict, .. } = args.read;
+        if let (Some(key), Some(output)) = (&privacy.pseudonyms, args.output) {
+            files::refuse_future_key(key, output)?;
+        }
+        let mut setup = setup(args.read)?;
+        let mut reading = reading(&args)?;
+        let mut filter = filter(&args, &setup)?;
+        let mut columns = columns(&args, &setup)?;
         // Last, since this may make a file, and nothing is to be left behind by a mistake in what
         // was typed.
-        setup.pseudonyms = pseudonyms::load(args)?;
+        setup.pseudonyms = pseudonyms::load(privacy)?;
         reading.inputs = args.inputs();
         let mut setup = pseudonyms::meet(&reading, setup)?;
         let asked = [
@@ -73,7 +112,7 @@ impl Plan {
             columns.as_ref().map(Paths::wants_session),
         ];
         if asked.contains(&Some(true)) {
-            let (ready, map) = session_map(&reading, setup, args.session)?;
+            let (ready, map) = session_map(&reading, setup, args.session())?;
             setup = ready;
             let map = Arc::new(map);
             filter = filter.map(|filter| filter.with_sessions(Arc::clone(&map)));
@@ -87,10 +126,10 @@ impl Plan {
             filter: filter.map(Arc::new),
             columns,
             limit: args.count.unwrap_or(u64::MAX),
-            redact: args.redact,
+            redact: privacy.redact,
             ending: Summary {
-                quiet: args.quiet,
-                strict: args.strict,
+                quiet: general.quiet,
+                strict: *strict,
                 nothing_asked: args.count == Some(0),
             },
         })
@@ -100,23 +139,25 @@ impl Plan {
     /// terminal or not. What belongs at the output's beginning is appended to `out`.
     pub(super) fn writer(
         &self,
-        args: &ReadArgs,
+        args: &PrintArgs,
+        color: When,
         terminal: bool,
         out: &mut Vec<u8>,
     ) -> Result<RecordWriter, CliError> {
+        let redact = self.redact;
         if let Some(paths) = &self.columns {
             return Ok(RecordWriter::Columns(Box::new(Columns::new(
                 paths.clone(),
                 args.csv,
-                args.redact,
+                redact,
                 out,
             ))));
         }
         if args.json {
-            let options = JsonOptions { spans: args.spans, redact: args.redact };
+            let options = JsonOptions { spans: args.spans, redact };
             return Ok(RecordWriter::Json(Box::new(JsonWriter::new(options))));
         }
-        let paint = Paint::new(coloured(args.color, terminal), marks(terminal));
+        let paint = Paint::new(coloured(color, terminal), marks(terminal));
         let word = args.time.unwrap_or_default();
         let time = word.form();
         let zone = if word == TimeWord::Local {
@@ -126,81 +167,100 @@ impl Plan {
         };
         if args.oneline {
             let width = terminal.then(width);
-            let options = OneLineOptions { paint, redact: args.redact, time, zone, width };
+            let options = OneLineOptions { paint, redact, time, zone, width };
             return Ok(RecordWriter::OneLine(Box::new(OneLineWriter::new(options))));
         }
-        let options = TreeOptions { paint, redact: args.redact, bytes: args.bytes, time, zone };
+        let options = TreeOptions { paint, redact, bytes: args.bytes, time, zone };
         Ok(RecordWriter::Tree(Box::new(TreeWriter::new(options))))
     }
 }
 
-fn reading(args: &ReadArgs, unpack_room: UnpackRoom) -> Result<Reading, CliError> {
-    let no_files = args.captures.is_empty();
-    let input = match (&args.interface, &args.tail) {
-        (None, None) => FrameInput::Files(args.captures.paths().cloned().collect()),
-        (None, Some(file)) if no_files => FrameInput::Growing(file.clone()),
-        (Some(name), None) if no_files => {
-            FrameInput::Interface(name.clone(), args.capture_filter.clone().unwrap_or_default())
+fn reading(args: &PlanArgs<'_>) -> Result<Reading, CliError> {
+    let captures = &args.read.captures;
+    let none = LiveArgs::default();
+    let LiveArgs { interface, capture_filter, write, tail } = args.live.unwrap_or(&none);
+    let mut sorted = Vec::new();
+    let input = match (interface, tail) {
+        (None, None) => {
+            let given: Vec<PathBuf> = captures.paths().cloned().collect();
+            let ordered = OrderedCaptures::new(&given, args.read.as_given)?;
+            sorted = ordered.sorted_names();
+            FrameInput::Files(ordered.paths)
+        }
+        (None, Some(file)) if captures.is_empty() => FrameInput::Growing(file.clone()),
+        (Some(name), None) if captures.is_empty() => {
+            FrameInput::Interface(name.clone(), capture_filter.clone().unwrap_or_default())
         }
         _ => return Err(CliError::Typed("captures, --tail and -i exclude each other".into())),
     };
-    if args.interface.is_some() && !cfg!(feature = "live") {
+    if interface.is_some() && !cfg!(feature = "live") {
         return Err(LiveError::NotBuilt.into());
     }
     let inputs = args.inputs();
     files::refuse_standard_output(&inputs)?;
-    Ok(Reading {
-        input,
-        inputs,
-        keep: args.write.clone(),
-        threads: threads(args),
-        quiet: args.quiet,
-        unpack_room,
-    })
+    let threads = threads(args.read.limits.threads);
+    let quiet = args.read.general.quiet;
+    if !sorted.is_empty() && !quiet {
+        remark::warn(format!(
+            "read in the order of the first frames, not as given: {}; --as-given keeps the order",
+            sorted.join(", ")
+        ));
+    }
+    Ok(Reading { input, inputs, keep: write.clone(), threads, quiet, sorted })
 }
 
 /// The number of threads that was asked for, or one for each core.
-fn threads(args: &ReadArgs) -> usize {
+fn threads(typed: Option<u16>) -> usize {
     let cores = || available_parallelism().map_or(1, NonZeroUsize::get);
-    args.threads.map_or_else(cores, |threads| usize::from(threads).max(1))
+    typed.map_or_else(cores, |threads| usize::from(threads).max(1))
 }
 
 fn setup(args: &ReadArgs) -> Result<Setup, CliError> {
-    let tables: Arc<[LazyTables]> = load::tables_of(args)?.into();
+    let ReadArgs { keys, limits, .. } = args;
+    let tables: Arc<[LazyTables]> = load::tables_of(&keys.tables)?.into();
     // They stay until the program ends, when the system takes all of its memory at once.
     std::mem::forget(Arc::clone(&tables));
-    let decode_as = decode_as(args, &tables)?;
+    let decode_as = decode_as(&args.decode_as, &tables)?;
     Ok(Setup {
         tables,
-        settings: load::settings(args, false)?,
+        settings: load::settings(&keys.protocols, false)?,
         options: Options {
-            max_message: args.max_message,
-            max_decompressed: args.max_decompressed,
-            max_undecoded: args.max_undecoded,
+            max_message: limits.max_message,
+            max_decompressed: limits.max_decompressed,
+            max_undecoded: limits.max_undecoded,
         },
         decode_as,
         limits: FlowLimits {
-            stream_buffer: args.max_stream,
-            total_buffer: args.max_total,
-            checksums: args.checksums,
+            stream_buffer: limits.max_stream,
+            total_buffer: limits.max_total,
+            checksums: limits.checksums,
             ..FlowLimits::default()
         },
-        max_held: args.max_total,
+        max_held: limits.max_total,
         names: false,
         pseudonyms: None,
     })
 }
 
-fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
+fn filter(args: &PlanArgs<'_>, setup: &Setup) -> Result<Option<Filter>, CliError> {
+    let ReadArgs { privacy, general, .. } = args.read;
     let compile = |text: &str| {
-        Filter::compile_with(text, &setup.tables, &args.config.named, args.redact)
+        Filter::compile_with(text, &setup.tables, &general.named, privacy.redact)
             .map_err(|error| CliError::Typed(format!("filter: {error}")))
     };
     let session =
-        args.session.map(|number| compile(&format!("session == {number}"))).transpose()?;
-    let Some(text) = &args.filter else { return Ok(session) };
+        args.session().map(|number| compile(&format!("session == {number}"))).transpose()?;
+    let text = match args.filter.map_or(&[][..], |filter| &filter.filter) {
+        [] => return Ok(session),
+        [text] => text,
+        // Of other options the last one counts, but the first of two conditions would be lost.
+        _ => return Err(CliError::Typed(
+            "--filter (-Y) may be given once; `and` joins conditions: -Y 'service == auth and refused'"
+                .into(),
+        )),
+    };
     let filter = compile(text)?;
-    if !args.quiet {
+    if !general.quiet {
         for doubt in filter.doubts() {
             remark::warn(format!("filter: {doubt}"));
         }
@@ -211,14 +271,15 @@ fn filter(args: &ReadArgs, setup: &Setup) -> Result<Option<Filter>, CliError> {
     }))
 }
 
-fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
-    if args.columns.is_none() && !args.csv {
+fn columns(args: &PlanArgs<'_>, setup: &Setup) -> Result<Option<Paths>, CliError> {
+    let ReadArgs { privacy, general, .. } = args.read;
+    let Some(print) = args.print.filter(|print| print.columns.is_some() || print.csv) else {
         return Ok(None);
-    }
-    let list = args.columns.as_deref().unwrap_or(DEFAULT_COLUMNS);
-    let paths = Paths::compile_with(list, &setup.tables, &args.config.named, args.redact)
+    };
+    let list = print.columns.as_deref().unwrap_or(DEFAULT_COLUMNS);
+    let paths = Paths::compile_with(list, &setup.tables, &general.named, privacy.redact)
         .map_err(|error| CliError::Typed(format!("columns: {error}")))?;
-    if !args.quiet {
+    if !general.quiet {
         for doubt in paths.doubts() {
             remark::warn(format!("columns: {doubt}"));
         }
@@ -227,7 +288,7 @@ fn columns(args: &ReadArgs, setup: &Setup) -> Result<Option<Paths>, CliError> {
 }
 
 /// What `--decode-as` says of ports: `tcp:14000=moul`, or `14000=moul`, each.
-fn decode_as(args: &ReadArgs, tables: &[LazyTables]) -> Result<Vec<DecodeAs>, CliError> {
+fn decode_as(texts: &[String], tables: &[LazyTables]) -> Result<Vec<DecodeAs>, CliError> {
     let protocols: Vec<&dyn Protocol> = tables.iter().map(|lazy| lazy.protocol() as _).collect();
     let one = |text: &String| {
         DecodeAs::parse(text, &protocols).map_err(|why| {
@@ -237,7 +298,7 @@ fn decode_as(args: &ReadArgs, tables: &[LazyTables]) -> Result<Vec<DecodeAs>, Cl
             ))
         })
     };
-    let all = args.decode_as.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    let all = texts.iter().map(one).collect::<Result<Vec<_>, _>>()?;
     DecodeAs::agree(&all).map_err(|why| CliError::Typed(format!("--decode-as: {why}")))?;
     Ok(all)
 }
@@ -255,7 +316,7 @@ pub(super) fn coloured(when: When, terminal: bool) -> bool {
 }
 
 /// The characters of a line on the terminal: as `COLUMNS` says, or the terminal.
-fn width() -> usize {
+pub(super) fn width() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let asked = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     said.or_else(asked).filter(|width| *width > 0).unwrap_or(80)

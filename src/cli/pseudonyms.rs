@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::error::CliError;
 use super::files;
-use super::options::ReadArgs;
+use super::options::PrivacyArgs;
 use crate::captured::file_name;
 use crate::output_file::{Access, Inputs};
 use crate::pipeline::{Output, Setup};
@@ -39,7 +39,7 @@ const FIRST_LINE: &str = "moulsniff pseudonyms 1";
 const ABOUT: &str = "# Under this key the same person has the same pseudonym in every output and capture.\n# With the key one can find out which person has which pseudonym: keep it to yourself.\n";
 
 /// The giver of pseudonyms, if the user asked for them.
-pub(super) fn load(args: &ReadArgs) -> Result<Option<Pseudonyms>, CliError> {
+pub(super) fn load(args: &PrivacyArgs) -> Result<Option<Pseudonyms>, CliError> {
     let Some(path) = &args.pseudonyms else { return Ok(None) };
     let fail = |e| CliError::File(file_name(path), e);
     let key = match std::fs::symlink_metadata(path) {

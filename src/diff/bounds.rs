@@ -9,13 +9,13 @@ pub struct DiffBounds {
     /// their fields.
     pub(super) details: usize,
     /// For the texts of differences. Differences beyond are only counted.
-    pub(super) told: usize,
+    pub(super) texts: usize,
 }
 
 impl DiffBounds {
     /// The bounds of a comparison that takes `memory` bytes in all, roughly: the parts, what is
     /// found while they are compared, and the reading.
     pub fn of(memory: usize) -> DiffBounds {
-        DiffBounds { digest: memory / 8, details: memory / 8, told: memory / 4 }
+        DiffBounds { digest: memory / 8, details: memory / 8, texts: memory / 4 }
     }
 }

@@ -133,7 +133,7 @@ pub struct Section {
     /// What differs.
     pub differences: Vec<Difference>,
     /// Differences of each kind that are only counted, because there are too many.
-    pub(super) not_told: [u64; 8],
+    pub(super) not_reported: [u64; 8],
     pub(super) lost: Vec<LostMessages>,
     /// Messages that are the same.
     pub same: u64,
@@ -159,7 +159,7 @@ pub struct DifferenceSum {
     /// Messages of each capture that were not compared, because its memory was used up.
     pub not_compared: [u64; 2],
     /// Differences among these that are only counted.
-    pub not_told: u64,
+    pub not_reported: u64,
 }
 
 impl DifferenceSum {
@@ -185,9 +185,9 @@ impl DifferenceSum {
                     .into_iter()
                     .for_each(|count| *count += 1);
             }
-            for (count, more) in sum.kinds.iter_mut().zip(section.not_told) {
+            for (count, more) in sum.kinds.iter_mut().zip(section.not_reported) {
                 *count += more;
-                sum.not_told += more;
+                sum.not_reported += more;
             }
             for lost in &section.lost {
                 let counts = if lost.unread { &mut sum.unread_messages } else { &mut sum.lost };
@@ -212,11 +212,12 @@ pub fn differences(
     details: [&DetailStore; 2],
     bounds: DiffBounds,
 ) -> Vec<Section> {
-    let mut told = HashSet::new();
-    let mut left = bounds.told;
+    let mut reported = HashSet::new();
+    let mut left = bounds.texts;
     let pairs = comparison.pairs.iter().enumerate();
     let section = |(number, pair)| {
-        SectionMaker { comparison, details, number, told: &mut told, left: &mut left }.section(pair)
+        SectionMaker { comparison, details, number, reported: &mut reported, left: &mut left }
+            .section(pair)
     };
     pairs.map(section).collect()
 }
@@ -226,7 +227,7 @@ struct SectionMaker<'c, 'd> {
     details: [&'c DetailStore; 2],
     number: usize,
     /// Contradictions that were reported already.
-    told: &'c mut HashSet<Naming>,
+    reported: &'c mut HashSet<Naming>,
     /// How many more bytes of text may be reported.
     left: &'c mut usize,
 }
@@ -254,13 +255,13 @@ impl<'c> SectionMaker<'c, '_> {
                 .filter(|who| !who.is_empty())
         };
         let [in_a, in_b] = found.pair.sessions;
-        let mut not_told = [0; 8];
+        let mut not_reported = [0; 8];
         let mut differences = Vec::new();
         for finding in &found.findings {
             if *self.left == 0 {
                 let place = DifferenceKind::ALL.iter().position(|kind| *kind == kind_of(finding));
                 place
-                    .and_then(|place| not_told.get_mut(place))
+                    .and_then(|place| not_reported.get_mut(place))
                     .into_iter()
                     .for_each(|count| *count += 1);
             } else if let Some(difference) = self.difference(found, finding) {
@@ -276,7 +277,7 @@ impl<'c> SectionMaker<'c, '_> {
             streams: both
                 .map(|stream| stream.map(|s| format!("{} {}", s.transport.word(), s.number))),
             differences,
-            not_told,
+            not_reported,
             lost: found.lost.clone(),
             same: found.same,
         }
@@ -295,7 +296,7 @@ impl<'c> SectionMaker<'c, '_> {
             Finding::Slower(at) => self.both(at, |two, _| (vec![slower(two)], Vec::new())),
             Finding::Changed(at) => self.both(at, |two, maker| maker.changed(two)),
             Finding::Renamed { at, naming, known, by, more } => {
-                self.told.insert(naming);
+                self.reported.insert(naming);
                 self.both(at, |two, maker| maker.renamed(two, [naming, known], Some(by), more))
             }
             Finding::Unread(unread) => Some(self.unread([a, b], unread)),
@@ -391,7 +392,7 @@ impl<'c> SectionMaker<'c, '_> {
                 continue;
             }
             let identity = match line.against {
-                Some((naming, ..)) if !self.told.insert(naming) => continue,
+                Some((naming, ..)) if !self.reported.insert(naming) => continue,
                 Some((naming, known, by)) => Some(self.identity(naming, known, Some(by), 0)),
                 None => None,
             };

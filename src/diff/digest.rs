@@ -7,7 +7,6 @@ use std::collections::HashMap;
 
 use super::bounds::DiffBounds;
 use super::content::{ContentHasher, ContentView, HashedMessage, IdentityMark};
-use super::crowd::{MANY, StreamRoom};
 use super::hash::{hash_text, mix};
 use super::ignore::IgnoreList;
 use super::lane_digest::{LaneDigest, Loss, LossCause};
@@ -180,20 +179,16 @@ pub struct Digester<'f> {
     ignored: Vec<u32>,
     protocols: Vec<&'static str>,
     bounds: DiffBounds,
-    /// Where room for very many streams comes from, and what became of the request for it.
-    room: &'f StreamRoom,
-    has_room: Option<bool>,
 }
 
 impl<'f> Digester<'f> {
     /// Compares what `filter` keeps and `ignore` does not leave out. With `strict` also what is
-    /// volatile. `room` is shared with the digester of the other capture.
+    /// volatile.
     pub fn new(
         ignore: &'f IgnoreList,
         filter: Option<&'f Filter>,
         strict: bool,
         bounds: DiffBounds,
-        room: &'f StreamRoom,
     ) -> Digester<'f> {
         Digester {
             digest: CaptureDigest::default(),
@@ -207,28 +202,6 @@ impl<'f> Digester<'f> {
             ignored: Vec::new(),
             protocols: Vec::new(),
             bounds,
-            room,
-            has_room: None,
-        }
-    }
-
-    /// Whether it stopped, because the capture has very many streams and so has the other one. It
-    /// has to be read again once the other one was read.
-    pub fn gave_up(&self) -> bool {
-        self.has_room == Some(false)
-    }
-
-    /// Asks for room where there are very many streams, and stops without.
-    fn keep_room(&mut self) {
-        if self.digest.streams.len() <= MANY || self.has_room.is_some() {
-            return;
-        }
-        self.has_room = Some(self.room.take());
-        if self.gave_up() {
-            self.digest = CaptureDigest::default();
-            self.sessions = Sessions::ties_only();
-            self.over = Vec::new();
-            self.streams = HashMap::new();
         }
     }
 
@@ -388,10 +361,6 @@ impl<'f> Digester<'f> {
 
 impl Output for Digester<'_> {
     fn record(&mut self, record: &Record<'_>) {
-        self.keep_room();
-        if self.gave_up() {
-            return;
-        }
         self.sessions.record(record);
         self.over.extend(self.sessions.take_finished().iter().map(SessionOver::of));
         let stream = self.stream(record);
@@ -418,10 +387,6 @@ impl Output for Digester<'_> {
             over.counts,
             &over.learned,
         );
-    }
-
-    fn wants_more(&mut self, _may_block: bool) -> bool {
-        !self.gave_up()
     }
 }
 

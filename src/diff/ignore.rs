@@ -165,8 +165,9 @@ impl IgnoreList {
         if text.is_empty() || text.starts_with('#') {
             return Ok(());
         }
-        let own = self.add_entry(text, tables)?;
-        own.into_iter().for_each(|pattern| pattern.met = None);
+        if let Some(pattern) = self.add_entry(text, tables)? {
+            pattern.met = None;
+        }
         Ok(())
     }
 

@@ -15,7 +15,6 @@ mod align;
 mod bounds;
 mod compare;
 mod content;
-mod crowd;
 mod detail;
 mod detail_lines;
 mod difference;
@@ -33,7 +32,6 @@ mod write_text;
 
 pub use bounds::DiffBounds;
 pub use compare::{CompareOptions, Comparison};
-pub use crowd::StreamRoom;
 pub use detail::{DetailCollector, DetailStore};
 pub use difference::{Difference, DifferenceKind, DifferenceSum, RecordOf, Section, differences};
 pub use digest::{CaptureDigest, Digester};

@@ -72,8 +72,8 @@ pub(super) struct Renaming {
     backward: HashMap<(u64, u64), (u64, Said)>,
     /// Contradicting numbers that are reported as differences of their own: those of the first
     /// capture, and those of the second one.
-    told_a: HashMap<(u64, u64), u64>,
-    told_b: HashMap<(u64, u64), u64>,
+    reported_a: HashMap<(u64, u64), u64>,
+    reported_b: HashMap<(u64, u64), u64>,
 }
 
 /// A pairing, compared with the known ones.
@@ -112,11 +112,11 @@ impl Renaming {
 
     /// Notes a contradiction that is reported as a difference, so that it is not reported again in
     /// each set that has the number.
-    pub(super) fn tell(&mut self, naming: Naming) {
+    pub(super) fn report(&mut self, naming: Naming) {
         let Naming { kind, a, b } = naming;
         match (self.forward.get(&(kind, a)), self.backward.contains_key(&(kind, b))) {
-            (Some((known, _)), false) => drop(self.told_b.insert((kind, b), *known)),
-            (None, true) => drop(self.told_a.insert((kind, a), b)),
+            (Some((known, _)), false) => drop(self.reported_b.insert((kind, b), *known)),
+            (None, true) => drop(self.reported_a.insert((kind, a), b)),
             _ => {}
         }
     }
@@ -126,13 +126,13 @@ impl Renaming {
         self.forward
             .get(&(kind, a))
             .map(|(b, _)| *b)
-            .or_else(|| self.told_a.get(&(kind, a)).copied())
+            .or_else(|| self.reported_a.get(&(kind, a)).copied())
     }
 
     /// A number of the second capture, if the first one has it too.
     pub(super) fn of_b(&self, kind: u64, b: u64) -> Option<u64> {
         let known = self.backward.contains_key(&(kind, b)).then_some(b);
-        known.or_else(|| self.told_b.get(&(kind, b)).copied())
+        known.or_else(|| self.reported_b.get(&(kind, b)).copied())
     }
 }
 

@@ -86,8 +86,8 @@ pub fn sum_json(sum: &DifferenceSum) -> String {
     if let Some(all) = all.as_object_mut().filter(|_| sum.renamed_once > 0) {
         all.insert("renamed_once".into(), sum.renamed_once.into());
     }
-    if let Some(all) = all.as_object_mut().filter(|_| sum.not_told > 0) {
-        all.insert("not_told".into(), sum.not_told.into());
+    if let Some(all) = all.as_object_mut().filter(|_| sum.not_reported > 0) {
+        all.insert("not_told".into(), sum.not_reported.into());
     }
     let pairs = [
         ("unread_messages", sum.unread_messages),

@@ -20,9 +20,9 @@ const CONTEXT: usize = 3;
 /// Differences of one sort that are shown in a section before the rest is counted.
 const SHOWN: usize = 1;
 /// Lines of a message that are shown.
-const MOST_LINES: usize = 24;
+const MAX_LINES: usize = 24;
 /// Characters of a value.
-const MOST_VALUE: usize = 100;
+const MAX_VALUE: usize = 100;
 
 /// How differences are shown.
 #[derive(Clone, Debug, Default)]
@@ -92,8 +92,8 @@ pub fn summary_text(sum: &DifferenceSum, style: &DiffStyle, out: &mut String) {
         let n = sum.renamed_once;
         let _ = write!(out, "; {} seen once, taken for renamed", counted(n, "number"));
     }
-    if sum.not_told > 0 {
-        let _ = write!(out, "; {} of these are only counted (--max-memory)", sum.not_told);
+    if sum.not_reported > 0 {
+        let _ = write!(out, "; {} of these are only counted (--max-memory)", sum.not_reported);
     }
     let [beyond_a, beyond_b] = sum.not_compared;
     for (n, name) in [(beyond_a, 'A'), (beyond_b, 'B')].into_iter().filter(|(n, _)| *n > 0) {
@@ -322,7 +322,7 @@ fn identity_text(identity: &IdentityDifference) -> String {
 
 /// The fields that differ, each with some before and after it.
 fn lines_text(lines: &[FieldLine], difference: &Difference, style: &DiffStyle, out: &mut String) {
-    let told = |line: &FieldLine| {
+    let differs = |line: &FieldLine| {
         !line.same
             && difference
                 .fields
@@ -330,7 +330,7 @@ fn lines_text(lines: &[FieldLine], difference: &Difference, style: &DiffStyle, o
                 .any(|field| field.path.as_deref() == Some(line.path.as_str()))
     };
     let mut near = vec![false; lines.len()];
-    for at in lines.iter().enumerate().filter(|(_, line)| told(line)).map(|(at, _)| at) {
+    for at in lines.iter().enumerate().filter(|(_, line)| differs(line)).map(|(at, _)| at) {
         let around = near.iter_mut().take(at + CONTEXT + 1).skip(at.saturating_sub(CONTEXT));
         around.for_each(|near| *near = true);
     }
@@ -341,7 +341,7 @@ fn lines_text(lines: &[FieldLine], difference: &Difference, style: &DiffStyle, o
         .map(|(line, _)| line.path.chars().count())
         .max();
     let width = width.unwrap_or(0).min(60);
-    let mut left = MOST_LINES;
+    let mut left = MAX_LINES;
     let mut skipped = false;
     for (line, near) in lines.iter().zip(near) {
         if !near || left == 0 {
@@ -394,7 +394,7 @@ fn value_text(json: &str) -> String {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(MOST_VALUE) {
+    match text.char_indices().nth(MAX_VALUE) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_string(),
     }

@@ -40,7 +40,7 @@ pub enum NotRead {
 }
 
 /// The most reasons that are counted one by one. Hostile captures may have 65,536 EtherTypes.
-const MOST_REASONS: usize = 256;
+const MAX_REASONS: usize = 256;
 
 /// How many frames were not read, by their reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct NotReadCounts {
 
 impl NotReadCounts {
     pub(super) fn add(&mut self, reason: NotRead) {
-        if self.counts.len() < MOST_REASONS || self.counts.contains_key(&reason) {
+        if self.counts.len() < MAX_REASONS || self.counts.contains_key(&reason) {
             *self.counts.entry(reason).or_default() += 1;
         } else {
             self.others += 1;
@@ -70,6 +70,15 @@ impl NotReadCounts {
         let mut all: Vec<(NotRead, u64)> = self.counts.iter().map(|(r, n)| (*r, *n)).collect();
         all.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), *reason));
         all
+    }
+
+    /// The reasons as texts, those of most frames first, and `others` for what was not counted one
+    /// by one.
+    #[must_use]
+    pub fn named(&self) -> Vec<(String, u64)> {
+        let others = (self.others > 0).then(|| ("others".to_string(), self.others));
+        let reasons = self.reasons().into_iter().map(|(reason, n)| (reason.to_string(), n));
+        reasons.chain(others).collect()
     }
 
     /// Frames of further reasons, which are not counted one by one.

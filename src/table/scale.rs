@@ -51,9 +51,10 @@ impl Scale {
         let mut text = String::new();
         // Writing to a string cannot fail.
         let _ = write!(text, "{value:.digits$}");
-        let text = match text.contains('.') {
-            true => text.trim_end_matches('0').trim_end_matches('.'),
-            false => text.as_str(),
+        let text = if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            text.as_str()
         };
         let text = if text == "-0" { "0" } else { text };
         // What is the number itself needs no words.

@@ -408,7 +408,7 @@ fn a_mistake_is_shown_in_its_place() {
         ("service in {auth game}", "comma"),
         ("from == cliemt", "did you mean `client`"),
         ("message matches \"(\"", "regular expression"),
-        ("message matches \"\\p{Script=Greek}\"", "Unicode property not found"),
+        ("message matches \"\\p{Script=Klingon}\"", "Unicode property value not found"),
         ("message matches '\\w{1,1000}\\d'", "too large"),
         ("message == AcctLoginRequest", "did you mean `Cli2Auth_AcctLoginRequest`"),
         ("carries == plNotfyMsg", "did you mean `plNotifyMsg`"),

@@ -69,6 +69,62 @@ fn unanswered(records: &[Value]) -> Vec<&str> {
     all.map(|record| record["text"].as_str().unwrap()).collect()
 }
 
+// ---- What a router passes on, and what it says of it
+
+#[test]
+fn a_mail_through_a_router_leaves_its_connection_a_routers() {
+    let mail = r#"({"mail",7,"",([]),([]),({}),0,"","",})"#;
+    let records = Dialogue::new()
+        .client(r#"({"tell",5,"A","alice","B","bob","Alice","hello",})"#)
+        .client(mail)
+        .client(r#"({"tell",5,"A","alice","B","bob","Alice","again",})"#)
+        .records();
+    assert!(records.iter().all(|record| record["service"] == "router"), "{records:#?}");
+    assert_eq!(named(&records, "mail", 0)["info"], "mail");
+    // The first packet of a connection that was joined late does not decide either.
+    let records = Dialogue::new()
+        .client(mail)
+        .client(r#"({"tell",5,"A","alice","B","bob","Alice","hello",})"#)
+        .records();
+    assert_eq!(named(&records, "mail", 0)["service"], "oob");
+    assert_eq!(named(&records, "tell", 0)["service"], "router");
+    let records = Dialogue::new()
+        .client(r#"({"oob-begin","A",0,0,})"#)
+        .client(r#"({"tell",5,"A","alice","B","bob","Alice","hello",})"#)
+        .records();
+    assert!(records.iter().all(|record| record["service"] == "oob"), "{records:#?}");
+}
+
+#[test]
+fn a_warning_refuses_nothing_and_answers_nothing() {
+    let records = Dialogue::new()
+        .client(r#"({"startup-req-3",5,"A",0,"*i4",0,0,0,0,4000,0,0,"a","b","c","d","e","f",([]),([]),})"#)
+        .server(r#"({"error",5,"*i4",0,"A",0,"warning","wrong password, but the same address",0,})"#)
+        .server(r#"({"startup-reply",5,"*i4",0,"A",0,({({"*i4","10.9.0.2 8787",}),}),4711,})"#)
+        .client(r#"({"who-req",5,"A","alice","C",0,})"#)
+        .server(r#"({"error",5,"*i4",0,"A","alice","unk-dst","no such mud",({"who-req",5,"A","alice","C",0,}),})"#)
+        .records();
+    let warning = named(&records, "error", 0);
+    assert_eq!((&warning["refused"], &warning["reply_to"]), (&Value::Null, &Value::Null));
+    assert_eq!(named(&records, "startup-reply", 0)["reply_to"], 1);
+    let error = named(&records, "error", 1);
+    let refused = json!({ "field": "fields.error_code", "value": "unk-dst" });
+    assert_eq!((&error["refused"], &error["reply_to"]), (&refused, &json!(4)));
+    assert!(unanswered(&records).is_empty(), "{records:#?}");
+}
+
+#[test]
+fn a_user_who_is_not_here_is_no_missing_reply() {
+    let records = Dialogue::new()
+        .client(r#"({"locate-req",5,"A","alice",0,0,"bob",})"#)
+        .client(r#"({"locate-req",5,"A","alice",0,0,"eve",})"#)
+        .server(r#"({"locate-reply",5,"B",0,"A","alice","B","Bob",17,"exact",})"#)
+        .records();
+    assert!(unanswered(&records).is_empty(), "{records:#?}");
+    assert_eq!(named(&records, "locate-req", 1)["expects_reply"], Value::Null);
+    assert!(named(&records, "locate-reply", 0)["reply_to"].is_u64());
+}
+
 // ---- Several packets behind one length
 
 #[test]

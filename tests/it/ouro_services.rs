@@ -231,3 +231,79 @@ fn the_table_of_segs_reads_what_a_program_of_segs_wrote() {
             .all(|record| record["service"] == "link" && record["message"] != "UpdateServer")
     );
 }
+
+/// The records of a capture that was made after SEGS' source.
+fn segs(name: &str, more: &[&str]) -> Vec<Value> {
+    let capture = std::fs::read(format!("{}/tests/data/ouro/{name}", env!("CARGO_MANIFEST_DIR")));
+    run(&capture.unwrap(), more).0
+}
+
+#[test]
+fn segs_map_server_is_read_to_the_last_bit() {
+    let records = segs("segs_map.pcap", &["--tables", "examples/cityofheroes/segs.table"]);
+    let expected = include_str!("../data/ouro/segs_map.jsonl").lines();
+    let expected: Vec<Value> = expected.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names = ["NewEntity", "Entities_Full", "RecvInputState", "Entities_Incremental"];
+    assert_eq!(expected.len(), names.len());
+    for (name, expected) in names.iter().zip(expected) {
+        let record = records.iter().find(|record| record["message"] == *name).unwrap();
+        for (key, value) in expected.as_object().unwrap() {
+            assert_eq!(record["fields"][key], *value, "{name}.{key}");
+        }
+        assert_eq!(record["problems"], Value::Null, "{name}");
+    }
+}
+
+#[test]
+fn an_auth_server_s_messages_are_decrypted_with_the_seed_that_it_sends() {
+    let records = segs("segs_auth.pcap", &[]);
+    let messages = |stream: u64| {
+        let of = |r: &&Value| r["stream"] == stream && r["event"].is_null();
+        let all = records.iter().filter(of);
+        all.map(|r| (r["message"].as_str().unwrap(), &r["fields"])).collect::<Vec<_>>()
+    };
+    let names: Vec<&str> = messages(0).iter().map(|message| message.0).collect();
+    let all = [
+        "AuthProtocolVersion",
+        "LoginRequest",
+        "LoginResponse",
+        "ServerListRequest",
+        "ServerListResponse",
+        "ServerSelectRequest",
+        "ServerSelectResponse",
+    ];
+    assert_eq!(names, all);
+    // The DES key is that of the version.
+    for (stream, login, password) in [(0, "hero", "secret password"), (1, "villain", "wrong")] {
+        let fields = messages(stream)[1].1;
+        assert_eq!((&fields["login"], &fields["password"]), (&login.into(), &password.into()));
+    }
+    let server = &messages(0)[4].1["servers"][0];
+    assert_eq!((&server["addr"], &server["port"]), (&"10.0.0.1".into(), &7002.into()));
+    let refused = messages(1)[2];
+    assert_eq!(refused.0, "AuthorizationError");
+    assert_eq!(refused.1["error_type"]["name"], "AUTH_WRONG_LOGINPASS");
+    let events = |stream: u64| {
+        let of = |r: &&Value| r["stream"] == stream && r["event"].is_string();
+        let all = records.iter().filter(of);
+        all.map(|r| r["event"].as_str().unwrap()).collect::<Vec<_>>()
+    };
+    // A message with an unknown number is passed over; what follows a gap stays closed.
+    assert!(events(1).contains(&"undecoded"), "{records:#?}");
+    let end = records.iter().find(|r| r["event"] == "stream_end" && r["stream"] == 2);
+    assert!(events(2).contains(&"gap") && end.is_some(), "{records:#?}");
+}
+
+#[test]
+fn a_connect_that_is_numbered_as_in_version_4_is_a_connect() {
+    let mut made = Made::new();
+    let client = end(1, 50_000);
+    let server = end(99, 7003);
+    made.udp((client, server), &packet("0 100 0 1110000"));
+    made.udp((server, client), &packet("0 1110000"));
+    let (records, _) = run(&made.bytes, &[]);
+    let first = &records[0];
+    assert_eq!(first["message"], "COMMCONTROL_CONNECT");
+    assert_eq!(first["fields"]["requested_version"], 4);
+    assert!(records.iter().all(|record| record["event"] != "remark"), "{records:#?}");
+}

@@ -31,51 +31,46 @@ fn mistake(words: &[&str], what: &str) {
 }
 
 #[test]
-fn an_option_of_a_command_comes_after_its_name() {
-    let after = |option: &str, command: &str| {
-        format!("{option} has to come after the command: moulsniff {command} {option} ...")
-    };
-    mistake(&["--strict", "stats", GATE], &after("--strict", "stats"));
-    mistake(&["-c", "1", "stats", GATE], &after("-c", "stats"));
-    mistake(&["-Y", "stats", "stats", GATE], &after("--filter", "stats"));
-    mistake(
-        &["--pseudonyms", "never-made", "export", "chat", GATE],
-        &after("--pseudonyms", "export chat"),
-    );
-    mistake(&["--oneline", "stats", GATE], "--oneline does nothing with `stats`");
-    mistake(
-        &["--strict", "split", GATE, "--into", "2", "-o", "never-made"],
-        "--strict does nothing with `split`",
-    );
-    mistake(&["-t", "local", "schema"], "--time does nothing with `schema`");
-    assert!(!std::path::Path::new("never-made").exists());
-    // Options of all commands may come before it.
-    let (status, early, _) = run(&["--keys", KEYS, "--json", "-q", "stats", GATE]);
-    assert_eq!((status, early), (Some(0), run(&["stats", GATE, "--keys", KEYS, "--json", "-q"]).1));
+fn options_may_come_before_a_command_and_before_or_behind_captures() {
+    let expected = run(&["stats", GATE, "--keys", KEYS, "--json", "-q", "-c", "5"]);
+    assert_eq!(expected.0, Some(0), "{}", expected.2);
+    for words in [
+        &["--keys", KEYS, "--json", "-q", "-c", "5", "stats", GATE][..],
+        &["-qc5", "--keys", KEYS, "stats", GATE, "--json"],
+        &["-q", "stats", "--json", &format!("--keys={KEYS}"), "-c", "5", GATE],
+    ] {
+        assert!(run(words) == expected, "{words:?}");
+    }
+    let exported = run(&["export", "chat", "-q", GATE]);
+    assert_eq!(run(&["-q", "export", "chat", GATE]), exported);
+    assert_eq!(run(&["export", "-q", "chat", GATE]), exported);
+    // A value may have the name of a command.
+    mistake(&["-Y", "stats", "split", GATE, "--into", "2", "-o", "x"], "argument '-Y'");
+    mistake(&["--columns", "stats", GATE], "columns: column 1: a record has no `stats`");
 }
 
 #[test]
-fn an_option_that_does_nothing_where_it_was_typed_is_a_mistake() {
-    mistake(&[GATE, "--spans"], "--spans belongs to --json");
-    mistake(&[GATE, "--json", "--columns", "record"], "different outputs");
-    mistake(&[GATE, "--json", "-x"], "-x shows bytes below trees");
-    mistake(&["stats", GATE, "-t", "local"], "--time does nothing with `stats`");
-    mistake(&[GATE, "--json", "-t", "relative"], "-t chooses the time in trees and lines");
-    mistake(&["stats", GATE, "--csv"], "--csv does nothing with `stats`");
-    mistake(&["stats", GATE, "--json", "--spans"], "--spans does nothing with `stats`");
-    mistake(&["follow", "tcp:0", GATE, "--json", "--raw"], "--raw writes the bytes alone");
-    mistake(&["follow", "tcp:0", GATE, "--json", "--spans"], "--spans does nothing with `follow`");
-    mistake(
-        &["keys", "inject", GATE, "-o", "x.pcapng", "--json"],
-        "--json does nothing with `keys inject`",
-    );
-    mistake(&["tables", "show", "plUoid", "--json"], "--json does nothing with `tables show`");
-    mistake(&["diff", GATE, GATE, "-c", "1"], "-c does nothing with `diff`");
-    mistake(&["follow", "tcp:0", GATE, "-c", "1"], "-c does nothing with `follow`");
-    mistake(
-        &["export", "files", GATE, "-c", "1", "-o", "never-made"],
-        "-c does nothing with `export files`",
-    );
+fn a_command_has_the_options_that_it_can_use() {
+    let unknown = |words: &[&str], option: &str| {
+        mistake(words, &format!("moulsniff: unexpected argument '{option}' found"));
+    };
+    for (before, option) in [("--strict", "--strict"), ("-tlocal", "-t")] {
+        unknown(&[before, "split", GATE, "--into", "2", "-o", "never-made"], option);
+    }
+    unknown(&["--oneline", "stats", GATE], "--oneline");
+    unknown(&["stats", GATE, "-t", "local"], "-t");
+    unknown(&["stats", GATE, "--csv"], "--csv");
+    unknown(&["stats", GATE, "--json", "--spans"], "--spans");
+    unknown(&["follow", "tcp:0", GATE, "--json", "--spans"], "--spans");
+    unknown(&["keys", "inject", GATE, "-o", "x.pcapng", "--json"], "--json");
+    unknown(&["tables", "show", "plUoid", "--json"], "--json");
+    unknown(&["diff", GATE, GATE, "-c", "1"], "-c");
+    unknown(&["follow", "tcp:0", GATE, "-c", "1"], "-c");
+    unknown(&["sessions", GATE, "-Y", "refused"], "-Y");
+    unknown(&["export", "files", GATE, "-c", "1", "-o", "never-made"], "-c");
+    unknown(&["report", "--tail", GATE, "-o", "never-made"], "--tail");
+    unknown(&["--keys", KEYS, "schema"], "--keys");
+    assert!(!std::path::Path::new("never-made").exists());
     let out = std::env::temp_dir().join(format!("moulsniff-usage-no-use-{}", std::process::id()));
     let out = out.to_str().unwrap();
     let split = ["split", GATE, "--into", "2", "-o", out];
@@ -83,33 +78,52 @@ fn an_option_that_does_nothing_where_it_was_typed_is_a_mistake() {
     for (option, value) in
         [("--keys", KEYS), ("--sdl", "captures"), ("--tables", "examples/protocols")]
     {
-        for (command, name) in [
-            (&split[..], "split"),
-            (&strip, "keys strip"),
-            (&["keys", "check", KEYS], "keys check"),
-            (&["tables", "check", "examples/protocols"], "tables check"),
-            (&["man"], "man"),
+        for command in [
+            &split[..],
+            &strip,
+            &["keys", "check", KEYS],
+            &["tables", "check", "examples/protocols"],
+            &["man"],
         ] {
-            mistake(
-                &[command, &[option, value]].concat(),
-                &format!("{option} does nothing with `{name}`"),
-            );
+            unknown(&[command, &[option, value]].concat(), option);
         }
     }
-    mistake(&["--keys", KEYS, "schema"], "--keys does nothing with `schema`");
     let inject = ["keys", "inject", GATE, "--keys", KEYS, "-o", out];
-    for (command, name) in [(&split[..], "split"), (&strip, "keys strip"), (&inject, "keys inject")]
-    {
-        mistake(
-            &[command, &["--redact"]].concat(),
-            &format!("--redact does nothing with `{name}`"),
-        );
+    for command in [&split[..], &strip, &inject] {
+        unknown(&[command, &["--redact"]].concat(), "--redact");
     }
     assert!(!std::path::Path::new(out).exists());
     // The environment is the same for all commands.
     let done = program(&split).env("MOULSNIFF_KEYS", KEYS).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     fs::remove_dir_all(out).unwrap();
+}
+
+#[test]
+fn options_that_exclude_or_need_each_other_are_named() {
+    let excluded = |words: &[&str], one: &str, other: &str| {
+        mistake(words, &format!("the argument '{one}' cannot be used with '{other}'"));
+    };
+    excluded(&[GATE, "--json", "--columns", "record"], "--json", "--columns <A,B,C>");
+    excluded(&[GATE, "--json", "-x"], "--json", "--bytes");
+    excluded(&[GATE, "-x", "--csv"], "--bytes", "--csv");
+    excluded(&[GATE, "--oneline", "-x"], "--oneline", "--bytes");
+    excluded(&[GATE, "--json", "-t", "relative"], "--json", "--time <FORM>");
+    excluded(&["follow", "tcp:0", GATE, "--json", "--raw"], "--json", "--raw");
+    excluded(&["diff", GATE, GATE, "--json", "--oneline"], "--json", "--oneline");
+    excluded(&["sessions", GATE, "--json", "--csv"], "--json", "--csv");
+    mistake(&[GATE, "--spans"], "required arguments were not provided: --json");
+    mistake(&["follow", "--all", GATE], "required arguments were not provided: -o <DIR>");
+    mistake(&["follow", "tcp:0", GATE, "-o", "x"], "required arguments were not provided: --all");
+    // A pseudonym file that is not there yet is no place for the output either.
+    let key = std::env::temp_dir().join(format!("moulsniff-future-{}", std::process::id()));
+    let key = key.to_str().unwrap();
+    for words in [&["report", GATE][..], &["export", "messages", GATE], &["export", "files", GATE]]
+    {
+        let more = ["--pseudonyms", key, "-o", key];
+        mistake(&[words, &more].concat(), "this is the file of --pseudonyms");
+    }
+    assert!(!std::path::Path::new(key).exists());
 }
 
 #[test]
@@ -303,7 +317,7 @@ fn hidden_files_of_a_folder_are_left_out() {
 
 #[test]
 fn tunnels_that_are_not_read_are_named() {
-    let inner = [[0, 0, 8, 0].to_vec(), vec![0x45; 40]].concat();
+    let inner = [[0, 0, 0x88, 0xbe].to_vec(), vec![0x45; 40]].concat();
     let header =
         [0x45, 0, 0, 20 + inner.len() as u8, 0, 0, 0, 0, 64, 47, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     let packet = [&header[..], &inner].concat();
@@ -331,8 +345,13 @@ fn tunnels_that_are_not_read_are_named() {
     capture.extend(packet);
     fs::write(&path, capture).unwrap();
     let name = path.to_str().unwrap();
-    assert!(run(&[name]).2.contains("; 1 GRE packet, which is not read\n"), "{}", run(&[name]).2);
-    assert!(run(&["stats", name]).2.contains("1 packet is GRE"), "{}", run(&["stats", name]).2);
+    let said = "  1 frame was not read: 1 ERSPAN in GRE\n  what Wireshark finds in them can be read after: tshark -r CAPTURE -U IP -w OUT.pcapng\n";
+    assert!(run(&[name]).2.contains(said), "{}", run(&[name]).2);
+    let (_, tables, explained) = run(&["stats", name]);
+    assert!(explained.contains(said), "{explained}");
+    assert!(tables.contains("frames that were not read\n         1  ERSPAN in GRE\n"), "{tables}");
+    let (_, counts, _) = run(&["stats", "--json", name]);
+    assert!(counts.contains(r#""not_read":{"ERSPAN in GRE":1}"#), "{counts}");
     fs::remove_file(path).unwrap();
 }
 

@@ -5,7 +5,7 @@
 
 use clap_complete::Shell;
 
-use crate::cli::options::completion_words::CompletionWords;
+use crate::cli::options::CompletionWords;
 
 /// The commands whose first word is one of those offered.
 const COMMANDS: [(&[&str], CompletionWords); 2] =

@@ -6,12 +6,27 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use clap::Args;
+
 use crate::captured::escape;
-use crate::cli::config::{Config, config_path, is_there, read};
+use crate::cli::config::{Config, Configured, config_path, is_there, read};
 use crate::cli::error::{CliError, Status};
-use crate::cli::options::{ConfigArgs, ReadArgs};
+use crate::cli::options::{GeneralArgs, KeyArgs, TIME_HELP, TimeWord};
 use crate::cli::{files, load};
 use crate::filter::{Filter, NamedExpression, Paths};
+
+/// The values in force.
+#[derive(Args, Debug)]
+pub struct ConfigArgs {
+    #[arg(short = 't', long = "time", value_name = "FORM", help = TIME_HELP)]
+    pub time: Option<TimeWord>,
+    /// What every command has.
+    #[command(flatten)]
+    pub general: GeneralArgs,
+    /// Keys and tables.
+    #[command(flatten)]
+    pub keys: KeyArgs,
+}
 
 /// One value: what it is of, where it comes from, and what it is.
 struct ConfigLine {
@@ -24,22 +39,22 @@ struct ConfigLine {
 ///
 /// # Errors
 /// The file is not what it should be, or one of its filters or columns is wrong.
-pub(super) fn run(command: &ConfigArgs, args: &ReadArgs) -> Result<Status, CliError> {
+pub(super) fn run(args: &ConfigArgs) -> Result<Status, CliError> {
     let path = config_path();
     let there = path.as_deref().is_some_and(is_there);
     let shown = match &path {
-        _ if args.no_config => ("not read", "--no-config was typed".into()),
+        _ if args.general.no_config => ("not read", "--no-config was typed".into()),
         None => ("none", "this user has no folder for it: HOME is not set".into()),
         Some(path) => (if there { "read" } else { "none" }, files::name(path)),
     };
     let mut lines =
         vec![ConfigLine { what: "file".into(), source: shown.0.into(), value: shown.1 }];
-    let config = match path.filter(|_| there && !args.no_config) {
+    let config = match path.filter(|_| there && !args.general.no_config) {
         Some(path) => Config::load(&path)?,
         None => Config::default(),
     };
-    options(args, &config, &mut lines);
-    let (source, form) = match (command.time, config.time) {
+    options(&args.keys, &config, &mut lines);
+    let (source, form) = match (args.time, config.time) {
         (Some(typed), _) => ("command line".into(), typed),
         (None, Some(time)) => (line_of_file(time.line), time.form),
         (None, None) => ("default".into(), Default::default()),
@@ -61,8 +76,9 @@ pub(super) fn run(command: &ConfigArgs, args: &ReadArgs) -> Result<Status, CliEr
 }
 
 /// The options that name files, a line for each file.
-fn options(args: &ReadArgs, config: &Config, lines: &mut Vec<ConfigLine>) {
-    let typed = (!args.tables.is_empty()).then(|| ("command line".to_owned(), args.tables.clone()));
+fn options(args: &KeyArgs, config: &Config, lines: &mut Vec<ConfigLine>) {
+    let typed = (!args.tables.files.is_empty())
+        .then(|| ("command line".to_owned(), args.tables.files.clone()));
     let protocols = args.protocols.in_force().map(|(option, found)| (option.to_owned(), found));
     for (option, found) in protocols.chain([(read::TABLES.to_owned(), typed)]) {
         let of_file = || {
@@ -110,14 +126,15 @@ fn print(lines: &[ConfigLine]) -> Result<(), CliError> {
 }
 
 /// Compiles what has a name: other commands compile what they use.
-fn check_named(args: &ReadArgs, config: Config) -> Result<Status, CliError> {
+fn check_named(args: &ConfigArgs, config: Config) -> Result<Status, CliError> {
     let named = config.named.clone();
-    let mut args = args.clone();
-    config.fill(&mut args);
+    let mut tables = args.keys.tables.clone();
+    let general = &mut args.general.clone();
+    config.fill(Configured { general, tables: &mut tables, protocols: None, time: None });
     if named.filters.is_empty() && named.columns.is_empty() {
         return Ok(Status::Good);
     }
-    let tables = load::tables_of(&args)?;
+    let tables = load::tables_of(&tables)?;
     for name in named.filters.keys() {
         Filter::compile_with(&format!("@{name}"), &tables, &named, false)
             .map_err(|error| CliError::Typed(format!("filter: {error}")))?;

@@ -3,11 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+use clap::Args;
+
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
 use crate::cli::load::{settings, tables_of};
-use crate::cli::options::protocol_args::example_protocol;
-use crate::cli::options::{DecodeArgs, ReadArgs};
+use crate::cli::options::{CompletionWords, GeneralArgs, KeyArgs, example_protocol, number};
 use crate::cli::plan::{coloured, marks};
 use crate::digits::append_hex;
 use crate::print::json::{JsonOptions, JsonWriter};
@@ -21,25 +22,57 @@ use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
 
 /// The most bytes that are read from standard input: as many as the largest message may have by
 /// default.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// How many bytes of text are kept before they are written.
 const TEXT_AT_ONCE: usize = 64 << 10;
 
-pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliError> {
-    let all = tables_of(args)?;
-    match &decode.type_ {
+/// Bytes from a log or a debugger.
+#[derive(Args, Debug)]
+pub struct DecodeArgs {
+    /// Decode as PROTOCOL.SERVICE.DIRECTION, such as moul.auth.client (not with --type); without a
+    /// direction the client's, without a service the protocol's first one, such as secondlife
+    #[arg(value_parser = CompletionWords::SENDERS, hide_possible_values = true)]
+    pub name: Option<String>,
+    /// Decode these bytes in hex; blanks and colons are ignored. Without any, bytes are read from
+    /// standard input as they are
+    pub hex: Vec<String>,
+    /// Decode as a type of the tables, such as plUoid or 'packint(1)'
+    #[arg(long = "type", value_name = "TYPE")]
+    pub type_: Option<String>,
+    /// Begin at this bit (with --type)
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<usize>, requires = "type_")]
+    pub bit: usize,
+    /// Print JSON, one object a message
+    #[arg(long)]
+    pub json: bool,
+    /// Print every field with its name, type and place in the bytes (with --json)
+    #[arg(long, requires = "json")]
+    pub spans: bool,
+    /// Hide passwords, login hashes, tokens and session keys in the output
+    #[arg(long)]
+    pub redact: bool,
+    /// What every command has.
+    #[command(flatten)]
+    pub general: GeneralArgs,
+    /// Keys and tables.
+    #[command(flatten)]
+    pub keys: KeyArgs,
+}
+
+pub(super) fn run(args: &DecodeArgs) -> Result<Status, CliError> {
+    let all = tables_of(&args.keys.tables)?;
+    match &args.type_ {
         Some(ty) => {
-            let words: Vec<&str> =
-                decode.name.iter().chain(&decode.hex).map(String::as_str).collect();
+            let words: Vec<&str> = args.name.iter().chain(&args.hex).map(String::as_str).collect();
             let bytes = bytes(&words)?;
             let mut out = Vec::new();
-            value(all, ty, decode.bit, &bytes, args, &mut out)?;
+            value(all, ty, args.bit, &bytes, args, &mut out)?;
             io::stdout().write_all(&out).map_err(CliError::writing)?;
         }
         None => {
-            let Some(name) = &decode.name else { return Err(without_name()) };
-            let words: Vec<&str> = decode.hex.iter().map(String::as_str).collect();
+            let Some(name) = &args.name else { return Err(without_name()) };
+            let words: Vec<&str> = args.hex.iter().map(String::as_str).collect();
             messages(&all, name, &bytes(&words)?, args)?;
         }
     }
@@ -48,7 +81,7 @@ pub(super) fn run(decode: &DecodeArgs, args: &ReadArgs) -> Result<Status, CliErr
 
 fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
     if words.is_empty() {
-        return files::read(Path::new("-"), "bytes to decode", MOST_BYTES);
+        return files::read(Path::new("-"), "bytes to decode", MAX_BYTES);
     }
     let text = words.concat();
     parse_hex(&text).ok_or_else(|| {
@@ -69,8 +102,13 @@ fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
 
 /// Messages of a service and direction, one after the other. Those before bytes that cannot be read
 /// are printed, too.
-fn messages(all: &[LazyTables], name: &str, bytes: &[u8], args: &ReadArgs) -> Result<(), CliError> {
-    let settings = settings(args, true)?;
+fn messages(
+    all: &[LazyTables],
+    name: &str,
+    bytes: &[u8],
+    args: &DecodeArgs,
+) -> Result<(), CliError> {
+    let settings = settings(&args.keys.protocols, true)?;
     let service = NamedService::find(all, name)
         .map_err(|error| if is_hex(name) { without_name() } else { error.into() })?;
     let mut printer = DecodePrinter::new(args);
@@ -105,9 +143,9 @@ fn is_hex(word: &str) -> bool {
 }
 
 /// An evaluator for a protocol's tables, made ready with what was given.
-fn ready(tables: &Tables, args: &ReadArgs) -> Result<Evaluator, CliError> {
+fn ready(tables: &Tables, args: &DecodeArgs) -> Result<Evaluator, CliError> {
     let mut evaluator = Evaluator::default();
-    let settings = settings(args, true)?;
+    let settings = settings(&args.keys.protocols, true)?;
     if let Some(protocol) = protocol_named(tables.protocol()) {
         protocol.prepare(&mut evaluator, settings.named(protocol.name()));
     }
@@ -120,7 +158,7 @@ fn value(
     ty: &str,
     bit: usize,
     bytes: &[u8],
-    args: &ReadArgs,
+    args: &DecodeArgs,
     out: &mut Vec<u8>,
 ) -> Result<(), CliError> {
     let mut failed = None;
@@ -163,7 +201,7 @@ fn print_value(
     tables: &Tables,
     typed: AskedValue<'_>,
     bytes: &[u8],
-    args: &ReadArgs,
+    args: &DecodeArgs,
     out: &mut Vec<u8>,
 ) -> Result<(), CliError> {
     let AskedValue { name: text, ty, bit } = typed;
@@ -193,7 +231,9 @@ fn print_value(
                 _ if nothing => out.extend_from_slice(b"null"),
                 rest => {
                     // The undecoded bits have a key of their own, beside `value`.
-                    rest.into_iter().for_each(|node| node.marks |= mark::SPAN);
+                    if let Some(node) = rest {
+                        node.marks |= mark::SPAN;
+                    }
                     printer.json.value(tables, &tree, bytes, 0, out);
                 }
             }
@@ -223,13 +263,12 @@ struct DecodePrinter {
 }
 
 impl DecodePrinter {
-    fn new(args: &ReadArgs) -> Self {
+    fn new(args: &DecodeArgs) -> Self {
         let paint = {
             let terminal = std::io::stdout().is_terminal();
-            Paint::new(coloured(args.color, terminal), marks(terminal))
+            Paint::new(coloured(args.general.color, terminal), marks(terminal))
         };
-        let style =
-            TreeOptions { paint, redact: args.redact, bytes: args.bytes, ..TreeOptions::default() };
+        let style = TreeOptions { paint, redact: args.redact, ..TreeOptions::default() };
         DecodePrinter {
             json: JsonWriter::new(JsonOptions { spans: args.spans, redact: args.redact }),
             tree: (!args.json).then(|| TreeWriter::new(style)),

@@ -1,25 +1,22 @@
 //! `moulsniff diff`: two captures side by side.
 //!
-//! Both are read at the same time, on a thread each; the messages that differ are read a second
-//! time, for their fields.
+//! One is read after the other; the messages that differ are read a second time, for their fields.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, Builder, ScopedJoinHandle};
 
-use crate::capture::UnpackRoom;
+use clap::Args;
+
 use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
-use crate::cli::options::captures::CaptureArgs;
-use crate::cli::options::{DiffArgs, ReadArgs};
-use crate::cli::plan::{Plan, coloured, marks};
+use crate::cli::options::{FilterArgs, ReadArgs, size};
+use crate::cli::plan::{Plan, PlanArgs, coloured, marks};
 use crate::cli::summary::{Summary, refuse_mistake};
 use crate::diff::{
     CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffBounds, DiffStyle,
-    DifferenceSum, Digester, IgnoreList, Section, StreamRoom, difference_json, difference_line,
-    differences, section_text, sum_json, summary_text,
+    DifferenceSum, Digester, IgnoreList, Section, difference_json, difference_line, differences,
+    section_text, sum_json, summary_text,
 };
 use crate::pipeline::Output;
 use crate::print::Paint;
@@ -30,22 +27,60 @@ const MAX_IGNORE_FILE: u64 = 1 << 20;
 /// Bytes of output that are written at once.
 const GATHER: usize = 64 << 10;
 
+/// Two captures side by side.
+#[derive(Args, Debug)]
+#[command(override_usage = "moulsniff diff [OPTIONS] A B")]
+#[command(mut_arg("captures", |arg| arg.help(
+    "Compare these two captures (pcap, pcapng; plain, gzip or zstd), which have to be files"
+)))]
+#[command(mut_arg("filter", |arg| arg.help(
+    "Print only differences in messages that match an expression, such as 'service == auth'"
+)))]
+pub struct DiffArgs {
+    /// Do not compare PATH, such as 'fields.buffer.time_sent' or '*.time_sent', or MESSAGE, a name
+    /// in which * stands for any characters; may be given several times
+    #[arg(long, value_name = "PATH|MESSAGE")]
+    pub ignore: Vec<String>,
+    /// Read --ignore entries from a file, one a line; # begins a comment
+    #[arg(long = "ignore-file", value_name = "FILE")]
+    pub ignore_files: Vec<PathBuf>,
+    /// Report replies that take this many times as long in B, and at least 5 ms longer
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    pub latency: Option<f64>,
+    /// Use at most this much memory for both captures, roughly. Messages beyond it are counted and
+    /// not compared; differences beyond it are counted and not printed
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
+    pub max_memory: usize,
+    /// Print JSON, one object for each difference
+    #[arg(long, conflicts_with = "oneline")]
+    pub json: bool,
+    /// Print one line for each difference
+    #[arg(long)]
+    pub oneline: bool,
+    /// The two captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Which messages are compared.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
+/// How many times as long.
+fn factor(text: &str) -> Result<f64, String> {
+    let factor: Option<f64> = text.trim_end_matches('x').parse().ok();
+    factor
+        .filter(|factor| factor.is_finite() && *factor >= 1.0)
+        .ok_or_else(|| "expected a number from 1 on, such as 3".into())
+}
+
 pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
     let files = captures(args)?;
-    let room = UnpackRoom::default();
-    let [first, second] = [plan(args, &files, 0, &room)?, plan(args, &files, 1, &room)?];
+    let [first, second] = &files;
+    let first = plan(args, first)?;
     let ignore = ignore_list(args, &first)?;
     let ending = first.ending;
-    let strict = args.read.strict;
-    let bounds = DiffBounds::of(args.max_memory);
-    let read = |plan: Plan, streams: &StreamRoom| digest(plan, &ignore, strict, bounds, streams);
-    let streams = StreamRoom::default();
-    let (mut a, mut b) = both(|| read(first, &streams), || read(second, &streams))?;
-    for (side, own) in [&mut a, &mut b].into_iter().enumerate() {
-        if own.gave_up && !own.outcome.interrupted {
-            *own = read(plan(args, &files, side, &room)?, &StreamRoom::default())?;
-        }
-    }
+    let mut a = digest(first, args, &ignore)?;
+    let mut b = digest(plan(args, second)?, args, &ignore)?;
     if a.outcome.interrupted || b.outcome.interrupted {
         return Ok(Status::Interrupted);
     }
@@ -62,8 +97,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
         return Err(error.into());
     }
     let differ = compare(args, &files, [&a, &b], &ignore)?;
-    ending.say_summary_of("A", &a.outcome);
-    ending.say_summary_of("B", &b.outcome);
+    ending.say_summary_of("A", &mut a.outcome);
+    ending.say_summary_of("B", &mut b.outcome);
     status(ending, differ, [&a, &b])
 }
 
@@ -71,8 +106,6 @@ pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
 struct DiffSide {
     digest: CaptureDigest,
     outcome: RunOutcome,
-    /// It was not read to its end, and has to be read again: see [`Digester::gave_up`].
-    gave_up: bool,
 }
 
 fn status(ending: Summary, differ: bool, sides: [&DiffSide; 2]) -> Result<Status, CliError> {
@@ -89,11 +122,6 @@ fn status(ending: Summary, differ: bool, sides: [&DiffSide; 2]) -> Result<Status
 /// The two captures. Both are read twice, so they have to be files.
 fn captures(args: &DiffArgs) -> Result<[PathBuf; 2], CliError> {
     let read = &args.read;
-    if read.interface.is_some() || read.tail.is_some() {
-        return Err(CliError::Typed(
-            "diff compares two capture files: -i and --tail do nothing with it".into(),
-        ));
-    }
     let all: Vec<&PathBuf> = read.captures.paths().collect();
     let [a, b] = all.as_slice() else {
         return Err(CliError::Typed(format!(
@@ -114,22 +142,10 @@ fn captures(args: &DiffArgs) -> Result<[PathBuf; 2], CliError> {
     Ok([(*a).clone(), (*b).clone()])
 }
 
-/// How one of the captures is read. Both unpack within `room`.
-fn plan(
-    args: &DiffArgs,
-    files: &[PathBuf; 2],
-    side: usize,
-    room: &UnpackRoom,
-) -> Result<Plan, CliError> {
-    let captures = files.get(side).cloned().map(CaptureArgs::from).unwrap_or_default();
-    // Remarks on the filter are made once.
-    let quiet = args.read.quiet || side > 0;
-    let read = ReadArgs { captures, quiet, strict: args.read.strict, ..args.read.clone() };
-    let mut plan = Plan::within(&read, room.clone())?;
-    // Two lines of progress would write over each other.
-    plan.reading.quiet = true;
-    plan.ending.quiet = args.read.quiet;
-    Ok(plan)
+/// How one of the captures is read.
+fn plan(args: &DiffArgs, file: &Path) -> Result<Plan, CliError> {
+    let read = ReadArgs { captures: file.to_path_buf().into(), ..args.read.clone() };
+    Plan::new(PlanArgs { filter: Some(&args.filter), ..PlanArgs::new(&read) })
 }
 
 fn ignore_list(args: &DiffArgs, plan: &Plan) -> Result<IgnoreList, CliError> {
@@ -161,46 +177,13 @@ fn ignore_text(path: &Path) -> Result<String, CliError> {
     })
 }
 
-/// Does two things at the same time, or one after the other where the system has no thread to give.
-fn both<T: Send>(
-    first: impl FnOnce() -> Result<T, CliError>,
-    second: impl FnOnce() -> Result<T, CliError> + Send,
-) -> Result<(T, T), CliError> {
-    // The thread takes what it has to do once it runs: a failing `spawn` drops its closure.
-    let work = Mutex::new(Some(second));
-    let take = || work.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let (mine, theirs) = thread::scope(|scope| {
-        let other = Builder::new()
-            .name("second".into())
-            .spawn_scoped(scope, || take().map(|second| second()));
-        let mine = first();
-        (mine, other.map(ScopedJoinHandle::join))
-    });
-    let gone = || CliError::Unreadable("the thread that reads the second capture is gone".into());
-    let theirs = match (theirs, take()) {
-        (Ok(Err(panic)), _) => std::panic::resume_unwind(panic),
-        (Ok(Ok(Some(theirs))), _) => theirs,
-        (_, Some(second)) => second(),
-        _ => Err(gone()),
-    };
-    Ok((mine?, theirs?))
-}
-
-fn digest(
-    plan: Plan,
-    ignore: &IgnoreList,
-    strict: bool,
-    bounds: DiffBounds,
-    streams: &StreamRoom,
-) -> Result<DiffSide, CliError> {
+fn digest(plan: Plan, args: &DiffArgs, ignore: &IgnoreList) -> Result<DiffSide, CliError> {
     let Plan { reading, setup, filter, .. } = plan;
-    let mut digester = Digester::new(ignore, filter.as_deref(), strict, bounds, streams);
+    let bounds = DiffBounds::of(args.max_memory);
+    let mut digester = Digester::new(ignore, filter.as_deref(), args.read.strict, bounds);
     let outcome = CaptureRun::new(&reading, setup)?.into_output(&mut digester);
-    let gave_up = digester.gave_up();
-    if !gave_up {
-        refuse_mistake(filter.as_deref())?;
-    }
-    Ok(DiffSide { digest: digester.finish(), outcome, gave_up })
+    refuse_mistake(filter.as_deref())?;
+    Ok(DiffSide { digest: digester.finish(), outcome })
 }
 
 /// Compares what was read, and prints it. Returns whether anything differs.
@@ -215,17 +198,23 @@ fn compare(
         Comparison::new(&a.digest, &b.digest, CompareOptions { latency: args.latency });
     let bounds = DiffBounds::of(args.max_memory);
     let [in_a, in_b] = comparison.wanted();
-    let room = UnpackRoom::default();
-    let collect = |side: usize, wanted: Vec<u64>| -> Result<DetailStore, CliError> {
-        let mut collector =
-            DetailCollector::new(wanted, ignore, args.read.strict, args.read.redact, bounds);
+    let collect = |file: &Path, wanted: Vec<u64>| -> Result<DetailStore, CliError> {
+        let mut collector = DetailCollector::new(
+            wanted,
+            ignore,
+            args.read.strict,
+            args.read.privacy.redact,
+            bounds,
+        );
         if collector.wants_more(false) {
-            let Plan { reading, setup, .. } = plan(args, files, side, &room)?;
+            let Plan { reading, setup, .. } = plan(args, file)?;
             CaptureRun::new(&reading, setup)?.into_output(&mut collector);
         }
         Ok(collector.finish())
     };
-    let (of_a, of_b) = both(|| collect(0, in_a), || collect(1, in_b))?;
+    let [a, b] = files;
+    let of_a = collect(a, in_a)?;
+    let of_b = collect(b, in_b)?;
     let sections = differences(&comparison, [&of_a, &of_b], bounds);
     let sum = DifferenceSum::new(&sections, &comparison);
     let mut to = Gathered { out: String::new() };
@@ -249,10 +238,10 @@ impl Gathered {
     ) -> Result<(), CliError> {
         let terminal = io::stdout().is_terminal();
         let style = DiffStyle {
-            paint: Paint::new(coloured(args.read.color, terminal), marks(terminal)),
+            paint: Paint::new(coloured(args.read.general.color, terminal), marks(terminal)),
             names: files.each_ref().map(|path| file_name(path)),
         };
-        let text = !args.read.json && !args.read.oneline;
+        let text = !args.json && !args.oneline;
         if text {
             summary_text(sum, &style, &mut self.out);
         }
@@ -264,15 +253,15 @@ impl Gathered {
                 continue;
             }
             for difference in &section.differences {
-                if args.read.json {
-                    difference_json(section, difference, &mut self.out)
+                if args.json {
+                    difference_json(section, difference, &mut self.out);
                 } else {
-                    difference_line(section, difference, &style, &mut self.out)
+                    difference_line(section, difference, &style, &mut self.out);
                 }
                 self.flush_full()?;
             }
         }
-        if args.read.json {
+        if args.json {
             self.out.push_str(&sum_json(sum));
         }
         Ok(())

@@ -3,14 +3,16 @@
 use crate::captured::file_name;
 use crate::digits::{counted, plural};
 use crate::remark;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
+
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
-use crate::cli::options::{FollowArgs, FromSide, ReadArgs};
-use crate::cli::plan::{Plan, marks};
+use crate::cli::options::{FilterArgs, LiveArgs, ReadArgs};
+use crate::cli::plan::{Plan, PlanArgs, marks};
 use crate::cli::stale_files::StaleFiles;
 use crate::cli::summary::refuse_interrupted;
 use crate::output_file::{Access, Inputs, OutputFile, sync_folder};
@@ -29,15 +31,60 @@ const GATHER_ALL: usize = 8 << 20;
 /// Files that are completed between two looks at signals.
 const AT_ONCE: usize = 64;
 
+/// Following streams.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "moulsniff follow [OPTIONS] [tcp:|udp:]N CAPTURE...\n       moulsniff follow [OPTIONS] --all -o DIR CAPTURE..."
+)]
+#[command(mut_arg("captures", |arg| arg.help(
+    "Print this stream (tcp:3, udp:0, or 3 for tcp:3; not with --all) of these captures, which are read as one, in the order given; `-` is standard input"
+)))]
+pub struct FollowArgs {
+    /// Print a hex dump with the messages' names (the default)
+    #[arg(long, conflicts_with_all = ["text", "raw"])]
+    pub hex: bool,
+    /// Print text, with dots for all other bytes
+    #[arg(long, conflicts_with = "raw")]
+    pub text: bool,
+    /// Print only the bytes
+    #[arg(long, conflicts_with = "json")]
+    pub raw: bool,
+    /// Print JSON, one object a line, with the bytes in hex, or with --text as text
+    #[arg(long)]
+    pub json: bool,
+    /// Print one side only
+    #[arg(long, value_name = "SIDE")]
+    pub from: Option<FromSide>,
+    /// Write all streams, one file for each direction
+    #[arg(long, requires = "output")]
+    pub all: bool,
+    /// Write the files into this folder (with --all); files of an earlier run are replaced, and
+    /// those of other streams stay
+    #[arg(short, value_name = "DIR", requires = "all")]
+    pub output: Option<PathBuf>,
+    /// The stream (unless --all), the captures, and how to read them.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Which messages are printed.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
+/// One side of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FromSide {
+    /// The end that opened the connection.
+    Client,
+    /// The end that accepted it.
+    Server,
+}
+
 pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
     let mut read = args.read.clone();
-    let form = match (read.json, args.text, args.raw) {
-        (true, _, true) => {
-            return Err(CliError::Typed(
-                "--raw writes the bytes alone: with --json they are hex, or with --text text"
-                    .into(),
-            ));
-        }
+    let form = match (args.json, args.text, args.raw) {
         (true, true, _) => FollowFormat::JsonText,
         (true, ..) => FollowFormat::JsonHex,
         (_, true, _) => FollowFormat::Text,
@@ -48,28 +95,32 @@ pub(super) fn run(args: &FollowArgs) -> Result<Status, CliError> {
         FromSide::Client => Side::Client,
         FromSide::Server => Side::Server,
     });
-    if args.all {
-        let Some(dir) = &args.output else {
-            return Err(CliError::Typed("--all writes files: name a folder with -o DIR".into()));
-        };
-        return all(&read, form, side, dir);
-    }
-    if args.output.is_some() {
-        return Err(CliError::Typed(
-            "-o DIR belongs to --all; a single stream goes to standard output".into(),
-        ));
+    if let Some(dir) = &args.output {
+        return all(args.plan(&read), form, side, dir);
     }
     let Some(word) = read.captures.take_first_word() else {
         return Err(CliError::Typed("follow which stream? tcp:N, udp:N, or --all -o DIR".into()));
     };
     let key = stream(&word.to_string_lossy())?;
-    if read.captures.is_empty() && read.tail.is_none() && read.interface.is_none() {
+    if read.captures.is_empty() && args.live.is_empty() {
         return Err(CliError::Typed(format!(
             "no capture: moulsniff follow {} CAPTURE",
             file_name(&word)
         )));
     }
-    one(&read, form, side, key)
+    one(args.plan(&read), form, side, key)
+}
+
+impl FollowArgs {
+    /// What is asked of `read`, which has no stream among the captures.
+    fn plan<'a>(&'a self, read: &'a ReadArgs) -> PlanArgs<'a> {
+        PlanArgs {
+            live: Some(&self.live),
+            filter: Some(&self.filter),
+            output: self.output.as_deref(),
+            ..PlanArgs::new(read)
+        }
+    }
 }
 
 /// `tcp:3`, `udp:0`, or `3`.
@@ -92,7 +143,7 @@ fn no_stream(text: &str) -> CliError {
 }
 
 fn one(
-    args: &ReadArgs,
+    args: PlanArgs<'_>,
     form: FollowFormat,
     side: Option<Side>,
     key: StreamKey,
@@ -104,7 +155,7 @@ fn one(
         .marked(marks(io::IsTerminal::is_terminal(&io::stdout())));
     let queue = run.format_pool(follow.writer(), run.stdout());
     let pieces = FollowPieces::default();
-    let one = One { queue, key, follow, side, pieces, found: None, over: false };
+    let one = One { queue, key, follow, side, pieces, connections: 0, closed: 0 };
     let mut filtered = Filtered::new(one, filter.clone(), u64::MAX);
     let mut outcome = run.into_output(&mut filtered);
     let mut one = filtered.into_inner();
@@ -117,16 +168,22 @@ fn one(
         return Err(error.into());
     }
     let name = format!("{}:{}", key.transport.word(), key.number);
-    let Some(closed) = one.found else {
+    if one.connections == 0 {
         refuse_interrupted(&mut outcome, || format!("stream {name} had not begun"))?;
         let text = format!(
             "there is no stream {name} of a known protocol; moulsniff stats lists those there are"
         );
         return Err(CliError::Typed(text));
-    };
+    }
     let status = ending.status(&outcome, filter.as_deref())?;
     if !ending.quiet {
-        say_left_out(&format!("{name}: "), one.follow.lost, closed);
+        if one.connections > 1 {
+            remark::say(format_args!(
+                "{name}: {} had this number, one after the other",
+                counted(one.connections, "connection")
+            ));
+        }
+        say_left_out(&format!("{name}: "), one.follow.lost, one.closed);
     }
     Ok(status)
 }
@@ -155,9 +212,11 @@ struct One {
     follow: Follow,
     side: Option<Side>,
     pieces: FollowPieces,
-    /// How many of the stream's bytes stay encrypted; `None` until the stream is found.
-    found: Option<u64>,
-    over: bool,
+    /// How many connections had the stream's number: the next one may have the same if its opening
+    /// was not captured.
+    connections: u64,
+    /// How many of their bytes stay encrypted.
+    closed: u64,
 }
 
 impl One {
@@ -201,8 +260,9 @@ impl Output for One {
         if over.key == self.key {
             let sides = [Side::Client, Side::Server].into_iter().zip(over.counts);
             let wanted = sides.filter(|(side, _)| self.side.is_none_or(|s| s == *side));
-            self.found = Some(wanted.map(|(_, c)| c.closed).sum());
-            self.over = true;
+            self.closed += wanted.map(|(_, c)| c.closed).sum::<u64>();
+            self.connections += 1;
+            self.follow.finish(&mut self.pieces);
         }
     }
 
@@ -210,18 +270,18 @@ impl Output for One {
         if may_block {
             self.flush();
         }
-        !self.over && !self.queue.has_failed()
+        !self.queue.has_failed()
     }
 }
 
 fn all(
-    args: &ReadArgs,
+    args: PlanArgs<'_>,
     form: FollowFormat,
     side: Option<Side>,
     dir: &Path,
 ) -> Result<Status, CliError> {
     let earlier = StaleFiles::within(dir, |name| may_be_written(name, form, side));
-    refuse_inputs_among_streams(args, form, side, dir, &earlier)?;
+    refuse_inputs_among_streams(&args, form, side, dir, &earlier)?;
     let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(args)?;
     let folder = files::create_folder(dir)?;
     let run = CaptureRun::new(&reading, setup)?;
@@ -234,6 +294,7 @@ fn all(
         filtered: filter.is_some(),
         open: HashMap::new(),
         pieces: FollowPieces::default(),
+        ended: EndedConnections::default(),
         done: Vec::new(),
         earlier,
         held: 0,
@@ -281,7 +342,7 @@ fn all(
 /// Refuses a folder where the file of a stream would have the place of an input, before anything is
 /// written. Which streams there are is not known yet, so any number counts.
 fn refuse_inputs_among_streams(
-    args: &ReadArgs,
+    args: &PlanArgs<'_>,
     form: FollowFormat,
     side: Option<Side>,
     dir: &Path,
@@ -289,7 +350,8 @@ fn refuse_inputs_among_streams(
 ) -> Result<(), CliError> {
     let inputs = args.inputs();
     earlier.paths(dir).try_for_each(|path| files::refuse_input(&path, &inputs))?;
-    let Some((key, name)) = args.pseudonyms.as_ref().and_then(|key| Some((key, key.file_name()?)))
+    let Some((key, name)) =
+        args.read.privacy.pseudonyms.as_ref().and_then(|key| Some((key, key.file_name()?)))
     else {
         return Ok(());
     };
@@ -311,8 +373,12 @@ fn may_be_written(name: &str, form: FollowFormat, side: Option<Side>) -> bool {
     let transport = parts.next();
     let number = parts.next();
     let of = parts.next();
+    let connection = parts.next();
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     matches!(transport, Some("tcp" | "udp"))
-        && number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        && number.is_some_and(is_number)
+        && connection.is_none_or(is_number)
+        && parts.next().is_none()
         && [Side::Client, Side::Server]
             .iter()
             .any(|s| side.is_none_or(|side| side == *s) && of == Some(s.word()))
@@ -347,6 +413,9 @@ struct All {
     open: HashMap<(StreamKey, Side), FollowedDirection>,
     /// Those of the direction that was told something last.
     pieces: FollowPieces,
+    /// How many connections with a number are over. The next one may have the same number if its
+    /// opening was not captured.
+    ended: EndedConnections,
     /// Files whose streams are over, to be completed.
     done: Vec<(PathBuf, OutputFile)>,
     /// Files of an earlier run that this run has not replaced yet.
@@ -464,13 +533,45 @@ impl All {
     }
 
     fn path(&self, key: StreamKey, side: Side) -> PathBuf {
-        self.dir.join(stream_file_name(key, side, self.form))
+        let transport = key.transport.word();
+        let number = key.number;
+        let side = side.word();
+        let end = file_extension(self.form);
+        self.dir.join(match self.ended.of(key) {
+            0 => format!("{transport}-{number:05}-{side}.{end}"),
+            before => format!("{transport}-{number:05}-{side}-{}.{end}", before + 1),
+        })
     }
 }
 
-/// `tcp-00003-client.bin`
-fn stream_file_name(key: StreamKey, side: Side, form: FollowFormat) -> String {
-    format!("{}-{:05}-{}.{}", key.transport.word(), key.number, side.word(), file_extension(form))
+/// How many connections were over, by their stream's number. Numbers that came long ago do not come
+/// again, and are forgotten.
+#[derive(Default)]
+struct EndedConnections {
+    counts: HashMap<StreamKey, u32>,
+    order: VecDeque<StreamKey>,
+}
+
+impl EndedConnections {
+    /// More numbers than the flow remembers.
+    const MAX: usize = 1 << 16;
+
+    fn of(&self, key: StreamKey) -> u32 {
+        self.counts.get(&key).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, key: StreamKey) {
+        let count = self.counts.entry(key).or_default();
+        *count += 1;
+        if *count == 1 {
+            self.order.push_back(key);
+        }
+        if self.order.len() > Self::MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.counts.remove(&oldest);
+        }
+    }
 }
 
 fn file_extension(form: FollowFormat) -> &'static str {
@@ -501,6 +602,7 @@ impl Output for All {
                 self.done.extend(file.map(|file| (self.path(over.key, side), file)));
             }
         }
+        self.ended.add(over.key);
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {

@@ -8,14 +8,15 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::capture::{self, Capture, CaptureItem, Source};
 use crate::cli::error::{CliError, Status};
-use crate::cli::files;
-use crate::cli::options::{KeysCommand, ReadArgs};
-use crate::cli::plan::Plan;
+use crate::cli::options::{GeneralArgs, KeyArgs, LimitArgs, ReadArgs};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::refuse_interrupted;
+use crate::cli::{config, files};
 use crate::output_file::{Access, Inputs};
 use crate::pipeline::Output;
 use crate::print::json::one_line;
@@ -25,13 +26,66 @@ use crate::run::{self, CaptureRun};
 use crate::session::{EventKind, Secret};
 
 /// No key file is longer, in bytes.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
-pub(super) fn run(command: &KeysCommand, args: &ReadArgs) -> Result<Status, CliError> {
+/// Key files.
+#[derive(Subcommand, Debug)]
+pub enum KeysCommand {
+    /// Show what key files contain, without secrets
+    Check {
+        /// The files
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Print JSON, one object a file
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write keys into a capture, so that it can be read without --keys
+    Inject(InjectArgs),
+    /// Take keys out of a capture
+    Strip(StripArgs),
+}
+
+/// A capture that keys are written into.
+#[derive(Args, Debug)]
+pub struct InjectArgs {
+    /// The capture
+    pub input: PathBuf,
+    /// Write the capture here, as pcapng; an existing file is replaced
+    #[arg(short, value_name = "OUT")]
+    pub output: PathBuf,
+    /// Write the shard's private keys, too, not only the session keys
+    #[arg(long)]
+    pub private: bool,
+    /// What every command has.
+    #[command(flatten)]
+    pub general: GeneralArgs,
+    /// Keys and tables.
+    #[command(flatten)]
+    pub keys: KeyArgs,
+    /// What is used at most.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// A capture that keys are taken out of.
+#[derive(Args, Debug)]
+pub struct StripArgs {
+    /// The capture
+    pub input: PathBuf,
+    /// Write the capture here, as pcapng; an existing file is replaced
+    #[arg(short, value_name = "OUT")]
+    pub output: PathBuf,
+    /// What every command has.
+    #[command(flatten)]
+    pub general: GeneralArgs,
+}
+
+pub(super) fn run(command: &KeysCommand) -> Result<Status, CliError> {
     match command {
-        KeysCommand::Check { files } => check(files, args.json),
-        KeysCommand::Inject { input, output, private } => inject(input, output, *private, args),
-        KeysCommand::Strip { input, output } => strip(input, output, args),
+        KeysCommand::Check { files, json } => check(files, *json),
+        KeysCommand::Inject(args) => inject(args),
+        KeysCommand::Strip(args) => strip(args),
     }
 }
 
@@ -152,7 +206,7 @@ fn reports(path: &Path, found: &mut Vec<SecretsReport>) -> Result<(), CheckError
     if is_capture(path) {
         return reports_on_capture(path, found);
     }
-    let bytes = files::read(path, "a key file", MOST_BYTES)?;
+    let bytes = files::read(path, "a key file", MAX_BYTES)?;
     found.push(report(&file_name(path), &bytes, None)?);
     Ok(())
 }
@@ -182,6 +236,7 @@ fn is_capture(path: &Path) -> bool {
 }
 
 fn reports_on_capture(path: &Path, found: &mut Vec<SecretsReport>) -> Result<(), CheckError> {
+    files::refuse_standard_output(&Inputs::of([path]))?;
     let name = file_name(path);
     let mut capture = Capture::open(path).map_err(CliError::from)?;
     while let Some(item) = capture.next_item().map_err(CliError::from)? {
@@ -215,16 +270,21 @@ impl Output for Proved {
     }
 }
 
-fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result<Status, CliError> {
+fn inject(args: &InjectArgs) -> Result<Status, CliError> {
+    let InjectArgs { input, output, private, keys, limits, general } = args;
     readable_twice(input)?;
-    let args = ReadArgs { captures: input.to_path_buf().into(), ..args.clone() };
-    let inputs = args.inputs();
+    let read = ReadArgs {
+        captures: input.clone().into(),
+        keys: keys.clone(),
+        limits: limits.clone(),
+        general: general.clone(),
+        ..ReadArgs::default()
+    };
+    let plan = PlanArgs::new(&read);
+    let inputs = plan.inputs();
     // Before the capture is read, which may take long.
     files::create(output, Access::Owner, &inputs)?;
-    let Plan { reading, mut setup, .. } = Plan::new(&args)?;
-    if setup.options.max_message == 0 {
-        setup.options.max_message = 16 << 20;
-    }
+    let Plan { reading, setup, .. } = Plan::new(plan)?;
     let mut proved = Proved::default();
     let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut proved);
     if let Some(error) = outcome.take_error_of_nothing_read() {
@@ -245,7 +305,7 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
     let name = file_name(output);
     let [(block_type, block)] = blocks.as_slice() else {
         let why = match blocks.len() {
-            0 if args.protocols.is_empty() => "no key was given with --keys",
+            0 if keys.protocols.is_empty() => "no key was given with --keys",
             0 => "these keys open none of its sessions",
             _ => "a capture takes the keys of one protocol only",
         };
@@ -267,18 +327,22 @@ fn inject(input: &Path, output: &Path, private: bool, args: &ReadArgs) -> Result
     if let Some(damage) = done.damage {
         return Err(CliError::Capture(damage).with_remarks(warning.into_iter().collect()));
     }
-    warning.iter().for_each(|warning| remark::say(format_args!("{warning}")));
-    if !args.quiet {
+    if let Some(warning) = warning {
+        remark::say(format_args!("{warning}"));
+    }
+    if !general.quiet {
         remark::say(format_args!("{name}: the keys of {}", counted(proved.len(), "session")));
     }
     Ok(Status::Good)
 }
 
-fn strip(input: &Path, output: &Path, args: &ReadArgs) -> Result<Status, CliError> {
+fn strip(args: &StripArgs) -> Result<Status, CliError> {
+    let StripArgs { input, output, general } = args;
     run::exit_on_signal();
     let name = file_name(output);
     let kinds: Vec<u32> = with_secrets().map(|(_, secrets)| secrets.block_type()).collect();
-    let inputs = Inputs::of(std::iter::once(input).chain(args.config.path.as_deref()));
+    let config_file = config::file(general);
+    let inputs = Inputs::of([input].into_iter().chain(&config_file).map(PathBuf::as_path));
     let mut file = files::create(output, Access::Usual, &inputs)?;
     let source = if input.as_os_str() == "-" {
         Source::reader(files::name(input), Box::new(std::io::stdin()))
@@ -290,7 +354,7 @@ fn strip(input: &Path, output: &Path, args: &ReadArgs) -> Result<Status, CliErro
     if let Some(damage) = done.damage {
         return Err(damage.into());
     }
-    if !args.quiet {
+    if !general.quiet {
         remark::say(format_args!("{name}: {} of keys taken out", counted(done.removed, "block")));
     }
     Ok(Status::Good)
@@ -298,11 +362,9 @@ fn strip(input: &Path, output: &Path, args: &ReadArgs) -> Result<Status, CliErro
 
 /// A capture whose keys are found is read once more to be copied, which standard input cannot be.
 fn readable_twice(input: &Path) -> Result<(), CliError> {
-    if input.as_os_str() == "-" {
-        Err(CliError::Typed(
-            "the capture is read twice, so it has to be a file, not standard input".into(),
-        ))
-    } else {
-        Ok(())
+    if input.as_os_str() != "-" {
+        return Ok(());
     }
+    let why = "the capture is read twice, so it has to be a file, not standard input";
+    Err(CliError::Typed(why.into()))
 }

@@ -3,6 +3,7 @@
 mod completions;
 mod config;
 mod decode;
+mod diagnose;
 mod diff;
 mod export;
 mod follow;
@@ -17,44 +18,151 @@ mod stats;
 mod tables;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
+use clap::{Parser, Subcommand};
+
+use super::config::{Configured, fill};
 use super::error::{CliError, Status};
-use super::files;
-use super::options::late_args::LateArgs;
-use super::options::{Cli, Command, KeysCommand, TablesCommand};
-use crate::run::list_interfaces;
+
+/// A passive dissector for the protocols of online worlds.
+///
+/// Reads captures, reassembles TCP streams, recovers session keys from a shard's private keys, and
+/// prints every message as an annotated tree or as JSON.
+#[derive(Parser, Debug)]
+#[command(
+    name = "moulsniff",
+    version,
+    max_term_width = 110,
+    args_override_self = true,
+    override_usage = "moulsniff [OPTIONS] [CAPTURE]...\n       moulsniff <COMMAND> [OPTIONS] ...",
+    subcommand_negates_reqs = true
+)]
+#[command(
+    after_help = "Exit status: 0 read to its end; 1 something could not be read or written; 2 what was typed is wrong; 3 with --strict, something was undecoded, lost, cut or not opened by any key, or nothing was recognised; 4 with diff, the captures differ; 130 Ctrl-C before a capture file was read to its end."
+)]
+pub struct Cli {
+    /// What to do instead of printing captures.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Printing captures.
+    #[command(flatten)]
+    pub print: read::PrintCommand,
+}
+
+/// What to do instead of printing captures.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// List, show or check message tables, or make a script for Wireshark
+    #[command(subcommand, arg_required_else_help = true)]
+    Tables(tables::TablesCommand),
+    /// Decode bytes from a log or a debugger
+    Decode(decode::DecodeArgs),
+    /// Say what is wrong in captures, the worst first
+    Diagnose(diagnose::DiagnoseArgs),
+    /// Print statistics of captures: messages, problems, replies, and how much was understood
+    Stats(stats::StatsArgs),
+    /// Write one HTML page that shows the decoded captures
+    Report(report::ReportArgs),
+    /// Divide captures into parts; all traffic between two hosts goes into the same part
+    Split(split::SplitArgs),
+    /// List clients: account, places, and requests over all connections of each
+    Sessions(sessions::SessionsArgs),
+    /// Compare two captures: messages, fields, order and refusals
+    Diff(diff::DiffArgs),
+    /// Print the plaintext of a stream, handshake included
+    Follow(follow::FollowArgs),
+    /// Export files, the vault, chat, or decrypted messages
+    #[command(subcommand, arg_required_else_help = true)]
+    Export(export::ExportCommand),
+    /// Check key files; write keys into captures, or remove them
+    #[command(subcommand, arg_required_else_help = true)]
+    Keys(keys::KeysCommand),
+    /// Print the JSON Schema of the JSON output
+    Schema(schema::SchemaArgs),
+    /// Show the settings, and whether they come from the configuration file, the environment or the
+    /// command line
+    ///
+    /// The file is $XDG_CONFIG_HOME/moulsniff/config.toml, else ~/.config/moulsniff/config.toml; on
+    /// Windows %APPDATA%\moulsniff\config.toml. It may have: `keys`, `sdl` and `tables` (paths),
+    /// `time` (as -t), and tables `[filters]` and `[columns]` of names, which -Y and --columns use
+    /// as @NAME. Key files are named and never shown.
+    Config(config::ConfigArgs),
+    /// Print the manual page, or that of a command
+    Man {
+        /// Print the page of this command, such as `keys inject`
+        #[arg(value_name = "COMMAND")]
+        command: Vec<String>,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// Print completions for this shell
+        shell: clap_complete::Shell,
+    },
+}
+
+impl Cli {
+    /// The options that the configuration file may fill; `None` for a command that uses nothing of
+    /// the file.
+    fn configured(&mut self) -> Option<Configured<'_>> {
+        let read = match &mut self.command {
+            None if self.print.list_interfaces => return None,
+            None => {
+                let time = Some(&mut self.print.print.time);
+                return Some(Configured { time, ..Configured::of_captures(&mut self.print.read) });
+            }
+            Some(Command::Decode(args)) => {
+                return Some(Configured::of_keys(&mut args.keys, &mut args.general));
+            }
+            Some(Command::Keys(keys::KeysCommand::Inject(args))) => {
+                return Some(Configured::of_keys(&mut args.keys, &mut args.general));
+            }
+            Some(Command::Tables(command)) => {
+                let read = command.read_mut()?;
+                return Some(Configured::of_tables(&mut read.tables, &mut read.general));
+            }
+            Some(Command::Schema(args)) => {
+                return Some(Configured::of_tables(&mut args.read.tables, &mut args.read.general));
+            }
+            Some(Command::Diagnose(args)) => &mut args.read,
+            Some(Command::Stats(args)) => &mut args.read,
+            Some(Command::Report(args)) => &mut args.read,
+            Some(Command::Sessions(args)) => &mut args.read,
+            Some(Command::Diff(args)) => &mut args.read,
+            Some(Command::Follow(args)) => &mut args.read,
+            Some(Command::Export(command)) => command.read_mut(),
+            // `config` shows the file, and says what of it was typed instead.
+            Some(
+                Command::Split(_)
+                | Command::Keys(_)
+                | Command::Config(_)
+                | Command::Man { .. }
+                | Command::Completions { .. },
+            ) => return None,
+        };
+        Some(Configured::of_captures(read))
+    }
+}
 
 /// Does what was typed.
-pub(super) fn run(cli: &Cli) -> Result<Status, CliError> {
-    // Commands that read captures look at these where they find out what is read.
-    let own: &[PathBuf] = match &cli.command {
-        Some(
-            Command::Tables(TablesCommand::Check { files })
-            | Command::Keys(KeysCommand::Check { files }),
-        ) => files,
-        Some(Command::Diff(LateArgs(args))) => &args.ignore_files,
-        _ => &[],
-    };
-    files::refuse_standard_output(&cli.read.inputs_and(own))?;
+pub(super) fn run(cli: &mut Cli) -> Result<Status, CliError> {
+    if let Some(options) = cli.configured() {
+        fill(options)?;
+    }
     match &cli.command {
-        None if cli.read.list_interfaces => {
-            let list = list_interfaces()?;
-            print(list.as_bytes())
-        }
-        None => read::run(&cli.read),
-        Some(Command::Schema(args)) => schema::run(args, &cli.read),
-        Some(Command::Tables(tables)) => tables::run(tables, &cli.read),
-        Some(Command::Decode(decode)) => decode::run(decode, &cli.read),
-        Some(Command::Stats(LateArgs(args))) => stats::run(args),
-        Some(Command::Sessions(LateArgs(args))) => sessions::run(args),
-        Some(Command::Split(args)) => split::run(args, &cli.read),
-        Some(Command::Diff(LateArgs(args))) => diff::run(args),
-        Some(Command::Report(LateArgs(args))) => report::run(args),
-        Some(Command::Follow(LateArgs(args))) => follow::run(args),
-        Some(Command::Export(export)) => export::run(export),
-        Some(Command::Keys(keys)) => keys::run(keys, &cli.read),
-        Some(Command::Config(args)) => config::run(args, &cli.read),
+        None => read::run(&cli.print),
+        Some(Command::Schema(args)) => schema::run(args),
+        Some(Command::Tables(command)) => tables::run(command),
+        Some(Command::Decode(args)) => decode::run(args),
+        Some(Command::Diagnose(args)) => diagnose::run(args),
+        Some(Command::Stats(args)) => stats::run(args),
+        Some(Command::Sessions(args)) => sessions::run(args),
+        Some(Command::Split(args)) => split::run(args),
+        Some(Command::Diff(args)) => diff::run(args),
+        Some(Command::Report(args)) => report::run(args),
+        Some(Command::Follow(args)) => follow::run(args),
+        Some(Command::Export(command)) => export::run(command),
+        Some(Command::Keys(command)) => keys::run(command),
+        Some(Command::Config(args)) => config::run(args),
         Some(Command::Man { command }) => man::run(command),
         Some(Command::Completions { shell }) => {
             print(completions::script(*shell, super::command()).as_bytes())

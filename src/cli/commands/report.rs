@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
-use crate::cli::options::ReportArgs;
-use crate::cli::plan::Plan;
+use crate::cli::options::{CountArgs, FilterArgs, ReadArgs, number};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::before_commit;
 use crate::facts::{
     ClientSession, Graph, InfoSource, LastReplies, MessageValues, Sessions, definition, refused,
@@ -28,29 +30,51 @@ use crate::session::EventKind;
 
 type Page = ReportWriter<BufWriter<OutputFile>>;
 
+/// A page to look at.
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// Write the page to this file; an existing file is replaced
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Put at most N records into the page; later ones are only counted
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = number::<u64>)]
+    pub max_messages: u64,
+    /// The captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Which records are in the page.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How many.
+    #[command(flatten)]
+    pub count: CountArgs,
+}
+
 pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
-    if args.read.interface.is_some() || args.read.tail.is_some() {
-        return Err(CliError::Typed("a report is made of capture files".into()));
-    }
-    let Plan { reading, mut setup, filter, limit, redact, ending, .. } = Plan::new(&args.read)?;
+    let Plan { reading, mut setup, filter, limit, redact, ending, .. } = Plan::new(PlanArgs {
+        filter: Some(&args.filter),
+        count: args.count.count,
+        output: Some(&args.output),
+        ..PlanArgs::new(&args.read)
+    })?;
     setup.names = true;
     let captures = args.read.captures.paths();
     let name = |path: &PathBuf| {
         path.file_name().map_or("capture".into(), |name| name.to_string_lossy().into_owned())
     };
     let mut limits = Vec::new();
-    if let Some(number) = args.read.session {
+    if let Some(number) = args.filter.session {
         limits.push(format!("Only session {number}."));
     }
     if let (Some(filter), Some(used)) =
-        (&args.read.filter, filter.as_ref().map(|filter| filter.used()))
+        (args.filter.filter.first(), filter.as_ref().map(|filter| filter.used()))
     {
         limits.push(format!(
             "Only the records that this filter keeps: {}",
             written_out(filter, used)
         ));
     }
-    if let Some(count) = args.read.count {
+    if let Some(count) = args.count.count {
         limits.push(format!("At most the first {}.", counted(count, "record")));
     }
     if redact {
@@ -77,7 +101,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         json: JsonWriter::new(JsonOptions { spans: false, redact }),
         value: Vec::new(),
         sessions: Sessions::default(),
-        over: SessionRows { only: args.read.session, rows: Vec::new(), left_out: 0 },
+        over: SessionRows { only: args.filter.session, rows: Vec::new(), left_out: 0 },
         info: String::new(),
         last_replies: LastReplies::default(),
         keys: BTreeSet::new(),
@@ -110,7 +134,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    ending.close(&outcome, filter.as_deref())
+    ending.close(&mut outcome, filter.as_deref())
 }
 
 /// A filter for readers who do not have the configuration file: behind it, what the names in it

@@ -2,21 +2,47 @@
 
 use std::io::Write;
 
+use clap::{Args, ValueEnum};
 use serde_json::Value;
 
+use super::tables::TableReadArgs;
 use crate::cli::error::{CliError, Status};
 use crate::cli::load::tables_of;
-use crate::cli::options::{ReadArgs, SchemaArgs, SqlName};
 use crate::print::schema::{SqlEngine, schema, sql};
 use crate::proto::LazyTables;
 use crate::table::Tables;
 
-pub(super) fn run(args: &SchemaArgs, read: &ReadArgs) -> Result<Status, CliError> {
+/// What to print of the shape of the JSON.
+#[derive(Args, Debug)]
+pub struct SchemaArgs {
+    /// Print the definition of a database table that takes the lines of --json with the same types
+    /// for every capture
+    #[arg(long, value_name = "ENGINE")]
+    pub sql: Option<SqlName>,
+    /// The tables.
+    #[command(flatten)]
+    pub read: TableReadArgs,
+}
+
+/// An engine that reads JSON lines.
+#[derive(ValueEnum, Debug, Clone, Copy)]
+pub enum SqlName {
+    /// DuckDB
+    Duckdb,
+    /// ClickHouse
+    Clickhouse,
+    /// Apache Spark
+    Spark,
+    /// SQLite
+    Sqlite,
+}
+
+pub(super) fn run(args: &SchemaArgs) -> Result<Status, CliError> {
     let mut out = Vec::new();
     match args.sql {
         Some(name) => out.extend_from_slice(sql(engine(name)).as_bytes()),
         None => {
-            let all = tables_of(read)?;
+            let all = tables_of(&args.read.tables)?;
             let tables: Vec<&Tables> = all.iter().map(LazyTables::get).collect();
             write(&schema(&tables), &mut out);
         }

@@ -8,11 +8,14 @@ use std::io::{self, BufWriter};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+
 use crate::capture::{CaptureProblem, Source, Splitter};
+use crate::cli::capture_order::OrderedCaptures;
 use crate::cli::error::{CliError, Status};
-use crate::cli::files;
-use crate::cli::options::{ReadArgs, SplitArgs};
+use crate::cli::options::{GeneralArgs, number_within};
 use crate::cli::stale_files::StaleFiles;
+use crate::cli::{config, files};
 use crate::filter::HostPattern;
 use crate::flow::hosts;
 use crate::output_file::{Access, Inputs, OutputFile};
@@ -21,10 +24,37 @@ use crate::run;
 /// Bytes of each part that are gathered before they are written.
 const BUFFER: usize = 128 << 10;
 
-pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError> {
+/// Dividing captures.
+#[derive(Args, Debug)]
+pub struct SplitArgs {
+    /// Divide these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order of
+    /// their first frames; a folder is all captures in it, `-` is standard input
+    #[arg(value_name = "CAPTURE", required = true)]
+    pub captures: Vec<PathBuf>,
+    /// Read captures in the order given, not in that of their first frames
+    #[arg(long)]
+    pub as_given: bool,
+    /// Write this many parts, at most 256
+    #[arg(long, value_name = "N", value_parser = |text: &str| number_within(text, 1..=256))]
+    pub into: u16,
+    /// Write part-00.pcapng, part-01.pcapng and so on into this folder. It is created if necessary;
+    /// existing parts are replaced, and a folder with further parts is refused
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Take these addresses or networks, separated by commas, for servers: a client's traffic with
+    /// all of them stays in one part
+    #[arg(long, value_name = "NET,...", value_delimiter = ',')]
+    pub servers: Vec<String>,
+    /// What every command has.
+    #[command(flatten)]
+    pub general: GeneralArgs,
+}
+
+pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
     let servers = networks(&args.servers)?;
     run::exit_on_signal();
-    let inputs = Inputs::of(args.captures.iter().chain(&read.config.path).map(PathBuf::as_path));
+    let config_file = config::file(&args.general);
+    let inputs = Inputs::of(args.captures.iter().chain(&config_file).map(PathBuf::as_path));
     refuse_other_parts(args)?;
     let folder = files::create_folder(&args.output)?;
     let parts: Vec<PartFile> = (0..args.into)
@@ -40,7 +70,7 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
         usize::try_from(part).unwrap_or(0)
     };
     let mut unreadable: Vec<String> = Vec::new();
-    for capture in &args.captures {
+    for capture in &OrderedCaptures::new(&args.captures, args.as_given)?.paths {
         if let Err(error) = splitter.add(source(capture), &mut choose) {
             if let CaptureProblem::Write(error) = error.problem() {
                 let error = io::Error::new(error.kind(), error.to_string());
@@ -67,7 +97,7 @@ pub(super) fn run(args: &SplitArgs, read: &ReadArgs) -> Result<Status, CliError>
     if !unreadable.is_empty() {
         return Err(CliError::several(unreadable));
     }
-    if !args.quiet {
+    if !args.general.quiet {
         let left_out = match left_out {
             0 => String::new(),
             blocks => format!(

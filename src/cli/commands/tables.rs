@@ -4,26 +4,101 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 
+use clap::{Args, Subcommand, ValueEnum};
+
 use crate::cli::error::{CliError, Status};
 use crate::cli::load::{tables as load, tables_of};
-use crate::cli::options::{ReadArgs, TablesCommand, TransportWord};
+use crate::cli::options::{CompletionWords, GeneralArgs, TableArgs};
 use crate::digits::counted;
-use crate::examples::{MOST_FAILED, run_examples};
+use crate::examples::{MAX_FAILED, run_examples};
 use crate::print::json::one_line;
 use crate::print::lua_script;
 use crate::proto::{LazyTables, protocol_named};
 use crate::table::{ListedDeclaration, MessageDef, Sender, Tables, WithLine};
 
-pub(super) fn run(command: &TablesCommand, args: &ReadArgs) -> Result<Status, CliError> {
+/// The message tables.
+#[derive(Subcommand, Debug)]
+pub enum TablesCommand {
+    /// List protocols, services, messages and types
+    List {
+        /// List only what contains this word
+        #[arg(value_parser = CompletionWords::SERVICES, hide_possible_values = true)]
+        word: Option<String>,
+        /// Print JSON, one object a line
+        #[arg(long)]
+        json: bool,
+        /// The tables.
+        #[command(flatten)]
+        read: TableReadArgs,
+    },
+    /// Show the declaration of a message, structure or enum
+    Show {
+        /// Show the declaration with this name
+        name: String,
+        /// The tables.
+        #[command(flatten)]
+        read: TableReadArgs,
+    },
+    /// Print a Lua script with which Wireshark shows exported messages (`export messages`)
+    Lua(TableReadArgs),
+    /// Print a table that declares a new protocol, with every line explained, as a starting point
+    New {
+        /// The protocol's name: lower-case letters and digits
+        name: String,
+        /// Declare a protocol over this transport
+        #[arg(long, value_name = "TRANSPORT", default_value = "tcp")]
+        transport: TransportWord,
+    },
+    /// Check table files and run their examples
+    Check {
+        /// Check these table files, or folders with files that end in .table; all of them are added
+        /// to the embedded tables
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+}
+
+impl TablesCommand {
+    /// The tables that are read, by a command that reads any.
+    pub(super) fn read_mut(&mut self) -> Option<&mut TableReadArgs> {
+        match self {
+            TablesCommand::List { read, .. } | TablesCommand::Show { read, .. } => Some(read),
+            TablesCommand::Lua(read) => Some(read),
+            TablesCommand::New { .. } | TablesCommand::Check { .. } => None,
+        }
+    }
+}
+
+/// The tables that are read.
+#[derive(Args, Debug)]
+pub struct TableReadArgs {
+    /// What every command has.
+    #[command(flatten)]
+    pub general: GeneralArgs,
+    /// Further tables.
+    #[command(flatten)]
+    pub tables: TableArgs,
+}
+
+/// What a protocol runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TransportWord {
+    /// A stream of bytes.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+pub(super) fn run(command: &TablesCommand) -> Result<Status, CliError> {
     let mut out = String::new();
     let mut failed = 0;
     let status = match command {
-        TablesCommand::List { word } => {
-            list(&tables_of(args)?, word.as_deref(), args.json, &mut out)
+        TablesCommand::List { word, json, read } => {
+            list(&tables_of(&read.tables)?, word.as_deref(), *json, &mut out)
         }
-        TablesCommand::Show { name } => show(&tables_of(args)?, name, &mut out)?,
-        TablesCommand::Lua => {
-            out = lua_script(tables_of(args)?.iter().map(LazyTables::get));
+        TablesCommand::Show { name, read } => show(&tables_of(&read.tables)?, name, &mut out)?,
+        TablesCommand::Lua(read) => {
+            out = lua_script(tables_of(&read.tables)?.iter().map(LazyTables::get));
             Status::Good
         }
         TablesCommand::New { name, transport } => skeleton(name, *transport, &mut out)?,
@@ -199,7 +274,7 @@ fn check(files: &[PathBuf], out: &mut String) -> Result<usize, CliError> {
             out.push_str(&format!("{}\n", WithLine(&remark)));
         }
     }
-    let more = if failures >= MOST_FAILED { "; after these no more were run" } else { "" };
+    let more = if failures >= MAX_FAILED { "; after these no more were run" } else { "" };
     out.push_str(&format!("{}, {failures} failed{more}\n", counted(count, "example")));
     Ok(failures)
 }

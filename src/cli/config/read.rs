@@ -9,19 +9,17 @@ use clap::ValueEnum;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::place::home;
-use super::{Config, FilesOfConfig, TimeOfConfig};
+use super::{Config, FilesOfConfig, TimeOfConfig, home};
 use crate::captured::{escape, line_and_column};
 use crate::cli::error::CliError;
-use crate::cli::options::TimeWord;
-use crate::cli::options::protocol_args::file_options;
+use crate::cli::options::{TimeWord, file_options};
 use crate::filter::{NamedExpression, can_be_named};
 use crate::suggest::suggestion;
 
 /// The option `--tables`, which belongs to no protocol.
 pub(in crate::cli) const TABLES: &str = "tables";
 /// The longest key of the file that an error repeats, in bytes.
-const MOST_QUOTED: usize = 40;
+const MAX_QUOTED: usize = 40;
 const TIME: &str = "time";
 const FILTERS: &str = "filters";
 const COLUMNS: &str = "columns";
@@ -98,7 +96,7 @@ impl ConfigText<'_> {
                 let near = suggestion(word, known());
                 let all = known().collect::<Vec<_>>().join(", ");
                 // What is longer is no misspelt word.
-                let found = if word.len() <= MOST_QUOTED {
+                let found = if word.len() <= MAX_QUOTED {
                     format!("`{}`{near}", escape(word))
                 } else {
                     "another".into()

@@ -43,7 +43,9 @@ pub(in crate::cli) type FilesInForce = (String, Vec<PathBuf>);
 
 impl Args for ProtocolArgs {
     fn augment_args(command: Command) -> Command {
-        specs().fold(command, |command, spec| command.arg(argument(&spec)))
+        specs()
+            .filter(|spec| spec.everywhere)
+            .fold(command, |command, spec| command.arg(argument(&spec)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -58,6 +60,32 @@ impl FromArgMatches for ProtocolArgs {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The options that only commands which read captures have. [`ProtocolArgs`] has their values.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CaptureOptions;
+
+impl Args for CaptureOptions {
+    fn augment_args(command: Command) -> Command {
+        let command = command.next_help_heading(super::keys::HEADING);
+        let own = specs().filter(|spec| !spec.everywhere);
+        own.fold(command, |command, spec| command.arg(argument(&spec)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for CaptureOptions {
+    fn from_arg_matches(_: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(CaptureOptions)
+    }
+
+    fn update_from_arg_matches(&mut self, _: &ArgMatches) -> Result<(), clap::Error> {
         Ok(())
     }
 }
@@ -98,15 +126,6 @@ impl ProtocolArgs {
             let paths: Vec<PathBuf> = typed.values.iter().map(PathBuf::from).collect();
             (typed.spec.name, (!paths.is_empty()).then_some((source, paths)))
         })
-    }
-
-    /// The options that name files and were typed, without their hyphens.
-    pub(in crate::cli) fn typed_files(&self) -> impl Iterator<Item = &'static str> {
-        let typed =
-            self.options.iter().filter(|typed| matches!(typed.spec.kind, OptionKind::Files(_)));
-        let typed = typed
-            .filter(|typed| !typed.values.is_empty() && typed.source == ValueSource::CommandLine);
-        typed.map(|typed| typed.spec.name)
     }
 
     /// Whether nothing was given for any option.
@@ -197,11 +216,7 @@ fn argument(spec: &OptionSpec) -> Arg {
         Some(variable) => format!("{} [env: {variable}]", spec.help),
         None => spec.help.to_owned(),
     };
-    let arg = Arg::new(spec.name)
-        .long(spec.name)
-        .value_name(spec.value_name)
-        .help(help)
-        .global(spec.everywhere);
+    let arg = Arg::new(spec.name).long(spec.name).value_name(spec.value_name).help(help);
     match spec.kind {
         OptionKind::Files(_) => arg
             .action(ArgAction::Append)

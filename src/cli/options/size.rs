@@ -19,7 +19,7 @@ pub(in crate::cli) fn number_within(text: &str, range: RangeInclusive<u16>) -> R
 
 /// Reads a size. Suffixes are powers of 1024, in either case, with or without `B` or `iB` behind
 /// them.
-pub(in crate::cli) fn parse(text: &str) -> Result<usize, String> {
+pub(in crate::cli) fn size(text: &str) -> Result<usize, String> {
     let wrong = || "expected a number of bytes such as 500000, 64K, 16M or 1G".to_string();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, suffix) = text.split_at_checked(digits).ok_or_else(wrong)?;
@@ -43,10 +43,10 @@ pub(in crate::cli) fn parse(text: &str) -> Result<usize, String> {
 pub struct Bound(pub Option<u64>);
 
 /// Reads a size; `none` and `0` are no bound.
-pub(in crate::cli) fn parse_or_none(text: &str) -> Result<Bound, String> {
+pub(in crate::cli) fn size_or_none(text: &str) -> Result<Bound, String> {
     match text {
         "none" | "0" => Ok(Bound(None)),
-        _ => parse(text)
+        _ => size(text)
             .map(|bytes| Bound(Some(bytes as u64)))
             .map_err(|error| format!("{error}, or none")),
     }
@@ -69,7 +69,7 @@ mod tests {
             ("16MiB", 16 << 20),
             ("2g", 2 << 30),
         ] {
-            assert_eq!(parse(text), Ok(bytes), "{text}");
+            assert_eq!(size(text), Ok(bytes), "{text}");
         }
     }
 
@@ -89,7 +89,7 @@ mod tests {
             "99999999999999999G",
             "é",
         ] {
-            assert!(parse(text).is_err(), "{text}");
+            assert!(size(text).is_err(), "{text}");
         }
     }
 }

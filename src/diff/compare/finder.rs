@@ -153,9 +153,9 @@ impl DifferenceFinder<'_, '_> {
             return;
         }
         if follows && self.moved.contains(&left.peer) {
-            out.same += 1
+            out.same += 1;
         } else {
-            out.findings.push(Finding::Moved(at))
+            out.findings.push(Finding::Moved(at));
         }
     }
 
@@ -179,10 +179,10 @@ impl DifferenceFinder<'_, '_> {
             fits = self.names(at, left, right, out);
             // A number may stand for things of several kinds, of which one contradicts what other
             // messages say.
-            let told: Vec<[u64; 2]> =
+            let reported: Vec<[u64; 2]> =
                 out.findings.get(before..).unwrap_or_default().iter().filter_map(renamed).collect();
             let once =
-                self.once.at(at).iter().filter(|naming| !told.contains(&[naming.a, naming.b]));
+                self.once.at(at).iter().filter(|naming| !reported.contains(&[naming.a, naming.b]));
             out.findings.extend(once.map(|naming| Finding::Once { at, naming: *naming }));
         }
         if self.is_slower(left, right) {

@@ -126,7 +126,7 @@ impl<'d> Comparison<'d> {
         work.renaming = work.vote(&pairs, &lanes);
         let partners = work.partners(&pairs, &lanes);
         for naming in work.contradictions(&pairs, &lanes, &partners) {
-            work.renaming.tell(naming);
+            work.renaming.report(naming);
         }
         let moved = work.moved(&pairs, &lanes);
         let once = seen_once(&work, &pairs, &lanes);
@@ -406,7 +406,9 @@ impl<'d> Work<'d> {
                     Naming { kind, a: a.value, b: b.value }
                 }));
             });
-            found.into_iter().for_each(|naming| renaming.fix(naming, at));
+            for naming in found {
+                renaming.fix(naming, at);
+            }
         }
         all
     }

@@ -7,7 +7,6 @@ mod layout;
 mod text;
 
 use crate::capture::Time;
-use crate::flow::NotReadCounts;
 pub(super) use json::json_world;
 pub use json::stats_json;
 pub use text::stats_text;
@@ -20,18 +19,10 @@ pub struct FrameSpan {
     /// The times of the earliest and of the latest one; `None` where no frame has a time.
     pub times: Option<(Time, Time)>,
     /// Why others were not read, and how many.
-    pub not_read: NotReadCounts,
+    pub not_read: Vec<(String, u64)>,
 }
 
 impl FrameSpan {
-    /// The reasons why frames were not read, with how many there were.
-    fn not_read(&self) -> Vec<(String, u64)> {
-        let named = |(reason, count): (crate::flow::NotRead, u64)| (reason.to_string(), count);
-        let others = Some(("others".to_string(), self.not_read.others()));
-        let reasons = self.not_read.reasons().into_iter().map(named);
-        reasons.chain(others.filter(|(_, count)| *count > 0)).collect()
-    }
-
     /// From the earliest to the latest frame, in nanoseconds; `None` if no time passed.
     pub fn nanos(&self) -> Option<i64> {
         let (first, last) = self.times?;

@@ -27,8 +27,7 @@ pub fn stats_text(stats: &Stats, span: &FrameSpan) -> String {
     network_table(stats.bytes(), &mut out);
     message_list(stats, &mut out);
     counted_list("events", stats.events(), &mut out);
-    let not_read = span.not_read();
-    let not_read = not_read.iter().map(|(reason, count)| (reason.as_str(), *count));
+    let not_read = span.not_read.iter().map(|(reason, count)| (reason.as_str(), *count));
     counted_list("frames that were not read", not_read, &mut out);
     problem_list("notes", Severity::Note, &problems, &mut out);
     world_tables(stats.world(), &mut out);
@@ -72,7 +71,10 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
         }
         wrapped("", &third, out);
     }
-    wrapped("", &stats.problems().by_severity().to_string(), out);
+    // Where no message was read, nothing was looked at.
+    if messages > 0 {
+        wrapped("", &stats.problems().by_severity().to_string(), out);
+    }
 }
 
 /// Messages by name; where a name does not say what a message carries, by that as well.

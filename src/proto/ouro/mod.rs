@@ -38,6 +38,7 @@ impl Protocol for Ouro {
     fn sources(&self) -> Vec<TableSource> {
         vec![
             TableSource { name: "ouro/link.table".into(), text: include_str!("link.table").into() },
+            TableSource { name: "ouro/auth.table".into(), text: include_str!("auth.table").into() },
             TableSource {
                 name: "ouro/dbserver.table".into(),
                 text: include_str!("dbserver.table").into(),
@@ -64,7 +65,6 @@ impl Protocol for Ouro {
     fn record_names(&self) -> RecordNames {
         RecordNames {
             messages: &["Encrypted", "Undescribed", "UserCommand", "ControlCommand"],
-            services: &["auth_server"],
             other_services: &[("user", "link")],
             ..RecordNames::default()
         }
@@ -94,7 +94,7 @@ impl Protocol for Ouro {
         if start.transport == Transport::Tcp
             && recognise::AUTH_PORTS.contains(&start.ends.server.port())
         {
-            return Box::new(auth::session(tables));
+            return Box::new(auth::AuthSession::new(tables));
         }
         Box::new(LinkSession::new(start, tables))
     }

@@ -1,10 +1,11 @@
 //! `moulsniff export chat`: one line for each chat message, with speaker and recipient.
 
+use clap::Args;
 use std::io::{self, Write};
 
 use crate::cli::error::{CliError, Status};
-use crate::cli::options::export::ExportChatArgs;
-use crate::cli::plan::Plan;
+use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::facts::Chat;
 use crate::pipeline::{Filtered, Output};
 use crate::print::chat::{chat_json, chat_text};
@@ -15,14 +16,42 @@ use crate::run::{Beside, CaptureRun};
 /// Bytes that are collected before they are written, as long as more input is at hand.
 const BUFFER: usize = 64 << 10;
 
+/// Chat.
+#[derive(Args, Debug)]
+pub struct ExportChatArgs {
+    /// Also print the copies that servers relay to other clients
+    #[arg(long)]
+    pub copies: bool,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub json: bool,
+    /// The captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Which messages are looked at.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How many.
+    #[command(flatten)]
+    pub count: CountArgs,
+}
+
 pub(super) fn run(args: &ExportChatArgs) -> Result<Status, CliError> {
-    let Plan { reading, mut setup, filter, redact, limit, ending, .. } = Plan::new(&args.read)?;
+    let Plan { reading, mut setup, filter, redact, limit, ending, .. } = Plan::new(PlanArgs {
+        live: Some(&args.live),
+        filter: Some(&args.filter),
+        count: args.count.count,
+        ..PlanArgs::new(&args.read)
+    })?;
     setup.names = true;
     let run = CaptureRun::new(&reading, setup)?;
     let printer = ChatPrinter {
         chat: Chat::default(),
         redact,
-        json: args.read.json,
+        json: args.json,
         copies: args.copies,
         left: limit,
         text: String::new(),
@@ -39,7 +68,7 @@ pub(super) fn run(args: &ExportChatArgs) -> Result<Status, CliError> {
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    ending.close(&outcome, filter.as_deref())
+    ending.close(&mut outcome, filter.as_deref())
 }
 
 /// Prints utterances as they come.

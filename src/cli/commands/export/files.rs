@@ -1,5 +1,6 @@
 //! `moulsniff export files`: every file that was transferred, put together.
 
+use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,8 +10,8 @@ use super::file_writer::FileWriter;
 use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
-use crate::cli::options::export::ExportFilesArgs;
-use crate::cli::plan::Plan;
+use crate::cli::options::{FilterArgs, LiveArgs, ReadArgs, size};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::{before_commit, refuse_interrupted};
 use crate::digits::{counted, plural};
 use crate::facts::Files;
@@ -21,13 +22,42 @@ use crate::record::Record;
 use crate::remark::say;
 use crate::run::CaptureRun;
 
+/// Transferred files.
+#[derive(Args, Debug)]
+pub struct ExportFilesArgs {
+    /// Write the files and index.csv into this folder. It is created if necessary; existing files
+    /// are never replaced
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Write at most this much of one file, from its beginning
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
+    pub max_file_size: usize,
+    /// Print JSON, one object a file
+    #[arg(long)]
+    pub json: bool,
+    /// The captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Which messages are looked at.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
 pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
-    let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(&args.read)?;
+    let Plan { reading, setup, filter, redact, ending, .. } = Plan::new(PlanArgs {
+        live: Some(&args.live),
+        filter: Some(&args.filter),
+        output: Some(&args.output),
+        ..PlanArgs::new(&args.read)
+    })?;
     let fail = |error| CliError::File(file_name(&args.output), error);
     let run = CaptureRun::new(&reading, setup)?;
     let folder = files::create_folder(&args.output)?;
     let max_file = args.max_file_size as u64;
-    let lists = Lists::new(&args.output, &reading.inputs, args.read.json).map_err(fail)?;
+    let lists = Lists::new(&args.output, &reading.inputs, args.json).map_err(fail)?;
     let mut names = FileNames::new(&args.output);
     for name in ["index.csv", "listed.csv"] {
         names.reserve(name);
@@ -79,7 +109,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
             say(format_args!("lists have more entries than are compared with files"));
         }
     }
-    ending.say_summary(&outcome);
+    ending.say_summary(&mut outcome);
     Ok(status)
 }
 

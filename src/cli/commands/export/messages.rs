@@ -1,28 +1,58 @@
 //! `moulsniff export messages`: every message decrypted, one packet each, for Wireshark and for
 //! readers who have no keys.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use std::io::{self, BufWriter};
 
 use crate::capture::{Frame, PcapngWriter};
 use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
-use crate::cli::options::export::ExportMessagesArgs;
-use crate::cli::plan::Plan;
+use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::pseudonyms::random;
 use crate::cli::summary::before_commit;
 use crate::digits::{counted, plural};
 use crate::facts::{InfoSource, write_info};
 use crate::output_file::{Access, OutputFile};
-use crate::pdu::{LINK_TYPE, MOST_BYTES, PduWriter};
+use crate::pdu::{LINK_TYPE, MAX_BYTES, PduWriter};
 use crate::pipeline::{Filtered, Output};
 use crate::pseudonyms::Pseudonyms;
 use crate::record::{Body, Record};
 use crate::remark::say;
 use crate::run::CaptureRun;
 
+/// Messages.
+#[derive(Args, Debug)]
+pub struct ExportMessagesArgs {
+    /// Write the capture to this file, as pcapng with Wireshark's exported PDUs (link type 252); an
+    /// existing file is replaced
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+    /// The captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Which messages are written.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How many.
+    #[command(flatten)]
+    pub count: CountArgs,
+}
+
 pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
-    let Plan { reading, mut setup, filter, redact, limit, ending, .. } = Plan::new(&args.read)?;
+    let Plan { reading, mut setup, filter, redact, limit, ending, .. } = Plan::new(PlanArgs {
+        live: Some(&args.live),
+        filter: Some(&args.filter),
+        count: args.count.count,
+        output: Some(&args.output),
+        ..PlanArgs::new(&args.read)
+    })?;
     setup.names = true;
     let fail = |e| CliError::File(file_name(&args.output), e);
     if redact && setup.pseudonyms.is_none() {
@@ -56,7 +86,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     if packets.large > 0 && !ending.quiet {
         let large = packets.large;
         say(format_args!(
-            "{} {} more than {MOST_BYTES} bytes: Wireshark reads the file up to the first of them, this program reads all",
+            "{} {} more than {MAX_BYTES} bytes: Wireshark reads the file up to the first of them, this program reads all",
             counted(large, "packet"),
             plural(large, "has", "have")
         ));
@@ -69,7 +99,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
             plural(left_out, "is", "are")
         ));
     }
-    ending.say_summary(&outcome);
+    ending.say_summary(&mut outcome);
     Ok(status)
 }
 
@@ -104,7 +134,7 @@ impl Output for Packets {
         );
         let Some(data) = self.writer.packet(record, &self.info) else { return };
         self.left -= 1;
-        self.large += u64::from(data.len() > MOST_BYTES);
+        self.large += u64::from(data.len() > MAX_BYTES);
         let wire_len = u32::try_from(data.len()).unwrap_or(u32::MAX);
         let frame = Frame { number: 0, time: record.at.time, link: LINK_TYPE, data, wire_len };
         match self.capture.frame(&frame) {

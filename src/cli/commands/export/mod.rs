@@ -13,16 +13,41 @@ mod files;
 mod messages;
 mod vault;
 
-use crate::cli::options::export::ExportCommand;
+use clap::Subcommand;
 
 use crate::cli::error::{CliError, Status};
-use crate::cli::options::late_args::LateArgs;
+use crate::cli::options::ReadArgs;
+
+/// What is taken out of captures.
+#[derive(Subcommand, Debug)]
+pub enum ExportCommand {
+    /// Write every transferred file, assembled, decompressed and decrypted
+    Files(files::ExportFilesArgs),
+    /// Write the vault as the captures show it: nodes, references, and how they changed
+    Vault(vault::ExportVaultArgs),
+    /// Print chat, with speakers and recipients
+    Chat(chat::ExportChatArgs),
+    /// Write every message decrypted, one packet each, for Wireshark and for readers without keys
+    Messages(messages::ExportMessagesArgs),
+}
+
+impl ExportCommand {
+    /// How the captures are read.
+    pub(super) fn read_mut(&mut self) -> &mut ReadArgs {
+        match self {
+            ExportCommand::Files(args) => &mut args.read,
+            ExportCommand::Vault(args) => &mut args.read,
+            ExportCommand::Chat(args) => &mut args.read,
+            ExportCommand::Messages(args) => &mut args.read,
+        }
+    }
+}
 
 pub(super) fn run(command: &ExportCommand) -> Result<Status, CliError> {
     match command {
-        ExportCommand::Files(LateArgs(args)) => files::run(args),
-        ExportCommand::Vault(LateArgs(args)) => vault::run(args),
-        ExportCommand::Chat(LateArgs(args)) => chat::run(args),
-        ExportCommand::Messages(LateArgs(args)) => messages::run(args),
+        ExportCommand::Files(args) => files::run(args),
+        ExportCommand::Vault(args) => vault::run(args),
+        ExportCommand::Chat(args) => chat::run(args),
+        ExportCommand::Messages(args) => messages::run(args),
     }
 }

@@ -1,11 +1,13 @@
 //! `moulsniff export vault`: nodes, what they are below, and how they changed, as JSON or for
 //! Graphviz.
 
+use std::path::PathBuf;
+
 use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
-use crate::cli::options::export::ExportVaultArgs;
-use crate::cli::plan::Plan;
+use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::before_commit;
 use crate::digits::{counted, plural};
 use crate::facts::Graph;
@@ -16,6 +18,28 @@ use crate::print::json::{JsonOptions, JsonWriter};
 use crate::record::{Body, Record};
 use crate::remark::say;
 use crate::run::CaptureRun;
+use clap::Args;
+
+/// The vault.
+#[derive(Args, Debug)]
+pub struct ExportVaultArgs {
+    /// Write to this file: JSON if its name ends in .json, Graphviz if it ends in .dot; an existing
+    /// file is replaced
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// The captures.
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Captures that still grow.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Which messages are looked at.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How many.
+    #[command(flatten)]
+    pub count: CountArgs,
+}
 
 pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
     let extension = args.output.extension().map(|end| end.to_string_lossy().to_lowercase());
@@ -29,7 +53,13 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
             )));
         }
     };
-    let Plan { reading, setup, filter, redact, limit, ending, .. } = Plan::new(&args.read)?;
+    let Plan { reading, setup, filter, redact, limit, ending, .. } = Plan::new(PlanArgs {
+        live: Some(&args.live),
+        filter: Some(&args.filter),
+        count: args.count.count,
+        output: Some(&args.output),
+        ..PlanArgs::new(&args.read)
+    })?;
     let run = CaptureRun::new(&reading, setup)?;
     let mut file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let json = JsonWriter::new(JsonOptions { spans: false, redact });
@@ -66,7 +96,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
             ));
         }
     }
-    ending.say_summary(&outcome);
+    ending.say_summary(&mut outcome);
     Ok(status)
 }
 

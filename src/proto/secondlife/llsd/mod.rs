@@ -472,9 +472,10 @@ impl LlsdReader<'_, '_, '_> {
         use base64::Engine;
         let mut digits = self.bytes.get(from..from + length).unwrap_or_default().to_vec();
         digits.retain(|byte| !byte.is_ascii_whitespace());
-        let decoded = match is_hex {
-            true => std::str::from_utf8(&digits).ok().and_then(crate::table::parse_hex),
-            false => base64::engine::general_purpose::STANDARD.decode(&digits).ok(),
+        let decoded = if is_hex {
+            std::str::from_utf8(&digits).ok().and_then(crate::table::parse_hex)
+        } else {
+            base64::engine::general_purpose::STANDARD.decode(&digits).ok()
         };
         let Some(decoded) = decoded else {
             self.text_leaf(name, Part::Binary, from, length)?;

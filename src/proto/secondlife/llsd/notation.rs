@@ -111,9 +111,10 @@ impl LlsdReader<'_, '_, '_> {
     /// A text behind its opening quote, as a node.
     pub(super) fn quoted_leaf(&mut self, name: Sym, part: Part, quote: u8) -> Result<(), Fault> {
         let QuotedText { from, length, is_decoded } = self.quoted(quote)?;
-        match is_decoded {
-            true => self.decoded_leaf(name, part).map(drop),
-            false => self.text_leaf(name, part, from, length),
+        if is_decoded {
+            self.decoded_leaf(name, part).map(drop)
+        } else {
+            self.text_leaf(name, part, from, length)
         }
     }
 
@@ -181,7 +182,9 @@ impl LlsdReader<'_, '_, '_> {
                 let key = self.bytes.get(at..at + length).unwrap_or_default();
                 self.text = String::from_utf8_lossy(key).into_owned();
             }
-            [quote] if is_quote(quote) => drop(self.quoted(quote)?),
+            [quote] if is_quote(quote) => {
+                self.quoted(quote)?;
+            }
             _ => {
                 self.pos -= 1;
                 return self.fault("no key of a map at byte {a}");

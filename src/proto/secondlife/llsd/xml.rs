@@ -46,10 +46,7 @@ impl<'d> LlsdReader<'_, '_, 'd> {
             b"binary" => Part::Binary,
             _ => return Err(Fault::Bytes("no element of LLSD at byte {a}", from)),
         };
-        let (from, length) = match tag.is_empty {
-            true => (self.pos, 0),
-            false => self.content(tag.name)?,
-        };
+        let (from, length) = if tag.is_empty { (self.pos, 0) } else { self.content(tag.name)? };
         let content = self.bytes.get(from..from + length).unwrap_or_default();
         match part {
             Part::Undefined => self.leaf(name, part, Kind::Null, 0, 0).map(drop),
@@ -88,10 +85,7 @@ impl<'d> LlsdReader<'_, '_, 'd> {
         if tag.name != b"key" {
             return Err(Fault::Bytes("no key of a map at byte {a}", from));
         }
-        let (from, length) = match tag.is_empty {
-            true => (self.pos, 0),
-            false => self.content(b"key")?,
-        };
+        let (from, length) = if tag.is_empty { (self.pos, 0) } else { self.content(b"key")? };
         self.decode(self.bytes.get(from..from + length).unwrap_or_default());
         Ok(())
     }
@@ -100,13 +94,11 @@ impl<'d> LlsdReader<'_, '_, 'd> {
     pub(super) fn root_end(&mut self) -> Result<(), Fault> {
         let at = self.pos;
         self.xml_blanks();
-        match self.rest().starts_with(b"</llsd") {
-            true => self.closing_tag(),
-            false => {
-                self.pos = at;
-                Ok(())
-            }
+        if self.rest().starts_with(b"</llsd") {
+            return self.closing_tag();
         }
+        self.pos = at;
+        Ok(())
     }
 
     /// Passes over what may stand between elements. Returns where the next one begins.

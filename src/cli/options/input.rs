@@ -1,8 +1,11 @@
-//! The captures that were typed: as words of their own, and with `-r`.
+//! What is read: captures that were typed as words or with `-r`, and captures that still grow.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+
+/// Where help lists these options.
+pub(super) const HEADING: &str = "Input";
 
 /// The captures in the order in which they were typed.
 #[derive(Clone, Debug, Default)]
@@ -18,14 +21,47 @@ struct TypedCapture {
 
 /// What clap has of them: each kind apart.
 #[derive(Args)]
+#[command(next_help_heading = HEADING)]
 struct CapturesByKind {
-    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is
-    /// standard input
-    #[arg(value_name = "CAPTURE", required_unless_present_any = ["interface", "list_interfaces", "tail", "read_file"])]
+    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order of their first
+    /// frames; a folder is all captures in it, `-` is standard input
+    #[arg(value_name = "CAPTURE", required_unless_present = "read_file")]
     captures: Vec<PathBuf>,
     /// Read a capture, as CAPTURE does; for users of tshark and tcpdump
     #[arg(short = 'r', value_name = "FILE", id = "read_file")]
     read_files: Vec<PathBuf>,
+}
+
+/// Captures that still grow.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = HEADING)]
+#[command(mut_arg("captures", |arg| arg.required_unless_present_any(["interface", "tail"])))]
+pub struct LiveArgs {
+    /// Capture on an interface, such as lo or any, until Ctrl-C
+    #[arg(short, long, value_name = "IFACE")]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
+    pub interface: Option<String>,
+    /// Capture only packets that match a capture filter (with -i), such as 'tcp port 14617' (man
+    /// pcap-filter)
+    #[arg(short = 'f', long, value_name = "FILTER", requires = "interface")]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
+    pub capture_filter: Option<String>,
+    /// Also write the captured frames to a pcapng file (with -i); an existing file is replaced when
+    /// the capture ends
+    #[arg(short, long, value_name = "FILE", requires = "interface", conflicts_with = "pseudonyms")]
+    #[cfg_attr(not(feature = "live"), arg(hide = true))]
+    pub write: Option<PathBuf>,
+    /// Decode a capture that another program still writes, across its ring of files (dumpcap -b),
+    /// until Ctrl-C
+    #[arg(long, value_name = "FILE")]
+    pub tail: Option<PathBuf>,
+}
+
+impl LiveArgs {
+    /// Whether none was asked for.
+    pub(in crate::cli) fn is_empty(&self) -> bool {
+        self.interface.is_none() && self.tail.is_none()
+    }
 }
 
 impl CaptureArgs {
@@ -43,6 +79,13 @@ impl CaptureArgs {
     pub(in crate::cli) fn take_first_word(&mut self) -> Option<PathBuf> {
         let place = self.0.iter().position(|typed| typed.is_word)?;
         Some(self.0.remove(place).path)
+    }
+
+    /// Takes a word away that turned out to be no capture.
+    pub(in crate::cli) fn take_word(&mut self, word: &Path) {
+        if let Some(place) = self.0.iter().position(|typed| typed.is_word && typed.path == word) {
+            self.0.remove(place);
+        }
     }
 
     /// How many there are.
