@@ -1,7 +1,7 @@
 //! MOUL's keys for the commands about key files, and in captures.
 
 use super::keys::{CarriedBounds, KeyError, KeyFile, KeyService, Report, write_shard_keys};
-use super::settings::MoulSettings;
+use super::settings::{KEYS, MoulSettings};
 use crate::proto::{
     Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport,
 };
@@ -18,6 +18,10 @@ const CARRIED: &str = "keys in the capture";
 pub(super) struct ShardKeys;
 
 impl Secrets for ShardKeys {
+    fn option(&self) -> &'static str {
+        KEYS
+    }
+
     fn block_type(&self) -> u32 {
         BLOCK_TYPE
     }
