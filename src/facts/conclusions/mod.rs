@@ -13,6 +13,7 @@ mod capture;
 mod disagreement;
 mod keys;
 mod loss;
+mod open_waits;
 mod refusals;
 mod slowness;
 mod waits;
