@@ -6,8 +6,6 @@ use clap::Args;
 
 use super::protocol_args::{HEADING, ProtocolArgs};
 
-/// Where help lists these options.
-
 /// Key files, message tables and the like.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = HEADING)]
