@@ -336,11 +336,13 @@ impl Connection {
         }
         waiting.keep_datagram(dir, at, bytes, missing);
         self.held = waiting.held();
-        if self.recognise(false, run) == Verdict::No
-            && let ConnectionState::Unknown(waiting) = &mut self.state
-        {
+        let verdict = self.recognise(false, run);
+        let ConnectionState::Unknown(waiting) = &mut self.state else { return };
+        if verdict == Verdict::No {
             waiting.look_back(dir);
         }
+        waiting.forget_excess();
+        self.held = waiting.held();
     }
 
     /// Asks the protocols whose stream this is. Once one takes it, its session gets everything that

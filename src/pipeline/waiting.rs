@@ -71,13 +71,17 @@ impl WaitingPieces {
     }
 
     /// Keeps a datagram. The protocols look at all of it, since some are recognised by the end of
-    /// their datagrams. If there are too many, the oldest ones are forgotten.
+    /// their datagrams.
     pub(super) fn keep_datagram(&mut self, dir: Dir, at: Moment, bytes: &[u8], missing: u64) {
         let look = of(&mut self.looks, dir);
         self.before.clear();
         self.before.extend_from_slice(bytes);
         std::mem::swap(look, &mut self.before);
         self.keep(dir, at, KeptWhat::Datagram(bytes.to_vec(), missing));
+    }
+
+    /// Forgets the oldest pieces, if more is kept than there may be.
+    pub(super) fn forget_excess(&mut self) {
         while self.pieces.len() > MAX_DATAGRAMS || self.bytes > MAX_DATAGRAM_BYTES {
             if !self.forget_oldest() {
                 break;
@@ -135,7 +139,9 @@ impl WaitingPieces {
 
     /// Whether as many datagrams are kept as there may be.
     pub(super) fn has_most_datagrams(&self) -> bool {
-        self.pieces.len() >= MAX_DATAGRAMS || self.forgotten.datagrams != [0; 2]
+        self.pieces.len() >= MAX_DATAGRAMS
+            || self.bytes > MAX_DATAGRAM_BYTES
+            || self.forgotten.datagrams != [0; 2]
     }
 
     /// The datagrams that were forgotten, and the pieces that were kept, in their order.

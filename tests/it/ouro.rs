@@ -518,7 +518,7 @@ fn links_over_tcp_are_read_whatever_happens_to_them() {
     );
     assert_eq!(
         short(names(3, "server")),
-        "CONNECT_SERVER_ACK CONNECT_SERVER_ACK_ACK UserCommand undecoded stream_end"
+        "CONNECT_SERVER_ACK CONNECT_SERVER_ACK_ACK remark UserCommand undecoded stream_end"
     );
     // Joined late, with a loss. The second DISCONNECT is the event that names the first one as
     // unanswered.

@@ -183,7 +183,7 @@ fn every_row_fits_80_columns_and_no_column_is_all_zeros() {
     }
     let closed = printed(&[DIRTSAND, "--keys", "keys/nagus.ini"]);
     assert!(
-        closed.lines().take(4).any(|line| line.contains("166965 not opened by any key")),
+        closed.lines().take(8).any(|line| line.contains("166965 not opened by any key")),
         "{closed}"
     );
     let circuits = printed(&[OPENSIM]);

@@ -4,7 +4,7 @@
 //! Of key files it knows the paths alone.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -14,6 +14,7 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::options::{GeneralArgs, KeyArgs, TIME_HELP, TimeWord};
 use crate::cli::{files, load};
 use crate::filter::{Filter, NamedExpression, Paths};
+use crate::output_file::Inputs;
 
 /// The values in force.
 #[derive(Args, Debug)]
@@ -53,6 +54,9 @@ pub(super) fn run(args: &ConfigArgs) -> Result<Status, CliError> {
         Some(path) => Config::load(&path)?,
         None => Config::default(),
     };
+    let typed: Vec<PathBuf> = args.keys.protocols.paths().collect();
+    let typed = typed.iter().chain(&args.keys.tables.files).map(PathBuf::as_path);
+    files::refuse_standard_output(&Inputs::of(typed))?;
     options(&args.keys, &config, &mut lines);
     let (source, form) = match (args.time, config.time) {
         (Some(typed), _) => ("command line".into(), typed),

@@ -87,8 +87,8 @@ fn read_p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Res
     Ok(0)
 }
 
-/// The year 2514, in seconds since 1970.
-const WIDE_END: u64 = 1 << 34;
+/// The year 2242, in seconds since 1970.
+const WIDE_END: u64 = 1 << 33;
 
 /// Seconds since 1970, in 32 bits. A time that these cannot say is 0xffffffff, and 64 signed bits
 /// follow. Older writers mean 0xffffffff itself: then what follows is hardly ever a time before 1970
