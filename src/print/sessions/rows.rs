@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::place_name;
 use super::times::Precision;
+use crate::capture::Time;
 use crate::captured::escape;
 use crate::facts::{ClientSession, Conclusion, Kind};
 use crate::print::marked::{BAD, DIM, END};
@@ -17,8 +18,8 @@ pub struct SessionRow {
     number: u64,
     who: String,
     place: String,
-    from: crate::capture::Time,
-    to: crate::capture::Time,
+    from: Time,
+    to: Time,
     requests: u64,
     refused: u64,
     state: String,
