@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use super::options::ReadArgs;
-use super::plan::{coloured, marks, width};
+use super::terminal::{coloured, marks, width};
 use crate::digits::counted;
 use crate::facts::{Conclusion, Weight};
 use crate::print::{ConclusionLines, Paint};

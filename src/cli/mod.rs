@@ -13,6 +13,7 @@ mod pseudonyms;
 mod session_pass;
 mod stale_files;
 mod summary;
+mod terminal;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

@@ -16,6 +16,7 @@ use super::error::CliError;
 use super::options::{FilterArgs, LiveArgs, PrintArgs, ReadArgs, TimeWord, When, example_protocol};
 use super::session_pass::session_map;
 use super::summary::Summary;
+use super::terminal::{coloured, marks, width};
 use super::{files, load, pseudonyms};
 use crate::capture::LiveError;
 use crate::filter::{Filter, Paths};
@@ -25,7 +26,7 @@ use crate::pipeline::{DecodeAs, Setup};
 use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::oneline::{OneLineOptions, OneLineWriter};
 use crate::print::tree::{TreeOptions, TreeWriter};
-use crate::print::{Marks, Paint, Zone};
+use crate::print::{Paint, Zone};
 use crate::proto::{LazyTables, Protocol};
 use crate::run::{Columns, FrameInput, Reading, RecordWriter};
 use crate::session::Options;
@@ -301,31 +302,4 @@ fn decode_as(texts: &[String], tables: &[LazyTables]) -> Result<Vec<DecodeAs>, C
     let all = texts.iter().map(one).collect::<Result<Vec<_>, _>>()?;
     DecodeAs::agree(&all).map_err(|why| CliError::Typed(format!("--decode-as: {why}")))?;
     Ok(all)
-}
-
-/// Whether to use colour on a standard output that is a terminal or not.
-pub(super) fn coloured(when: When, terminal: bool) -> bool {
-    match when {
-        When::Always => true,
-        When::Never => false,
-        When::Auto => {
-            let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-            terminal && !dumb && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-        }
-    }
-}
-
-/// The characters of a line on the terminal: as `COLUMNS` says, or the terminal.
-pub(super) fn width() -> usize {
-    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let asked = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    said.or_else(asked).filter(|width| *width > 0).unwrap_or(80)
-}
-
-/// The marks for a standard output that is a terminal or not, as the locale allows.
-pub(super) fn marks(terminal: bool) -> Marks {
-    let set =
-        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
-    let locale = set.into_iter().find(|value| !value.is_empty());
-    Marks::of_locale(locale.as_deref(), terminal)
 }

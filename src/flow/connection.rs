@@ -5,9 +5,9 @@
 
 use super::conversations::{EndpointPair, PairSide};
 use super::delivery::DirectionSink;
-use super::direction::{DirectionState, Payload};
+use super::direction::DirectionState;
 use super::round_trip::RoundTripTimer;
-use super::segment::{ACK, FIN, RST, SYN, Segment};
+use super::segment::{ACK, FIN, Payload, RST, SYN, Segment};
 use super::sink::{Dir, End, FlowSink, Note, Stream, StreamId, TcpOpening};
 use super::{FlowLimits, elapsed};
 use crate::capture::Moment;

@@ -9,7 +9,7 @@
 
 use super::delivery::{Delivery, DirectionSink, Overlap};
 use super::pending::{PendingBytes, Span, head, tail};
-use super::segment::Segment;
+use super::segment::{Payload, Segment};
 use super::sink::{Cause, End, FlowSink, Note, Totals};
 use super::stray::StraySegments;
 use super::{FlowLimits, elapsed};
@@ -33,15 +33,6 @@ const SENT_AGAIN_AFTER: i64 = 3_000_000;
 const ASKED_AGAIN: u8 = 3;
 const START_SEGMENTS: usize = 16;
 const START_BYTES: usize = 64 << 10;
-
-/// The payload of one segment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Payload<'a> {
-    pub seq: u32,
-    pub bytes: &'a [u8],
-    /// Its length on the wire.
-    pub len: u64,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Phase {

@@ -11,6 +11,15 @@ pub(super) const ACK: u8 = 0x10;
 /// Bytes of the fixed part of the header.
 const SMALLEST_HEADER: u8 = 20;
 
+/// The payload of one segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Payload<'a> {
+    pub seq: u32,
+    pub bytes: &'a [u8],
+    /// Its length on the wire.
+    pub len: u64,
+}
+
 /// A segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment<'a> {

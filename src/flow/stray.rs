@@ -3,7 +3,7 @@
 //!
 //! It knows sequence numbers and bytes. `direction` decides where the bytes go.
 
-use super::direction::Payload;
+use super::segment::Payload;
 use crate::capture::Moment;
 
 /// After this many segments that continue each other, the next one proves that the direction goes

@@ -177,7 +177,7 @@ impl FrameSource {
     pub(super) fn dropped(&mut self) -> u64 {
         match &mut self.from {
             From::Files(capture) | From::Growing(capture, _) => capture.dropped(),
-            From::Interface(live) => live.taken().dropped.into(),
+            From::Interface(live) => live.taken().dropped,
         }
     }
 

@@ -84,11 +84,11 @@ impl ChosenSession {
         let offers = tables.declared().map_or(&[][..], |declared| &declared.offers);
         let sent = |side: Side| {
             let pieces = self.waiting.iter().filter(|piece| piece.from == side);
-            let all = pieces.map(|piece| piece.bytes.as_slice());
+            let mut all = pieces.map(|piece| piece.bytes.as_slice());
             match self.transport {
                 Transport::Tcp => all.collect::<Vec<&[u8]>>().concat(),
                 // Others before the latest datagram may be of no service.
-                Transport::Udp => all.last().unwrap_or_default().to_vec(),
+                Transport::Udp => all.next_back().unwrap_or_default().to_vec(),
             }
         };
         let client = sent(Side::Client);

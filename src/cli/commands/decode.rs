@@ -9,7 +9,7 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::files;
 use crate::cli::load::{settings, tables_of};
 use crate::cli::options::{CompletionWords, GeneralArgs, KeyArgs, example_protocol, number};
-use crate::cli::plan::{coloured, marks};
+use crate::cli::terminal::{coloured, marks};
 use crate::digits::append_hex;
 use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::tree::{TreeOptions, TreeWriter};

@@ -11,8 +11,9 @@ use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
 use crate::cli::options::{FilterArgs, ReadArgs, size};
-use crate::cli::plan::{Plan, PlanArgs, coloured, marks};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::{Summary, refuse_mistake};
+use crate::cli::terminal::{coloured, marks};
 use crate::diff::{
     CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffBounds, DiffStyle,
     DifferenceSum, Digester, IgnoreList, Section, difference_json, difference_line, differences,

@@ -100,6 +100,7 @@ fn with_secrets() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn S
 }
 
 fn check(paths: &[PathBuf], json: bool, limits: &LimitArgs) -> Result<Status, CliError> {
+    files::refuse_standard_output(&Inputs::of(paths.iter().map(PathBuf::as_path)))?;
     let (captures, keys): (Vec<PathBuf>, Vec<PathBuf>) =
         paths.iter().cloned().partition(|path| is_capture(path));
     let mut check = KeyCheck { json, wrong: Vec::new() };

@@ -10,9 +10,10 @@ use clap::Args;
 use crate::cli::conclusions;
 use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CaptureArgs, CountArgs, LiveArgs, ReadArgs, number};
-use crate::cli::plan::{Plan, PlanArgs, coloured, marks, width};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::concluded;
 use crate::cli::session_pass::no_session;
+use crate::cli::terminal::{coloured, marks, width};
 use crate::facts::{ClientSession, Conclusion, Conclusions};
 use crate::pipeline::{Diagnosis, Filtered, Output, StreamOver};
 use crate::print::sessions::{

@@ -4,10 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::protocol_args::ProtocolArgs;
-
-/// Where help lists these options.
-pub(super) const HEADING: &str = "Keys and tables";
+use super::protocol_args::{HEADING, ProtocolArgs};
 
 /// Key files, message tables and the like.
 #[derive(Args, Clone, Debug, Default)]

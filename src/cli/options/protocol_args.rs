@@ -13,6 +13,9 @@ use crate::cli::error::CliError;
 use crate::cli::files;
 use crate::proto::{FileRule, OptionFile, OptionKind, OptionSpec, OptionValues, PROTOCOLS};
 
+/// The heading of these options in the help.
+pub(super) const HEADING: &str = "Keys and tables";
+
 /// What was typed for the options of all protocols.
 #[derive(Clone, Debug, Default)]
 pub struct ProtocolArgs {
@@ -70,7 +73,7 @@ pub struct CaptureOptions;
 
 impl Args for CaptureOptions {
     fn augment_args(command: Command) -> Command {
-        let command = command.next_help_heading(super::keys::HEADING);
+        let command = command.next_help_heading(HEADING);
         let own = specs().filter(|spec| !spec.everywhere);
         own.fold(command, |command, spec| command.arg(argument(&spec)))
     }

@@ -133,10 +133,11 @@ impl CaptureFacts {
         let weight = if lacks { Weight::Stop } else { Weight::Hint };
         let what = if lacks { "" } else { ", none of what was recognised" };
         let text = format!(
-            "{} of {} {} cut when they were captured, to {} bytes: {} bytes of them are missing{what}; tcpdump -s 0 keeps them whole",
+            "{} of {} {} captured, to {} bytes: {} bytes are missing{what}; tcpdump -s 0 keeps \
+             frames whole",
             self.cut,
             counted(self.frames, "frame"),
-            plural(self.cut, "was", "were"),
+            plural(self.cut, "was cut when it was", "were cut when they were"),
             self.cut_to,
             self.cut_bytes
         );

@@ -1,7 +1,7 @@
 //! Waits: requests that were never answered, or only in part; what the protocol owes a receipt for
 //! and never got one; and connections that were closed over them.
 
-use super::unanswered::Asked;
+use super::open_waits::Asked;
 use super::watch::StreamWatch;
 use super::words::nanos;
 use super::words::{before, clock, length};

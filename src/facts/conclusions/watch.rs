@@ -3,7 +3,7 @@
 //!
 //! It is asked for every record, so it does little for a message that is well.
 
-use super::unanswered::{OpenWaits, UnansweredRequest};
+use super::open_waits::{OpenWaits, UnansweredRequest};
 use super::words::nanos;
 use crate::capture::Moment;
 use crate::facts::refusal::{known_message, refused};

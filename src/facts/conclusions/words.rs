@@ -81,7 +81,10 @@ mod tests {
     #[test]
     fn lists_end_with_and() {
         let all: Vec<String> = ["a", "b", "c"].map(String::from).to_vec();
-        assert_eq!([0, 1, 2, 3].map(|n| listed(&all[..n], 3)), ["", "a", "a and b", "a, b and c"]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|n| listed(all.get(..n).unwrap_or_default(), 3)),
+            ["", "a", "a and b", "a, b and c"]
+        );
         assert_eq!(listed(&all, 2), "a, b and 1 more");
     }
 }

@@ -323,8 +323,8 @@ fn fragments_of_two_networks_are_two_datagrams() {
         let length = ip.len() as u8 + 2;
         (1, ethernet(0x8864, &[&[0x11, 0, 0, number, 0, length, 0, 0x21], ip].concat()))
     };
-    let all: [&dyn Fn(u8, &[u8]) -> (u16, Vec<u8>); 6] =
-        [&vlan, &vxlan_of, &gre, &key, &label, &session];
+    type Wrap<'a> = &'a dyn Fn(u8, &[u8]) -> (u16, Vec<u8>);
+    let all: [Wrap<'_>; 6] = [&vlan, &vxlan_of, &gre, &key, &label, &session];
     for (which, place) in all.into_iter().enumerate() {
         let mut talk = Talk::new(FlowLimits::default());
         for (network, part) in [(1, &first[0]), (2, &second[0]), (1, &first[1]), (2, &second[1])] {

@@ -98,7 +98,7 @@ fn place(node: &Node, w: &mut TextWriter<'_>) {
     w.number(u64::from(node.start / 8));
     w.fixed(b",\"length\":");
     w.number(u64::from((bit + bits).div_ceil(8)));
-    if bit != 0 || bits % 8 != 0 {
+    if bit != 0 || !bits.is_multiple_of(8) {
         w.fixed(b",\"bit_offset\":");
         w.number(u64::from(bit));
         w.fixed(b",\"bit_length\":");

@@ -7,6 +7,7 @@ mod direction;
 mod evidence;
 mod framing;
 mod gamemgr;
+mod joined_key;
 pub mod keys;
 mod keystream;
 mod natives;

@@ -87,16 +87,23 @@ fn read_p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Res
     Ok(0)
 }
 
+/// The year 2514, in seconds since 1970.
+const WIDE_END: u64 = 1 << 34;
+
 /// Seconds since 1970, in 32 bits. A time that these cannot say is 0xffffffff, and 64 signed bits
-/// follow. Without these the number stays as it is.
+/// follow. Older writers mean 0xffffffff itself: then what follows is hardly ever a time before 1970
+/// or from 2038 to [`WIDE_END`], and only such a time is taken for the 64 bits.
 fn read_wide_time(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let seconds = u32::from_le_bytes(cursor.array()?);
-    let wide = if seconds == u32::MAX && cursor.left() >= 8 {
-        Some(i64::from_le_bytes(cursor.array()?))
-    } else {
-        None
-    };
+    let behind = cursor.rest().first_chunk().map(|bytes| i64::from_le_bytes(*bytes));
+    let wide = behind.filter(|wide| {
+        let beyond = *wide < 0 || *wide > i64::from(i32::MAX);
+        seconds == u32::MAX && beyond && wide.abs_diff(0) < WIDE_END
+    });
+    if wide.is_some() {
+        cursor.skip(8)?;
+    }
     let (value, kind) = match wide {
         Some(seconds) if seconds.unsigned_abs() <= EXACT => (seconds as u64, Kind::Signed),
         Some(seconds) => (seconds as u64, Kind::Signed64),

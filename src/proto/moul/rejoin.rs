@@ -3,8 +3,9 @@
 
 use super::super::Opening;
 use super::direction::Stage;
+use super::joined_key::JoinedKey;
 use super::keys::{
-    KeyRing, KeystreamStart, SEARCH_FAILED, SEARCH_FOUND, SessionHint, SessionLine,
+    KeyRing, KeystreamStart, SessionHint,
     write_session_line,
 };
 use super::keystream::{Keystream, MAX_BYTES, Position, WINDOW};
@@ -295,29 +296,6 @@ fn keystream_used_at(
     let here = first.wrapping_add(offset as u32);
     let used = here.wrapping_sub(number);
     (used <= u32::MAX / 2).then_some(u64::from(used))
-}
-
-/// A session key that opens a connection, or one direction of it so far.
-pub(super) struct JoinedKey {
-    line: SessionLine,
-    file: String,
-    /// The capture carries the key, so its searches are charged to the budget.
-    carried: bool,
-}
-
-impl JoinedKey {
-    /// Takes one search from the run's limit and, for a carried key, its price from the budget.
-    /// Returns whether both allow it.
-    fn may_search(&self, keys: &KeyRing) -> bool {
-        (!self.carried || keys.budget.take_keystream(SEARCH_FAILED)) && keys.may_search()
-    }
-
-    /// Refunds most of the price, because the search found its position.
-    fn refund_search(&self, keys: &KeyRing) {
-        if self.carried {
-            keys.budget.return_keystream(SEARCH_FAILED - SEARCH_FOUND);
-        }
-    }
 }
 
 /// The positions in the keystreams of client and server, and the service of the messages that prove

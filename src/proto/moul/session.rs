@@ -3,9 +3,9 @@
 //! It knows the order in which these come. The tables know what a message contains.
 
 use super::direction::{Direction, Stage};
+use super::joined_key::JoinedKey;
 use super::keys::Deriver;
 use super::recognise::may_begin;
-use super::rejoin::JoinedKey;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::Added;
 use crate::capture::Moment;

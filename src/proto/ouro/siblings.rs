@@ -121,10 +121,10 @@ impl Siblings {
         if self.done.contains(&id) {
             return PieceOutcome::Again;
         }
-        if let Some(at) = self.sets.iter().position(|s| s.id == id && s.count != count) {
-            if let Some(set) = self.remove(at) {
-                lost(set, LostReason::Count);
-            }
+        if let Some(at) = self.sets.iter().position(|s| s.id == id && s.count != count)
+            && let Some(set) = self.remove(at)
+        {
+            lost(set, LostReason::Count);
         }
         if !self.sets.iter().any(|s| s.id == id) {
             self.sets.push_back(Set { id, count, pieces: BTreeMap::new() });

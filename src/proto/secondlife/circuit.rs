@@ -409,8 +409,10 @@ mod tests {
         send(&mut d, 2, 2, true);
         assert_eq!(d.acknowledge(1, 3500).map(|s| s.record), Some(1));
         assert_eq!(d.acknowledge(9, 3500), None);
-        assert_eq!((d.counters.ack_nanos, d.counters.strange_acks), (2500, 1));
+        assert_eq!((d.counters.ack_nanos, d.counters.strange_acks), (2500, 0));
         assert_eq!(d.waiting().iter().map(|s| s.record).collect::<Vec<_>>(), [2]);
+        // Datagram 9 might have come later.
+        assert_eq!(d.counters.strange_acks, 1);
         assert_eq!(d.counters.unacknowledged, 1);
         let tally = d.tallies.get(&0).copied().unwrap_or_default();
         assert_eq!((tally.reliable, tally.acknowledged, tally.unacknowledged), (2, 1, 1));

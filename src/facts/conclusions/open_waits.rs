@@ -1,4 +1,4 @@
-//! The requests of an open stream that were never answered, by message.
+//! The requests of one open stream that were never answered.
 
 use super::words::nanos;
 use crate::capture::Moment;
