@@ -55,7 +55,7 @@ impl OrderedCaptures {
     /// The names of the captures, where they are in another order than given.
     pub(super) fn sorted_names(&self) -> Vec<String> {
         match self.sorted {
-            true => self.paths.iter().map(|path| file_name(path)).collect(),
+            true => self.paths.iter().map(|path| name_alone(path)).collect(),
             false => Vec::new(),
         }
     }
@@ -86,4 +86,9 @@ fn first_time(path: &Path) -> Option<Time> {
     let mut capture = Capture::open(path).ok()?;
     let time = capture.next_frame().ok()??.time;
     (time.seconds != 0 || time.nanos != 0).then_some(time)
+}
+
+/// The name of a file without its folder.
+fn name_alone(path: &Path) -> String {
+    path.file_name().map_or_else(|| file_name(path), |name| file_name(Path::new(name)))
 }

@@ -7,23 +7,12 @@ use super::terminal::{coloured, marks, width};
 use crate::digits::counted;
 use crate::facts::{Conclusion, Weight};
 use crate::print::{ConclusionLines, Paint};
-use crate::remark;
 use crate::run::RunOutcome;
 
-/// Conclusions that the summary names.
-const IN_SUMMARY: usize = 3;
 /// Lines of conclusions at the head of another output.
 const AT_HEAD: usize = 12;
 /// What was typed is shown in commands up to so many characters.
 const MAX_TYPED: usize = 80;
-
-/// What a run concluded, the heaviest first.
-pub(super) fn of(outcome: &mut RunOutcome) -> Vec<Conclusion> {
-    match &mut outcome.diagnosis {
-        Some(diagnosis) => diagnosis.conclude(&outcome.pipeline, outcome.files.clone()),
-        None => Vec::new(),
-    }
-}
 
 /// Conclusions as lines for a standard output that is a terminal or not.
 pub(super) fn print_conclusions(
@@ -50,18 +39,6 @@ pub(super) fn at_head(conclusions: &[Conclusion], args: &ReadArgs) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Says the heaviest conclusions on standard error.
-pub(super) fn say_heaviest(conclusions: &[Conclusion]) {
-    let heavy = conclusions.iter().filter(|one| one.weight < Weight::Hint);
-    for one in heavy.clone().take(IN_SUMMARY) {
-        remark::say(format_args!("  {}: {}", one.weight.word(), one.text));
-    }
-    let more = heavy.count().saturating_sub(IN_SUMMARY);
-    if more > 0 {
-        remark::say(format_args!("  and {more} more: moulsniff diagnose"));
-    }
 }
 
 /// What to say where nothing is wrong.

@@ -203,8 +203,8 @@ fn reading(args: &PlanArgs<'_>) -> Result<Reading, CliError> {
     let quiet = args.read.general.quiet;
     if !sorted.is_empty() && !quiet {
         remark::warn(format!(
-            "read in the order of the first frames, not as given: {}; --as-given keeps the order",
-            sorted.join(", ")
+            "read in the order of their first frames, not as given, the first being {}; --as-given keeps the order",
+            sorted.first().map_or("", String::as_str)
         ));
     }
     Ok(Reading { input, inputs, keep: write.clone(), threads, quiet, sorted })

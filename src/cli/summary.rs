@@ -2,14 +2,17 @@
 
 use std::path::Path;
 
-use super::conclusions;
 use super::error::{CliError, Status};
 use crate::captured::file_name;
 use crate::digits::counted;
+use crate::facts::{Conclusion, Weight};
 use crate::filter::Filter;
 use crate::pipeline;
 use crate::remark;
 use crate::run::RunOutcome;
+
+/// Conclusions that the summary names.
+const IN_SUMMARY: usize = 3;
 
 /// How a command ends.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +65,7 @@ impl Summary {
         if self.quiet || self.nothing_asked || outcome.interrupted {
             return;
         }
-        conclusions::say_heaviest(&conclusions::of(outcome));
+        say_heaviest(&concluded(outcome));
     }
 
     /// The exit status of a run that could be read. A name in `filter` that was doubtful, and never
@@ -181,4 +184,24 @@ fn summary_line(summary: &pipeline::Summary) -> String {
         ));
     }
     text
+}
+
+/// What a run concluded, the heaviest first.
+pub(super) fn concluded(outcome: &mut RunOutcome) -> Vec<Conclusion> {
+    match &mut outcome.diagnosis {
+        Some(diagnosis) => diagnosis.conclude(&outcome.pipeline, outcome.files.clone()),
+        None => Vec::new(),
+    }
+}
+
+/// Says the heaviest conclusions on standard error.
+fn say_heaviest(conclusions: &[Conclusion]) {
+    let heavy = conclusions.iter().filter(|one| one.weight < Weight::Hint);
+    for one in heavy.clone().take(IN_SUMMARY) {
+        remark::say(format_args!("  {}: {}", one.weight.word(), one.text));
+    }
+    let more = heavy.count().saturating_sub(IN_SUMMARY);
+    if more > 0 {
+        remark::say(format_args!("  and {more} more: moulsniff diagnose"));
+    }
 }

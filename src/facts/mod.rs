@@ -30,8 +30,8 @@ mod world;
 pub use bytes::{ByteCounts, StreamSummary};
 pub use chat::{Chat, ChatLine, ChatParty};
 pub use conclusions::{
-    Blame, CaptureFacts, Conclusion, Conclusions, EndedStream, FilesFacts, Kind, NotReadFrames,
-    PassedPort, Weight,
+    Blame, CaptureFacts, Conclusion, Conclusions, EndedStream, FileOverlap, FilesFacts, Kind,
+    NotReadFrames, PassedPort, Weight,
 };
 pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
 #[cfg(feature = "cli")]

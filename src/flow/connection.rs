@@ -236,7 +236,9 @@ impl TcpConnection {
             PairSide::Low => self.seen_low = true,
             PairSide::High => self.seen_high = true,
         }
-        self.pair(side).0.hear(segment, at);
+        let (mine, theirs) = self.pair(side);
+        mine.hear(segment, at);
+        theirs.hear_receiver();
         let mut out = self.out(side, sink);
         // Nothing is reported after both directions have ended.
         for wrong in segment.sums.wrong().filter(|_| !self.ended()) {

@@ -177,6 +177,7 @@ impl DirectionState {
     pub(super) fn hear(&mut self, segment: &Segment<'_>, at: Moment) {
         let totals = &mut self.delivery.totals;
         totals.heard = true;
+        totals.unheard = 0;
         match (segment.closes_window(), self.window_closed) {
             (true, None) => {
                 totals.zero_windows += 1;
@@ -192,6 +193,12 @@ impl DirectionState {
             }
             (true, Some(_)) | (false, None) => {}
         }
+    }
+
+    /// A segment of the receiver was captured.
+    #[inline]
+    pub(super) fn hear_receiver(&mut self) {
+        self.delivery.totals.unheard += 1;
     }
 
     /// Counts a segment of bytes that came before, if its sender sent it again.

@@ -157,6 +157,8 @@ pub struct Totals {
     pub ignored: u64,
     /// Whether any segment of the sender was captured.
     pub heard: bool,
+    /// How many segments of the receiver were captured since the sender's last one.
+    pub unheard: u64,
     /// Segments whose bytes the sender sent again, and the frame of the first of them. A copy that
     /// comes at once is one of the capture, and is not counted.
     pub resent: u64,

@@ -109,6 +109,7 @@ impl Connection {
     pub(super) fn count(&mut self, dir: Dir, totals: &Totals) {
         *of(&mut self.traffic, dir) = SideTraffic {
             heard: totals.heard,
+            unheard: totals.unheard,
             packets: totals.segments,
             resent: totals.resent,
             first_resent: totals.first_resent,

@@ -88,6 +88,8 @@ impl StreamTraffic {
 pub struct SideTraffic {
     /// Whether any packet of it was captured.
     pub heard: bool,
+    /// How many packets of the other side were captured since its last one.
+    pub unheard: u64,
     /// Packets with payload.
     pub packets: u64,
     /// Those whose bytes it sent again.

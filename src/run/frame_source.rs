@@ -166,7 +166,8 @@ impl FrameSource {
     pub(super) fn name(&self) -> String {
         match &self.from {
             From::Files(capture) | From::Growing(capture, _) => {
-                capture.name().map_or(String::new(), |name| file_name(Path::new(name)))
+                let path = capture.name().map(Path::new).and_then(Path::file_name);
+                path.map_or(String::new(), |name| file_name(Path::new(name)))
             }
             From::Interface(_) => String::new(),
         }

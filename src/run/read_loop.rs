@@ -8,7 +8,7 @@ use super::interrupt::Interrupt;
 use super::keep::Keep;
 use super::progress::Progress;
 use crate::capture::{CaptureItem, Time};
-use crate::facts::FilesFacts;
+use crate::facts::{FileOverlap, FilesFacts};
 use crate::flow::{CLOCK_STEP, elapsed};
 use crate::pipeline::{Output, Pipeline};
 
@@ -28,8 +28,9 @@ pub(super) struct ReadLoop {
     /// How much more went wrong.
     more_errors: u64,
     files: FilesFacts,
-    /// The name of the file that is read.
+    /// The name of the file that is read, and the time of its first frame.
     name: String,
+    began: Time,
 }
 
 impl ReadLoop {
@@ -49,6 +50,7 @@ impl ReadLoop {
             more_errors: 0,
             files: FilesFacts { sorted: reading.sorted.clone(), ..FilesFacts::default() },
             name: String::new(),
+            began: Time::default(),
         })
     }
 
@@ -105,11 +107,14 @@ impl ReadLoop {
     fn file_begins(&mut self, time: Time, pipeline: &Pipeline) {
         self.files.count = self.source.files();
         let name = self.source.name();
-        let before = std::mem::replace(&mut self.name, name);
+        let earlier = std::mem::replace(&mut self.name, name);
+        let began = std::mem::replace(&mut self.began, time);
         let Some((_, latest)) = pipeline.summary().flow.times else { return };
-        let overlap = elapsed(time, latest);
-        if overlap > CLOCK_STEP && self.files.overlaps.len() < MAX_OVERLAPS {
-            self.files.overlaps.push((before, self.name.clone(), overlap));
+        let nanos = elapsed(time, latest);
+        if nanos > CLOCK_STEP && self.files.overlaps.len() < MAX_OVERLAPS {
+            let later = self.name.clone();
+            let reversed = elapsed(time, began) > 0;
+            self.files.overlaps.push(FileOverlap { earlier, later, nanos, reversed });
         }
     }
 

@@ -15,6 +15,7 @@ mod config;
 mod cut;
 mod cut_worlds;
 mod damaged;
+mod diagnose;
 mod diff;
 mod diff_unread;
 mod export_chat;

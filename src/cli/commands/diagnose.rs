@@ -8,6 +8,7 @@ use crate::cli::conclusions::{self, print_conclusions};
 use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CountArgs, LiveArgs, ReadArgs, number};
 use crate::cli::plan::{Plan, PlanArgs};
+use crate::cli::summary::concluded;
 use crate::pipeline::{Diagnosis, Filtered, Output};
 use crate::print::conclusion_lines;
 use crate::record::Record;
@@ -55,7 +56,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<Status, CliError> {
     setup.names = true;
     let run = CaptureRun::new(&reading, setup)?.diagnosing(Some(Diagnosis::with_sessions()));
     let mut outcome = run.into_output(&mut Filtered::new(Nothing, None, limit));
-    let mut all = conclusions::of(&mut outcome);
+    let mut all = concluded(&mut outcome);
     if args.session.is_some() {
         all.retain(|one| one.session == args.session);
     }

@@ -11,6 +11,7 @@ use crate::cli::conclusions;
 use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CaptureArgs, CountArgs, LiveArgs, ReadArgs, number};
 use crate::cli::plan::{Plan, PlanArgs};
+use crate::cli::summary::concluded;
 use crate::cli::session_pass::no_session;
 use crate::cli::terminal::{coloured, marks, width};
 use crate::facts::{ClientSession, Conclusion, Conclusions};
@@ -97,7 +98,7 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
     let SessionsOutput { mut printing, mut diagnosis } = filtered.into_inner();
     diagnosis.finish(|conclusions, session| printing.sessions(&[session], conclusions));
     outcome.diagnosis = Some(diagnosis);
-    let mut found = conclusions::of(&mut outcome);
+    let mut found = concluded(&mut outcome);
     if only.is_some() {
         found.retain(|one| one.session == only);
     }

@@ -8,6 +8,7 @@ use crate::cli::conclusions;
 use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
 use crate::cli::plan::{Plan, PlanArgs};
+use crate::cli::summary::concluded;
 use crate::facts::{Stats, StreamMap, StreamSummary};
 use crate::pipeline::{Diagnosis, Filtered, Output, StreamKey, StreamOver};
 use crate::print::stats::{FrameSpan, stats_json, stats_text};
@@ -102,7 +103,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
     let flow = outcome.pipeline.summary().flow;
     let not_read = outcome.pipeline.not_read().named();
     let span = FrameSpan { frames: flow.frames, times: flow.times, not_read };
-    let found = conclusions::of(&mut outcome);
+    let found = concluded(&mut outcome);
     let mut out = Vec::new();
     if args.json {
         stats_json(&counter.stats, &span, &found, &mut out);

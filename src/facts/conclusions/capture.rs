@@ -10,8 +10,8 @@ use crate::session::{Side, Transport};
 
 /// The most ports, files and connections that a sentence lists.
 const LISTED: usize = 5;
-/// Messages of one side, one after the other, behind which the other side is taken to be missing.
-const ALONE: u64 = 3;
+/// Packets of one side, one after the other, behind which the other side is taken to be missing.
+const ALONE: u64 = 5;
 /// So many bytes in a hundred that were never captured are more than a nuisance.
 const MUCH: u64 = 1;
 
@@ -87,8 +87,21 @@ pub struct FilesFacts {
     pub dropped: u64,
     /// Where they were read in another order than given: their names in the order of reading.
     pub sorted: Vec<String>,
-    /// Pairs of files that overlap in time, and for how many nanoseconds.
-    pub overlaps: Vec<(String, String, i64)>,
+    /// Files that begin before the last frame of the one before them.
+    pub overlaps: Vec<FileOverlap>,
+}
+
+/// Two files, read one after the other, that overlap in time.
+#[derive(Clone, Debug)]
+pub struct FileOverlap {
+    /// The first one that was read.
+    pub earlier: String,
+    /// The other one.
+    pub later: String,
+    /// For how many nanoseconds they overlap.
+    pub nanos: i64,
+    /// The other one begins before the first one does.
+    pub reversed: bool,
 }
 
 /// What was recognised.
@@ -245,18 +258,27 @@ impl CaptureFacts {
                 Conclusion::new(Weight::Hint, Kind::FileOrder, text).of(Blame::Capture);
             all.push(conclusion.more("moulsniff … --as-given"));
         }
-        if let Some((one, other, nanos)) = overlap {
+        if let Some(first) = overlap {
+            let FileOverlap { earlier, later, nanos, .. } = first;
             let further = match files.overlaps.len() {
                 1 => String::new(),
-                n => format!(", and {} more pairs of files do", n - 1),
+                n => format!(", and {}", counted(n - 1, "more pair")),
             };
-            let text = format!(
-                "{one} and {other} overlap in time by {}{further}: two captures of the same traffic are to be merged by time first",
-                length(*nanos)
-            );
-            let weight = if self.back.is_some() { Weight::Trouble } else { Weight::Hint };
+            let reversed = files.overlaps.iter().any(|overlap| overlap.reversed);
+            let (weight, text, more) = if reversed {
+                let text = format!(
+                    "the files were not read in the order of time: {later} begins before {earlier}{further}"
+                );
+                (Weight::Stop, text, "moulsniff …")
+            } else {
+                let text = format!(
+                    "{earlier} and {later} overlap in time by {}{further}: two captures of the same traffic are to be merged by time first",
+                    length(*nanos)
+                );
+                (Weight::Trouble, text, "mergecap -w merged.pcapng …")
+            };
             let conclusion = Conclusion::new(weight, Kind::FileOrder, text).of(Blame::Capture);
-            all.push(conclusion.more("mergecap -w merged.pcapng …"));
+            all.push(conclusion.more(more));
         }
         let Some(frame) = self.back.filter(|_| overlap.is_none()) else { return };
         let (kind, why, more) = match files.count {
@@ -451,12 +473,11 @@ fn one_direction(
     ended: &EndedStream<'_>,
 ) -> Option<OneDirection> {
     let place = side.index();
-    let heard = ended.traffic.sides.get(place).is_some_and(|traffic| traffic.heard);
+    let traffic = ended.traffic.sides.get(place)?;
     let gaps = watch.gaps.get(place)?;
     let payload = ended.counts.get(place).map_or(0, |counts| counts.payload);
-    let alone = watch.alone.get(side.other().index()).copied().unwrap_or(0);
-    let from_the_start = !heard || payload == 0 && gaps.bytes > 0;
-    let later = gaps.is_last && gaps.bytes > 0 && alone >= ALONE;
+    let from_the_start = !traffic.heard || payload == 0 && gaps.bytes > 0;
+    let later = gaps.is_last && gaps.bytes > 0 && traffic.unheard >= ALONE;
     if !from_the_start && !later {
         return None;
     }

@@ -84,12 +84,15 @@ impl ClosedConnections {
                     n => format!("{service} {n}"),
                 })
                 .collect();
-            let which = format!(
-                "{} of {} ({})",
-                group.connections,
-                counted(streams, "connection"),
-                listed(&services, 6)
-            );
+            let which = match streams {
+                1 => format!("the connection ({})", listed(&services, 6)),
+                _ => format!(
+                    "{} of {} ({})",
+                    group.connections,
+                    counted(streams, "connection"),
+                    listed(&services, 6)
+                ),
+            };
             let stay = plural(group.connections, "stays", "stay");
             let bytes = counted(group.bytes, "byte");
             let (kind, blame, text, more) = match reason {

@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use capture::Gaps;
-pub use capture::{CaptureFacts, FilesFacts, NotReadFrames, PassedPort};
+pub use capture::{CaptureFacts, FileOverlap, FilesFacts, NotReadFrames, PassedPort};
 use disagreement::Disagreements;
 use keys::ClosedConnections;
 use loss::Losses;

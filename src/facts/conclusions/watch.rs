@@ -30,8 +30,6 @@ pub(super) struct StreamWatch {
     /// When its first message came.
     pub(super) first: Option<Moment>,
     pub(super) messages: [u64; 2],
-    /// Messages of client and server since the other side's latest one.
-    pub(super) alone: [u64; 2],
     pub(super) waits: OpenWaits,
     pub(super) refusal: Option<LastRefusal>,
     /// Refusals after which it went on.
@@ -168,8 +166,6 @@ impl StreamWatch {
             *count += 1;
         }
         self.first.get_or_insert(record.at);
-        *record.from.of(&mut self.alone) += 1;
-        *record.from.other().of(&mut self.alone) = 0;
         if let Some(gaps) = self.gaps.get_mut(side) {
             gaps.is_last = false;
         }
