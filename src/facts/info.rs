@@ -39,6 +39,7 @@ pub struct InfoSource<'a> {
 
 impl<'a> InfoSource<'a> {
     /// What a message's line is written from. `def` is the message's definition in the tables.
+    /// Without one, the tables may have a structure with the message's name.
     pub fn new(
         message: &Message<'a>,
         def: Option<&MessageDef>,
@@ -46,7 +47,15 @@ impl<'a> InfoSource<'a> {
         tree: &'a Tree,
         redact: bool,
     ) -> InfoSource<'a> {
-        let layout = def.and_then(|def| def.layout);
+        let layout = match def {
+            Some(def) => def.layout,
+            None => tables.type_named(message.name.raw()).and_then(|ty| {
+                match tables.type_def(ty)?.read {
+                    ReadAs::Layout { layout, .. } => Some(layout),
+                    _ => None,
+                }
+            }),
+        };
         InfoSource { tables, tree, bytes: message.bytes, layout, redact }
     }
 
