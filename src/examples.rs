@@ -12,7 +12,7 @@ use crate::tree::{Severity, Sym, Tree};
 
 /// Examples that may fail before the others are not run: finding the line of each takes long where
 /// a file has tens of thousands.
-pub const MOST_FAILED: usize = 1000;
+pub const MAX_FAILED: usize = 1000;
 
 /// Runs all examples of the tables, or as many until a thousand failed; the errors name the places
 /// of those that fail.
@@ -23,7 +23,7 @@ pub fn run_examples(tables: &Tables) -> (usize, Vec<TableError>) {
     for example in tables.examples() {
         if let Err(why) = run(tables, example, &mut evaluator, &mut tree) {
             failed.push(error_at(tables, example, why));
-            if failed.len() == MOST_FAILED {
+            if failed.len() == MAX_FAILED {
                 break;
             }
         }
@@ -252,7 +252,7 @@ fn difference(path: &str, expected: &serde_json::Value, got: &serde_json::Value)
 }
 
 /// How many differences of an example are shown.
-const MOST_LINES: usize = 20;
+const MAX_LINES: usize = 20;
 
 /// All differences, a line of `-` for what was expected and one of `+` for what came.
 fn differences(
@@ -262,7 +262,7 @@ fn differences(
     lines: &mut Vec<String>,
 ) {
     use serde_json::Value;
-    if lines.len() >= MOST_LINES {
+    if lines.len() >= MAX_LINES {
         return;
     }
     match (expected, got) {

@@ -19,8 +19,8 @@ pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Strin
     }
 }
 
-/// The same; where no name is that similar, up to three names that contain the word, or the part
-/// of it behind its last `_`: `"; did you mean \`a\`, \`b\` or \`c\`?"`. Upper and lower case are
+/// Up to three names that contain the word; else the most similar one; else names that contain the
+/// part of the word behind its last `_`: `"; did you mean \`a\`, \`b\` or \`c\`?"`. Upper and lower case are
 /// alike.
 pub fn offer<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 3;
@@ -39,10 +39,11 @@ pub fn offer<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
         names.truncate(SHOWN);
         (!names.is_empty()).then_some(names)
     };
-    if !near.is_empty() {
+    let whole = parts.next().and_then(holding);
+    if whole.is_none() && !near.is_empty() {
         return near;
     }
-    let Some(names) = parts.find_map(holding) else { return near };
+    let Some(names) = whole.or_else(|| parts.find_map(holding)) else { return near };
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match names.split_last() {
         Some((last, [])) => format!("; did you mean {last}?"),

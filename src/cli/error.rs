@@ -27,7 +27,7 @@ pub enum Status {
 }
 
 /// At most this many files are listed in one error.
-const MOST_LISTED: usize = 8;
+const MAX_LISTED: usize = 8;
 
 /// An error of the command line.
 #[derive(Debug)]
@@ -71,8 +71,8 @@ impl CliError {
 
     /// One error, and one line, of what is wrong with several files.
     pub(super) fn several(mut texts: Vec<String>) -> CliError {
-        let more = texts.len().saturating_sub(MOST_LISTED);
-        texts.truncate(MOST_LISTED);
+        let more = texts.len().saturating_sub(MAX_LISTED);
+        texts.truncate(MAX_LISTED);
         if more > 0 {
             texts.push(format!("and {more} more"));
         }

@@ -14,7 +14,7 @@ use crate::output_file::{Access, Inputs, OutputFile, OutputFolder};
 use crate::run;
 
 /// How many files of one folder are read.
-const MOST_FILES: usize = 4096;
+const MAX_FILES: usize = 4096;
 
 /// Reads a file whole. `what` is what such a file is called in errors; a file of more than `most`
 /// bytes is refused.
@@ -71,7 +71,7 @@ pub(super) fn within(
         let end = file.extension().unwrap_or_default();
         extension.is_none_or(|wanted| end.eq_ignore_ascii_case(wanted)) && is_plain(file)
     };
-    let files = of_folder(path, MOST_FILES, "", fits)?;
+    let files = of_folder(path, MAX_FILES, "", fits)?;
     if files.is_empty() {
         return Err(CliError::Unreadable(format!(
             "{}: expected {what} in this folder, found none",

@@ -40,7 +40,7 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             continue;
         }
         let is_table = |file: &Path| file.extension().is_some_and(|e| e == "table");
-        let within = files::of_folder(path, MOST_FILES, " end in .table", is_table)?;
+        let within = files::of_folder(path, MAX_FILES, " end in .table", is_table)?;
         if within.is_empty() {
             return Err(CliError::Typed(format!(
                 "{}: no file in this folder ends in .table",
@@ -53,7 +53,7 @@ fn table_files(given: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
 }
 
 /// The most table files in one folder.
-const MOST_FILES: usize = 1024;
+const MAX_FILES: usize = 1024;
 
 /// What was given to each protocol. With `no_capture`, what only a capture could open is a mistake.
 pub(super) fn settings(args: &ProtocolArgs, no_capture: bool) -> Result<AllSettings, CliError> {

@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use super::capture_order::OrderedCaptures;
 use super::error::CliError;
 use super::options::{FilterArgs, LiveArgs, PrintArgs, ReadArgs, TimeWord, When, example_protocol};
 use super::session_pass::session_map;
 use super::summary::Summary;
+use super::terminal::{coloured, marks, width};
 use super::{files, load, pseudonyms};
 use crate::capture::LiveError;
 use crate::filter::{Filter, Paths};
@@ -24,7 +26,7 @@ use crate::pipeline::{DecodeAs, Setup};
 use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::oneline::{OneLineOptions, OneLineWriter};
 use crate::print::tree::{TreeOptions, TreeWriter};
-use crate::print::{Marks, Paint, Zone};
+use crate::print::{Paint, Zone};
 use crate::proto::{LazyTables, Protocol};
 use crate::run::{Columns, FrameInput, Reading, RecordWriter};
 use crate::session::Options;
@@ -178,8 +180,14 @@ fn reading(args: &PlanArgs<'_>) -> Result<Reading, CliError> {
     let captures = &args.read.captures;
     let none = LiveArgs::default();
     let LiveArgs { interface, capture_filter, write, tail } = args.live.unwrap_or(&none);
+    let mut sorted = Vec::new();
     let input = match (interface, tail) {
-        (None, None) => FrameInput::Files(captures.paths().cloned().collect()),
+        (None, None) => {
+            let given: Vec<PathBuf> = captures.paths().cloned().collect();
+            let ordered = OrderedCaptures::new(&given, args.read.as_given)?;
+            sorted = ordered.sorted_names();
+            FrameInput::Files(ordered.paths)
+        }
         (None, Some(file)) if captures.is_empty() => FrameInput::Growing(file.clone()),
         (Some(name), None) if captures.is_empty() => {
             FrameInput::Interface(name.clone(), capture_filter.clone().unwrap_or_default())
@@ -193,7 +201,13 @@ fn reading(args: &PlanArgs<'_>) -> Result<Reading, CliError> {
     files::refuse_standard_output(&inputs)?;
     let threads = threads(args.read.limits.threads);
     let quiet = args.read.general.quiet;
-    Ok(Reading { input, inputs, keep: write.clone(), threads, quiet })
+    if !sorted.is_empty() && !quiet {
+        remark::warn(format!(
+            "read in the order of the first frames, not as given: {}; --as-given keeps the order",
+            sorted.join(", ")
+        ));
+    }
+    Ok(Reading { input, inputs, keep: write.clone(), threads, quiet, sorted })
 }
 
 /// The number of threads that was asked for, or one for each core.
@@ -288,31 +302,4 @@ fn decode_as(texts: &[String], tables: &[LazyTables]) -> Result<Vec<DecodeAs>, C
     let all = texts.iter().map(one).collect::<Result<Vec<_>, _>>()?;
     DecodeAs::agree(&all).map_err(|why| CliError::Typed(format!("--decode-as: {why}")))?;
     Ok(all)
-}
-
-/// Whether to use colour on a standard output that is a terminal or not.
-pub(super) fn coloured(when: When, terminal: bool) -> bool {
-    match when {
-        When::Always => true,
-        When::Never => false,
-        When::Auto => {
-            let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-            terminal && !dumb && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-        }
-    }
-}
-
-/// The characters of a line on the terminal: as `COLUMNS` says, or the terminal.
-fn width() -> usize {
-    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let asked = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    said.or_else(asked).filter(|width| *width > 0).unwrap_or(80)
-}
-
-/// The marks for a standard output that is a terminal or not, as the locale allows.
-pub(super) fn marks(terminal: bool) -> Marks {
-    let set =
-        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
-    let locale = set.into_iter().find(|value| !value.is_empty());
-    Marks::of_locale(locale.as_deref(), terminal)
 }

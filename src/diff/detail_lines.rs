@@ -6,7 +6,7 @@ use super::lcs::{Hole, Match, common, holes};
 use super::renaming::{Naming, NamingVerdict, Renaming, Said, Scope};
 
 /// Pairs of elements of two sets that are tried.
-const MOST_TRIES: usize = 1 << 20;
+const MAX_TRIES: usize = 1 << 20;
 
 /// A field of two messages.
 #[derive(Clone, Debug)]
@@ -146,7 +146,7 @@ impl FieldComparer<'_> {
 
     /// Elements in any order: only those without a partner are shown.
     fn set(&mut self, path: &str, a: &[DetailValue], b: &[DetailValue]) {
-        if a.len().saturating_mul(b.len()) > MOST_TRIES {
+        if a.len().saturating_mul(b.len()) > MAX_TRIES {
             return self.list(path, a, b);
         }
         let mut free: Vec<usize> = (0..b.len()).collect();

@@ -20,9 +20,9 @@ const CONTEXT: usize = 3;
 /// Differences of one sort that are shown in a section before the rest is counted.
 const SHOWN: usize = 1;
 /// Lines of a message that are shown.
-const MOST_LINES: usize = 24;
+const MAX_LINES: usize = 24;
 /// Characters of a value.
-const MOST_VALUE: usize = 100;
+const MAX_VALUE: usize = 100;
 
 /// How differences are shown.
 #[derive(Clone, Debug, Default)]
@@ -341,7 +341,7 @@ fn lines_text(lines: &[FieldLine], difference: &Difference, style: &DiffStyle, o
         .map(|(line, _)| line.path.chars().count())
         .max();
     let width = width.unwrap_or(0).min(60);
-    let mut left = MOST_LINES;
+    let mut left = MAX_LINES;
     let mut skipped = false;
     for (line, near) in lines.iter().zip(near) {
         if !near || left == 0 {
@@ -394,7 +394,7 @@ fn value_text(json: &str) -> String {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(MOST_VALUE) {
+    match text.char_indices().nth(MAX_VALUE) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_string(),
     }

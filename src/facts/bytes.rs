@@ -31,6 +31,13 @@ pub struct StreamSummary {
     pub round_trips: RoundTrips,
 }
 
+impl StreamSummary {
+    /// What it is listed under. Several connections may have one number.
+    pub fn key(&self) -> (&'static str, u32) {
+        (self.transport.word(), self.stream)
+    }
+}
+
 /// Bytes, counted when their stream ends.
 #[derive(Debug, Default)]
 pub struct ByteCounts {
@@ -76,7 +83,7 @@ impl ByteCounts {
     /// The streams that are listed, by transport and number.
     pub fn listed(&self) -> Vec<&StreamSummary> {
         let mut all: Vec<&StreamSummary> = self.listed.iter().collect();
-        all.sort_by_key(|stream| (stream.transport.word(), stream.stream));
+        all.sort_by_key(|stream| stream.key());
         all
     }
 

@@ -5,9 +5,9 @@
 
 use super::conversations::{EndpointPair, PairSide};
 use super::delivery::DirectionSink;
-use super::direction::{DirectionState, Payload};
+use super::direction::DirectionState;
 use super::round_trip::RoundTripTimer;
-use super::segment::{ACK, FIN, RST, SYN, Segment};
+use super::segment::{ACK, FIN, Payload, RST, SYN, Segment};
 use super::sink::{Dir, End, FlowSink, Note, Stream, StreamId, TcpOpening};
 use super::{FlowLimits, elapsed};
 use crate::capture::Moment;
@@ -104,7 +104,7 @@ impl TcpConnection {
     pub(super) fn pending(&self) -> bool {
         self.open
             && !self.ended()
-            && (self.low.waits() || self.high.waits() || self.reset.is_some())
+            && (self.low.holds() || self.high.holds() || self.reset.is_some())
     }
 
     fn bases(&mut self, side: PairSide) -> (&mut Option<u32>, &mut Option<u32>) {
@@ -214,7 +214,7 @@ impl TcpConnection {
             mine.stands_at(segment.seq);
         }
         if segment.flags & (ACK | RST) == ACK && !theirs.ended() {
-            theirs.acknowledge(segment.ack);
+            theirs.acknowledge(segment.ack, segment.len == 0);
         }
     }
 
@@ -236,6 +236,7 @@ impl TcpConnection {
             PairSide::Low => self.seen_low = true,
             PairSide::High => self.seen_high = true,
         }
+        self.pair(side).0.hear(segment, at);
         let mut out = self.out(side, sink);
         // Nothing is reported after both directions have ended.
         for wrong in segment.sums.wrong().filter(|_| !self.ended()) {
@@ -244,17 +245,32 @@ impl TcpConnection {
         if segment.crowded && !self.ended() {
             out.sink.tcp_note(out.stream, out.dir, Note::FragmentLimit, at);
         }
+        let over = self.ended();
         let (mine, _) = self.pair(side);
         if mine.ended() {
+            if segment.has(RST) && segment.len > 0 && !over {
+                let reason = Note::ResetReason(segment.bytes.into());
+                out.sink.tcp_note(out.stream, out.dir, reason, at);
+                return 0;
+            }
             return mine.beyond(segment.first(), segment.len);
         }
-        // The payload of a RST explains its cause (RFC 1122) and is not part of the stream.
-        if segment.len > 0 && !segment.has(RST) {
+        // The payload of a RST explains its cause (RFC 9293). Wireshark takes it for the end of the
+        // stream; so do we, where no bytes are missing before it.
+        let is_next = !segment.has(RST) || mine.expects(segment.first()) && !mine.waits();
+        if segment.has(RST) && segment.len > 0 {
+            let reason = Note::ResetReason(segment.bytes.into());
+            out.sink.tcp_note(out.stream, out.dir, reason, at);
+        }
+        if segment.len > 0 && is_next {
             mine.data(
                 Payload { seq: segment.first(), bytes: segment.bytes, len: segment.len },
                 at,
                 &mut out,
             );
+        }
+        if segment.flags & (FIN | RST) != 0 {
+            mine.ends_at(segment.first().wrapping_add(segment.len as u32), at, &mut out);
         }
         let fin =
             segment.has(FIN) && mine.finish_at(segment.first().wrapping_add(segment.len as u32));

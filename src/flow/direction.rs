@@ -9,9 +9,11 @@
 
 use super::delivery::{Delivery, DirectionSink, Overlap};
 use super::pending::{PendingBytes, Span, head, tail};
+use super::segment::{Payload, Segment};
 use super::sink::{Cause, End, FlowSink, Note, Totals};
+use super::stray::StraySegments;
 use super::{FlowLimits, elapsed};
-use crate::capture::Moment;
+use crate::capture::{Moment, Time};
 
 /// Position of the first sequence number seen. If the capture begins in the middle of a stream,
 /// earlier numbers may follow.
@@ -20,24 +22,17 @@ const ORIGIN: u64 = 1 << 32;
 const WINDOW: u64 = 1 << 30;
 /// An acknowledgement further ahead of everything captured is ignored.
 const ACK_REACH: u64 = 1 << 26;
-/// A jump in the numbers is taken as real after this many segments have continued the first one
-/// behind it.
-const JUMP_PROOF: u8 = 3;
 /// The cut-off part of a segment may span this many runs of waiting bytes. Without this bound, a
 /// frame of a few bytes could claim a length that spans all waiting runs.
 const CUT_SPANS: usize = 16;
 /// How many segments or bytes may wait for the start of a stream whose opening was not captured.
+/// A segment of bytes that were captured before is one that was sent again if it comes so long
+/// after the furthest byte, in nanoseconds. What comes sooner is a copy, or out of order.
+const SENT_AGAIN_AFTER: i64 = 3_000_000;
+/// … or if its receiver has asked for it so often.
+const ASKED_AGAIN: u8 = 3;
 const START_SEGMENTS: usize = 16;
 const START_BYTES: usize = 64 << 10;
-
-/// The payload of one segment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Payload<'a> {
-    pub seq: u32,
-    pub bytes: &'a [u8],
-    /// Its length on the wire.
-    pub len: u64,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Phase {
@@ -52,27 +47,24 @@ enum Phase {
     Ended,
 }
 
-/// Segments that are too far away from the others.
-#[derive(Debug, Default)]
-struct Stray {
-    /// The sequence number after the last of them.
-    next: u32,
-    /// How many segments continued each other.
-    count: u8,
-}
-
 /// One direction.
 #[derive(Debug, Default)]
 pub(super) struct DirectionState {
     phase: Phase,
-    stray: Stray,
+    strays: StraySegments,
     /// Sequence number of [`ORIGIN`].
     anchor: u32,
     delivery: Delivery,
     /// The furthest position captured.
     high: u64,
+    /// When the furthest position was captured.
+    high_at: Time,
     /// The furthest position acknowledged.
     acked: u64,
+    /// How often in a row the receiver acknowledged this position without data of its own.
+    asked_again: u8,
+    /// When the sender's window became 0, if it still is.
+    window_closed: Option<Time>,
     /// The acknowledged positions at the last check and at the one before.
     ripening: u64,
     ripe: u64,
@@ -84,7 +76,7 @@ pub(super) struct DirectionState {
 impl DirectionState {
     /// Memory held by waiting bytes.
     pub(super) fn cost(&self) -> usize {
-        self.pending.cost()
+        self.pending.cost() + self.strays.cost()
     }
 
     pub(super) fn ended(&self) -> bool {
@@ -99,6 +91,11 @@ impl DirectionState {
     /// Whether bytes or a FIN wait for earlier bytes.
     pub(super) fn waits(&self) -> bool {
         !self.ended() && (!self.pending.is_empty() || self.fin.is_some())
+    }
+
+    /// Whether it holds segments that may be given up to free memory.
+    pub(super) fn holds(&self) -> bool {
+        self.waits() || !self.ended() && !self.strays.is_empty()
     }
 
     /// Whether a sequence number is that of the next byte.
@@ -160,14 +157,54 @@ impl DirectionState {
         self.anchor_at(seq);
     }
 
-    /// The receiver has everything before this sequence number.
-    pub(super) fn acknowledge(&mut self, ack: u32) {
+    /// The receiver has everything before this sequence number. `bare` says that it sent nothing
+    /// else.
+    pub(super) fn acknowledge(&mut self, ack: u32, bare: bool) {
         if self.phase == Phase::Unknown {
             self.anchor_at(ack);
         }
+        self.strays.confirm(ack);
         let position = self.position(ack);
+        let again = bare && position == self.acked && position < self.reached();
+        self.asked_again = if again { self.asked_again.saturating_add(1) } else { 0 };
         if position <= self.reached().max(self.acked).max(ORIGIN) + ACK_REACH {
             self.acked = self.acked.max(position);
+        }
+    }
+
+    /// A segment of the sender was captured.
+    #[inline]
+    pub(super) fn hear(&mut self, segment: &Segment<'_>, at: Moment) {
+        let totals = &mut self.delivery.totals;
+        totals.heard = true;
+        match (segment.closes_window(), self.window_closed) {
+            (true, None) => {
+                totals.zero_windows += 1;
+                if totals.first_zero_window == 0 {
+                    totals.first_zero_window = at.frame;
+                }
+                self.window_closed = Some(at.time);
+            }
+            (false, Some(since)) => {
+                let closed = elapsed(since, at.time);
+                totals.longest_zero_window = totals.longest_zero_window.max(closed);
+                self.window_closed = None;
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
+    /// Counts a segment of bytes that came before, if its sender sent it again.
+    fn count_resent(&mut self, position: u64, len: u64, at: Moment) {
+        // One byte keeps a connection alive, or asks whether a window is open again.
+        let known = self.phase == Phase::Started && len > 1 && position < self.reached();
+        let asked = self.asked_again >= ASKED_AGAIN && position == self.acked;
+        if known && (asked || elapsed(self.high_at, at.time) > SENT_AGAIN_AFTER) {
+            let totals = &mut self.delivery.totals;
+            totals.resent += 1;
+            if totals.first_resent == 0 {
+                totals.first_resent = at.frame;
+            }
         }
     }
 
@@ -190,14 +227,20 @@ impl DirectionState {
         self.delivery.totals.segments += 1;
         self.anchor_at(payload.seq);
         let position = self.position(payload.seq);
+        let reached = self.reached();
         let in_order = self.phase == Phase::Started
             && position == self.delivery.next
             && self.pending.is_empty()
+            && self.strays.is_empty()
             && self.fin.is_none();
         if in_order {
             self.delivery.deliver(payload.bytes, payload.len, at, out);
         } else {
+            self.count_resent(position, payload.len, at);
             self.place(position, payload, at, out);
+        }
+        if self.reached() > reached {
+            self.high_at = at.time;
         }
     }
 
@@ -224,6 +267,9 @@ impl DirectionState {
         limits: &FlowLimits,
         out: &mut DirectionSink<'_, S>,
     ) -> bool {
+        if self.strays.are_confirmed() {
+            self.jump(now, out);
+        }
         if !self.waits() {
             return false;
         }
@@ -250,6 +296,7 @@ impl DirectionState {
 
     /// Gives up every hole, to free memory.
     pub(super) fn relieve<S: FlowSink>(&mut self, now: Moment, out: &mut DirectionSink<'_, S>) {
+        self.drop_strays(now, out);
         if self.pending.is_empty() {
             return;
         }
@@ -268,6 +315,10 @@ impl DirectionState {
         if self.ended() {
             return;
         }
+        if self.strays.suffice_at_end() {
+            self.jump(now, out);
+        }
+        self.drop_strays(now, out);
         self.flush(Cause::Ended, now, out);
         if self.phase == Phase::Anchored {
             self.start_here(ORIGIN);
@@ -277,6 +328,10 @@ impl DirectionState {
         }
         self.phase = Phase::Ended;
         let how = if self.fin.is_some() { End::Fin } else { how };
+        if let Some(since) = self.window_closed.take() {
+            let totals = &mut self.delivery.totals;
+            totals.longest_zero_window = totals.longest_zero_window.max(elapsed(since, now.time));
+        }
         self.delivery.end(how, now, out);
     }
 
@@ -401,8 +456,21 @@ impl DirectionState {
         self.delivery.totals.ignored += end.saturating_sub(here);
     }
 
-    /// The position of a segment, or `None` if it cannot belong to the stream. A jump in the
-    /// numbers is taken as real when several segments have continued the first one.
+    /// The sender's last number is this one. If the segments that were kept end there, they belong
+    /// to the stream.
+    pub(super) fn ends_at<S: FlowSink>(
+        &mut self,
+        seq: u32,
+        at: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
+        if self.strays.end_at(seq) {
+            self.jump(at, out);
+        }
+    }
+
+    /// The position of a segment, or `None` if it is not known yet to belong to the stream. A jump
+    /// in the numbers is taken as real when several segments have continued the first one.
     fn plausible<S: FlowSink>(
         &mut self,
         position: u64,
@@ -411,22 +479,57 @@ impl DirectionState {
         out: &mut DirectionSink<'_, S>,
     ) -> Option<u64> {
         if position.abs_diff(self.here()) <= WINDOW {
-            self.stray = Stray::default();
+            self.drop_strays(at, out);
             return Some(position);
         }
-        let continues = self.stray.count > 0 && self.stray.next == payload.seq;
-        let count = if continues { self.stray.count + 1 } else { 1 };
-        self.stray = Stray { next: payload.seq.wrapping_add(payload.len as u32), count };
-        if count <= JUMP_PROOF || self.phase != Phase::Started {
-            self.delivery.count_implausible(payload.len, at, out);
-            return None;
+        if self.strays.prove(&payload) {
+            self.jump(at, out);
+            return Some(self.position(payload.seq));
         }
-        self.stray = Stray::default();
-        self.flush(Cause::Limit, at, out);
-        let next = self.seq(self.delivery.next);
-        let jump = u64::from(payload.seq.wrapping_sub(next));
-        self.delivery.give_up(jump, Cause::Limit, at, out);
-        Some(self.delivery.next)
+        let dropped = self.strays.add(&payload, at);
+        self.count_strays(dropped, at, out);
+        None
+    }
+
+    /// Goes on behind a jump with the segments that were kept there.
+    fn jump<S: FlowSink>(&mut self, now: Moment, out: &mut DirectionSink<'_, S>) {
+        let strays = std::mem::take(&mut self.strays);
+        let start = strays.start();
+        if self.phase < Phase::Started && !self.waits() {
+            // The number that was known from before was wrong.
+            *self =
+                DirectionState { delivery: std::mem::take(&mut self.delivery), ..Self::default() };
+            self.begin(start);
+        } else {
+            self.flush(Cause::Limit, now, out);
+            self.fin = None;
+            let jump = start.wrapping_sub(self.seq(self.delivery.next));
+            let at = self.delivery.not_before(strays.first_moment().unwrap_or(now));
+            self.delivery.give_up(jump.into(), Cause::Limit, at, out);
+        }
+        for segment in strays.into_segments() {
+            let at = self.delivery.not_before(segment.at);
+            self.delivery.deliver(&segment.bytes, segment.len, at, out);
+        }
+    }
+
+    /// Gives up segments that are too far away.
+    fn drop_strays<S: FlowSink>(&mut self, now: Moment, out: &mut DirectionSink<'_, S>) {
+        if !self.strays.is_empty() {
+            let strays = std::mem::take(&mut self.strays);
+            self.count_strays(strays, now, out);
+        }
+    }
+
+    fn count_strays<S: FlowSink>(
+        &mut self,
+        strays: StraySegments,
+        now: Moment,
+        out: &mut DirectionSink<'_, S>,
+    ) {
+        for segment in strays.into_segments() {
+            self.delivery.count_implausible(segment.len, now, out);
+        }
     }
 
     /// The end of the first hole, if bytes wait behind it.

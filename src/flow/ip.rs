@@ -55,7 +55,7 @@ pub(super) struct Fragment {
 /// values counts, because packets with options are rare.
 const SOURCE_ROUTES: [u8; 2] = [131, 137];
 /// The most extension headers that are read.
-const MOST_EXTENSIONS: usize = 16;
+const MAX_EXTENSIONS: usize = 16;
 
 /// Reads an IP packet.
 pub(super) fn parse(rest: Remaining<'_>) -> Result<IpPacket<'_>, NotRead> {
@@ -74,7 +74,7 @@ pub(super) fn parse(rest: Remaining<'_>) -> Result<IpPacket<'_>, NotRead> {
 impl<'a> IpPacket<'a> {
     /// Skips extension headers, up to a transport header or the header of a fragment.
     pub(super) fn walk_extensions(&mut self) -> Result<(), NotRead> {
-        for _ in 0..MOST_EXTENSIONS {
+        for _ in 0..MAX_EXTENSIONS {
             let (next, len, fragment) = match self.extension()? {
                 Some(extension) => extension,
                 None => return Ok(()),

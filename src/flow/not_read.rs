@@ -40,7 +40,7 @@ pub enum NotRead {
 }
 
 /// The most reasons that are counted one by one. Hostile captures may have 65,536 EtherTypes.
-const MOST_REASONS: usize = 256;
+const MAX_REASONS: usize = 256;
 
 /// How many frames were not read, by their reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct NotReadCounts {
 
 impl NotReadCounts {
     pub(super) fn add(&mut self, reason: NotRead) {
-        if self.counts.len() < MOST_REASONS || self.counts.contains_key(&reason) {
+        if self.counts.len() < MAX_REASONS || self.counts.contains_key(&reason) {
             *self.counts.entry(reason).or_default() += 1;
         } else {
             self.others += 1;

@@ -4,7 +4,7 @@ use super::not_read::NotRead;
 
 /// The most headers that are read of one frame. No network uses as many; a hostile frame may
 /// consist of VLAN tags, labels or tunnels alone.
-const MOST_HEADERS: u8 = 32;
+const MAX_HEADERS: u8 = 32;
 
 /// The rest of a frame.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl Network {
 impl<'a> Remaining<'a> {
     /// A whole frame.
     pub(super) fn of_frame(bytes: &'a [u8], wire_len: usize) -> Self {
-        Remaining { bytes, wire_len, network: Network::default(), headers_left: MOST_HEADERS }
+        Remaining { bytes, wire_len, network: Network::default(), headers_left: MAX_HEADERS }
     }
 
     /// Whether the capture cut it.

@@ -79,9 +79,9 @@ pub enum Cause {
     Ended,
 }
 
-/// An anomaly in one direction of a stream. Each kind except wrong checksums and fragments is noted
+/// An anomaly in one direction of a stream. Each kind except resets, checksums and fragments is noted
 /// once a direction, at its first occurrence; [`Totals`] has the counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// Bytes were captured twice with different content while the first ones were waiting. The
     /// first ones are kept. (Delivered bytes are no longer there to be compared.)
@@ -114,6 +114,9 @@ pub enum Note {
     /// At the end of the stream the receiver had acknowledged one number more than was captured: a
     /// FIN that was not captured, and not a byte.
     FinAssumed,
+    /// A RST with a payload, mostly written by a middlebox: the captured bytes. Each is noted. Where
+    /// no bytes are missing before them, they are also the last bytes of the stream.
+    ResetReason(Box<[u8]>),
     /// A packet's checksum is wrong. Given only with [`super::FlowLimits::checksums`]; the packet
     /// is used all the same.
     Checksum(WrongSum),
@@ -152,6 +155,19 @@ pub struct Totals {
     pub late: u64,
     /// Bytes that were ignored: implausibly far away, or behind a FIN.
     pub ignored: u64,
+    /// Whether any segment of the sender was captured.
+    pub heard: bool,
+    /// Segments whose bytes the sender sent again, and the frame of the first of them. A copy that
+    /// comes at once is one of the capture, and is not counted.
+    pub resent: u64,
+    /// The frame of the first of these.
+    pub first_resent: u64,
+    /// How often the sender said that it takes no more bytes for now.
+    pub zero_windows: u64,
+    /// The frame in which it first said so.
+    pub first_zero_window: u64,
+    /// For how many nanoseconds it took nothing, at the longest.
+    pub longest_zero_window: i64,
 }
 
 /// Receives streams and datagrams.

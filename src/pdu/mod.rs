@@ -13,7 +13,7 @@ mod packet;
 mod tags;
 mod unpacked;
 
-pub use packet::{MOST_BYTES, PduPacket, PduWriter, dissector_name};
+pub use packet::{MAX_BYTES, PduPacket, PduWriter, dissector_name};
 pub use unpacked::{PackedHead, Unpacked};
 
 use crate::table::Tables;

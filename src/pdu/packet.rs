@@ -11,9 +11,9 @@ use crate::session::{Side, Transport};
 use crate::table::Tables;
 
 /// The most bytes of a packet that Wireshark reads (`WTAP_MAX_PACKET_SIZE_STANDARD`).
-pub const MOST_BYTES: usize = 262_144;
+pub const MAX_BYTES: usize = 262_144;
 /// The most bytes of the info column.
-const MOST_INFO: usize = 400;
+const MAX_INFO: usize = 400;
 
 /// Writes packets of records.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub struct PduWriter {
 impl PduWriter {
     /// The packet of a record, with a line that says what it is about; `None` for an event.
     ///
-    /// Where the tree makes a packet longer than [`MOST_BYTES`] that would be short enough without
+    /// Where the tree makes a packet longer than [`MAX_BYTES`] that would be short enough without
     /// it, the tree is left out.
     pub fn packet(&mut self, record: &Record<'_>, info: &str) -> Option<&[u8]> {
         let Body::Message { message, tables, tree } = record.body else { return None };
@@ -50,9 +50,8 @@ impl PduWriter {
         }
         tags::put(packet, tags::PROTOCOL_COLUMN, column(record).as_bytes());
         let ends = info.char_indices().map(|(at, c)| at + c.len_utf8());
-        let info = info
-            .get(..ends.take_while(|end| *end <= MOST_INFO).last().unwrap_or(0))
-            .unwrap_or(info);
+        let info =
+            info.get(..ends.take_while(|end| *end <= MAX_INFO).last().unwrap_or(0)).unwrap_or(info);
         let name = message.name.escaped();
         let column = if info.is_empty() { name.to_string() } else { format!("{name} {info}") };
         tags::put(packet, tags::INFO_COLUMN, column.as_bytes());
@@ -60,7 +59,7 @@ impl PduWriter {
         // Each piece of the tree takes at most 8 bytes beside its own.
         let without = packet.len() + message.bytes.len() + 4;
         let with = without + packed.len() + 8 * (packed.len() / 65_532 + 1);
-        if with <= MOST_BYTES || without > MOST_BYTES {
+        if with <= MAX_BYTES || without > MAX_BYTES {
             tags::put(packet, tags::PACKED, packed);
         }
         tags::end(packet);

@@ -12,11 +12,11 @@ use crate::tree::{
 };
 
 /// Most nodes of one tree: what an evaluator makes at most, with room for what holds them.
-const MOST_NODES: usize = 1 << 20;
+const MAX_NODES: usize = 1 << 20;
 /// Structures within structures. Tables bound theirs lower.
-const MOST_LEVELS: usize = 400;
+const MAX_LEVELS: usize = 400;
 /// Bytes of all made buffers.
-const MOST_MADE: usize = 64 << 20;
+const MAX_MADE: usize = 64 << 20;
 
 /// The head of a packed tree, about the message as a whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,7 +135,7 @@ impl<'a> Unpacked<'a> {
         parts: &mut TreeParts,
     ) -> Option<()> {
         let count = self.count(10)?;
-        if count == 0 || count > MOST_NODES {
+        if count == 0 || count > MAX_NODES {
             return None;
         }
         let mut syms: Vec<Option<Sym>> = vec![None; names.len()];
@@ -185,7 +185,7 @@ impl<'a> Unpacked<'a> {
         for _ in 0..self.count(2)? {
             let origin = *ORIGINS.get(usize::from(self.rest.byte()?))?;
             let bytes = self.rest.counted()?;
-            all = all.checked_add(bytes.len()).filter(|all| *all <= MOST_MADE)?;
+            all = all.checked_add(bytes.len()).filter(|all| *all <= MAX_MADE)?;
             parts.made.push((bytes.to_vec(), origin));
         }
         Some(())
@@ -297,7 +297,7 @@ fn check(parts: &TreeParts, captured: &[u8]) -> bool {
         }
         let within = open.last().map_or(count, |open| open.end);
         // Only the first node, which is the message, is in no other.
-        if node.end > within || open.len() > MOST_LEVELS || (open.is_empty() && index > 0) {
+        if node.end > within || open.len() > MAX_LEVELS || (open.is_empty() && index > 0) {
             return false;
         }
         open.push(OpenNode::new(node, index));

@@ -5,15 +5,16 @@
 
 use super::emitter::RecordEmitter;
 use super::passed_over::Foreign;
-use super::shared::Shared;
-use super::waiting::{Kept, KeptWhat, WaitingPieces};
+use super::shared::{ChosenProtocol, Shared};
+use super::waiting::{ForgottenDatagrams, Kept, KeptWhat, WaitingPieces};
 use super::{Output, StreamKey, StreamOver};
 use crate::capture::Moment;
-use crate::flow::{Dir, End, Note, Stream};
+use crate::digits::{counted, plural};
+use crate::flow::{Dir, End, Note, Stream, Totals};
 use crate::proto::{LazyTables, Opening, Verdict};
-use crate::record::{RoundTrip, RoundTrips};
+use crate::record::{RoundTrip, RoundTrips, SideTraffic, StreamTraffic};
 use crate::session::Counts;
-use crate::session::{Context, Ends, Session, Side, Start, Transport};
+use crate::session::{Context, Emit, Ends, Event, EventKind, Session, Side, Start, Transport};
 
 /// What a connection works with during one call: what all connections share, and where records go.
 pub(super) struct RunContext<'a> {
@@ -36,6 +37,8 @@ pub(super) struct Connection {
     closed_in: [Option<u64>; 2],
     /// The TCP sequence numbers of offset 0, forward and backward.
     starts: [Option<u32>; 2],
+    /// What the packets of the two directions show, forward and backward.
+    traffic: [SideTraffic; 2],
     /// Round trips to the receivers of the two directions, forward and backward.
     round_trips: [Option<RoundTrip>; 2],
     /// Payload bytes, forward and backward, and bytes never captured, counted while the protocol is
@@ -73,6 +76,7 @@ impl Connection {
             ended: [false; 2],
             closed_in: [None; 2],
             starts: [None; 2],
+            traffic: [SideTraffic::default(); 2],
             round_trips: [None; 2],
             unclaimed: [0; 2],
             lost: 0,
@@ -99,6 +103,19 @@ impl Connection {
     /// The sender of a direction closed or reset the connection.
     pub(super) fn closing(&mut self, dir: Dir, at: Moment) {
         of(&mut self.closed_in, dir).get_or_insert(at.frame);
+    }
+
+    /// A direction of a TCP stream ended: what its segments showed.
+    pub(super) fn count(&mut self, dir: Dir, totals: &Totals) {
+        *of(&mut self.traffic, dir) = SideTraffic {
+            heard: totals.heard,
+            packets: totals.segments,
+            resent: totals.resent,
+            first_resent: totals.first_resent,
+            zero_windows: totals.zero_windows,
+            first_zero_window: totals.first_zero_window,
+            longest_zero_window: totals.longest_zero_window,
+        };
     }
 
     /// Whether both directions ended.
@@ -134,9 +151,23 @@ impl Connection {
         at: Moment,
         run: &mut RunContext<'_>,
     ) {
+        let traffic = of(&mut self.traffic, dir);
+        traffic.heard = true;
+        traffic.packets += 1;
+        self.take_datagram(dir, bytes, missing, at, run);
+    }
+
+    fn take_datagram(
+        &mut self,
+        dir: Dir,
+        bytes: &[u8],
+        missing: u64,
+        at: Moment,
+        run: &mut RunContext<'_>,
+    ) {
         if !matches!(self.state, ConnectionState::Known(..)) {
             *of(&mut self.unclaimed, dir) += bytes.len() as u64;
-            return self.keep(dir, at, || KeptWhat::Datagram(bytes.to_vec(), missing), run);
+            return self.ask(dir, bytes, missing, at, run);
         }
         let side = self.side(dir);
         self.payload(side, 0, bytes, run);
@@ -194,8 +225,15 @@ impl Connection {
 
     /// Gives up waiting bytes, because all streams together hold too much.
     pub(super) fn relieve(&mut self, at: Moment, run: &mut RunContext<'_>) {
-        if let ConnectionState::Unknown(_) = &self.state {
-            self.recognise(true, run);
+        match &mut self.state {
+            ConnectionState::Unknown(waiting) if self.key.transport == Transport::Udp => {
+                waiting.forget_all();
+                self.held = waiting.held();
+            }
+            ConnectionState::Unknown(_) => {
+                self.recognise(true, run);
+            }
+            _ => {}
         }
         self.call(run, |session, context| session.relieve(at, context));
     }
@@ -226,6 +264,7 @@ impl Connection {
             service,
             counts,
             round_trips,
+            traffic: self.traffic(),
             learned,
         });
     }
@@ -262,6 +301,12 @@ impl Connection {
         }
     }
 
+    fn traffic(&self) -> StreamTraffic {
+        let [forward, backward] = self.traffic;
+        let sides = if self.client_is_forward { [forward, backward] } else { [backward, forward] };
+        StreamTraffic { whole: self.whole || self.key.transport == Transport::Udp, sides }
+    }
+
     fn side(&self, dir: Dir) -> Side {
         if (dir == Dir::Forward) == self.client_is_forward { Side::Client } else { Side::Server }
     }
@@ -276,32 +321,64 @@ impl Connection {
         run: &mut RunContext<'_>,
     ) {
         let ConnectionState::Unknown(waiting) = &mut self.state else { return };
-        self.held += waiting.keep(dir, at, what());
+        waiting.keep(dir, at, what());
+        self.held = waiting.held();
         self.recognise(self.is_over(), run);
+    }
+
+    /// Keeps a datagram and asks the protocols whether it is theirs. Others before it prove
+    /// nothing: any program may send something to the same ends.
+    fn ask(&mut self, dir: Dir, bytes: &[u8], missing: u64, at: Moment, run: &mut RunContext<'_>) {
+        let ConnectionState::Unknown(waiting) = &mut self.state else { return };
+        // Whoever sends the first datagram of a protocol is taken for its client.
+        if waiting.looks().iter().all(|look| look.is_empty()) {
+            self.client_is_forward = dir == Dir::Forward;
+        }
+        waiting.keep_datagram(dir, at, bytes, missing);
+        self.held = waiting.held();
+        if self.recognise(false, run) == Verdict::No
+            && let ConnectionState::Unknown(waiting) = &mut self.state
+        {
+            waiting.look_back(dir);
+        }
     }
 
     /// Asks the protocols whose stream this is. Once one takes it, its session gets everything that
     /// was kept. With `over`, no more bytes come and the protocols have to decide.
-    fn recognise(&mut self, over: bool, run: &mut RunContext<'_>) {
-        let ConnectionState::Unknown(waiting) = &self.state else { return };
+    fn recognise(&mut self, over: bool, run: &mut RunContext<'_>) -> Verdict {
+        let ConnectionState::Unknown(waiting) = &self.state else { return Verdict::No };
+        let is_udp = self.key.transport == Transport::Udp;
         let [forward, backward] = waiting.looks();
+        let nothing = forward.is_empty() && backward.is_empty();
+        if is_udp && over && nothing {
+            self.client_is_forward = waiting.first_dir() != Some(Dir::Backward);
+        }
         let (client, server) =
             if self.client_is_forward { (forward, backward) } else { (backward, forward) };
-        let last = over || waiting.is_full(self.key.transport);
+        // Any datagram may be the first one of a protocol.
+        let last = over || !is_udp && waiting.is_full();
         let ends = self.ends();
         let shared = &*run.shared;
         let opening =
             Opening { client, server, ends, whole: self.whole, last, known: shared.known(ends) };
-        let nothing = client.is_empty() && server.is_empty();
-        match first_verdict(&opening, self.key.transport, shared) {
-            (Verdict::Yes { swapped }, protocol) => self.enter(protocol, swapped, run),
-            (Verdict::Maybe, _) if !last => {}
+        let (verdict, protocol) = match shared.chosen_protocol(&opening, self.key.transport) {
+            Some(chosen) => {
+                let enough = last || is_udp && waiting.has_most_datagrams();
+                (chosen.verdict(&opening, self.key.transport, enough, shared), chosen.protocol)
+            }
+            None => first_verdict(&opening, self.key.transport, shared),
+        };
+        match verdict {
+            Verdict::Yes { swapped } => self.enter(protocol, swapped, run),
+            Verdict::Maybe if !last => {}
             _ if nothing && !over => {}
+            Verdict::No if is_udp && !over => {}
             _ => {
                 self.state = ConnectionState::Foreign;
                 self.held = 0;
             }
         }
+        verdict
     }
 
     /// Starts a protocol's session and hands it everything that was kept.
@@ -319,14 +396,45 @@ impl Connection {
         shared.summary.streams += 1;
         let before = std::mem::replace(&mut self.state, ConnectionState::Known(protocol, session));
         let ConnectionState::Unknown(waiting) = before else { return };
-        for Kept { dir, at, what } in waiting.into_pieces() {
+        let (forgotten, pieces) = waiting.into_pieces();
+        self.report_forgotten(forgotten, run);
+        for Kept { dir, at, what } in pieces {
             match what {
                 KeptWhat::Bytes(offset, bytes) => self.data(dir, offset, &bytes, at, run),
-                KeptWhat::Datagram(bytes, missing) => self.datagram(dir, &bytes, missing, at, run),
+                KeptWhat::Datagram(bytes, missing) => {
+                    self.take_datagram(dir, &bytes, missing, at, run)
+                }
                 KeptWhat::Gap(offset, length) => self.gap(dir, offset, length, at, run),
                 KeptWhat::Note(note) => self.note(dir, note, at, run),
                 KeptWhat::End(how) => self.end(dir, how, at, run),
             }
+        }
+    }
+
+    /// Reports the datagrams that came so long before the protocol was known that they were not
+    /// kept.
+    fn report_forgotten(&mut self, forgotten: ForgottenDatagrams, run: &mut RunContext<'_>) {
+        let ForgottenDatagrams { datagrams, bytes, at } = forgotten;
+        for (dir, (count, bytes)) in
+            [Dir::Forward, Dir::Backward].into_iter().zip(datagrams.into_iter().zip(bytes))
+        {
+            let side = self.side(dir);
+            if count == 0 {
+                continue;
+            }
+            if let Some(counts) = self.counts.get_mut(side.index()) {
+                counts.payload += bytes;
+            }
+            run.shared.summary.bytes.payload += bytes;
+            let text = format!(
+                "{} before the protocol was known {} not kept",
+                counted(count, "datagram"),
+                plural(count, "was", "were")
+            );
+            self.emit(run, |emitter, service| {
+                let event = Event::new(EventKind::Undecoded, service, side, text);
+                emitter.event(at, event.about(0, bytes));
+            });
         }
     }
 
@@ -438,11 +546,7 @@ fn of<T>(pair: &mut [T; 2], dir: Dir) -> &mut T {
 }
 
 /// The first protocol that says yes, or else one that says maybe, with its index in the tables.
-/// `--decode-as` goes before all protocols.
 fn first_verdict(opening: &Opening<'_>, transport: Transport, shared: &Shared) -> (Verdict, usize) {
-    if let Some(chosen) = shared.chosen_protocol(opening, transport) {
-        return (Verdict::Yes { swapped: false }, chosen);
-    }
     let mut verdict = (Verdict::No, 0);
     for (place, tables) in shared.setup.tables.iter().enumerate() {
         match ask(tables, opening, transport) {
@@ -452,6 +556,37 @@ fn first_verdict(opening: &Opening<'_>, transport: Transport, shared: &Shared) -
         }
     }
     verdict
+}
+
+impl ChosenProtocol {
+    /// The user's choice (`--decode-as`) goes before all protocols. Which end is the client, the
+    /// protocol's recognition says. If it cannot tell from what there is, though that is `enough`,
+    /// the server is at the port that the user named.
+    fn verdict(
+        self,
+        opening: &Opening<'_>,
+        transport: Transport,
+        enough: bool,
+        shared: &Shared,
+    ) -> Verdict {
+        if opening.whole {
+            return Verdict::Yes { swapped: false };
+        }
+        let asked = shared.setup.tables.get(self.protocol);
+        match asked.map_or(Verdict::No, |tables| ask(tables, opening, transport)) {
+            yes @ Verdict::Yes { .. } => yes,
+            // More bytes of a stream do not change what it began with, but there may be further
+            // datagrams.
+            Verdict::No if transport == Transport::Tcp || enough => self.by_port(opening),
+            Verdict::Maybe if enough => self.by_port(opening),
+            undecided => undecided,
+        }
+    }
+
+    fn by_port(self, opening: &Opening<'_>) -> Verdict {
+        let Ends { client, server } = opening.ends;
+        Verdict::Yes { swapped: client.port() == self.port && server.port() != self.port }
+    }
 }
 
 fn ask(tables: &LazyTables, opening: &Opening<'_>, transport: Transport) -> Verdict {

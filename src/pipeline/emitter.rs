@@ -5,13 +5,17 @@
 
 use super::{Output, Pseudonyms, StreamKey, Summary};
 use crate::capture::Moment;
-use crate::digits::{counted, plural};
+use crate::captured::Escaped;
+use crate::digits::{counted, hex, plural};
 use crate::facts::NameInference;
 use crate::flow::{End, Note, Summed, WrongSum};
 use crate::record::{Body, EndedBy, Names, Record, RoundTrips};
 use crate::session::{Counts, Emit, Ends, Event, EventKind, Message, Share, Side};
 use crate::table::Tables;
 use crate::tree::Tree;
+
+/// The most bytes of a reset's payload that are shown.
+const MAX_RESET_BYTES: usize = 256;
 
 /// Makes records of one stream. Lives for one call of a session, on borrowed parts of the
 /// connection and the run.
@@ -75,6 +79,10 @@ impl RecordEmitter<'_> {
                 let text = "too many IP fragments wait for others: what follows is only the beginning of a packet";
                 (limit("fragments"), None, None, text)
             }
+            Note::ResetReason(bytes) => {
+                let text = self.reset_text(&bytes);
+                return self.say(side, at, service, EventKind::Remark, text);
+            }
             // No event: the record of the stream's end follows.
             Note::FinAssumed => return,
         };
@@ -88,6 +96,24 @@ impl RecordEmitter<'_> {
             text: text.into(),
         };
         self.event(at, event);
+    }
+
+    /// What the payload of a reset is. Middleboxes write why they closed the connection.
+    fn reset_text(&self, bytes: &[u8]) -> String {
+        let all = counted(bytes.len() as u64, "byte");
+        // A text may tell about persons.
+        if self.pseudonyms.is_some() {
+            return format!("the reset carries {all}");
+        }
+        let first = bytes.get(..MAX_RESET_BYTES).unwrap_or(bytes);
+        let more = if first.len() < bytes.len() { "…" } else { "" };
+        let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+        if first.iter().all(is_text) {
+            let text = String::from_utf8_lossy(first);
+            format!("the reset carries {all}: {}{more}", Escaped(text.trim_end()))
+        } else {
+            format!("the reset carries {all}: {}{more}", hex(first))
+        }
     }
 
     /// The stream was ended because too many were open.

@@ -15,6 +15,15 @@ use crate::tree::Tree;
 /// The most servers that are remembered, for connections that began before the capture.
 const KNOWN_SERVERS: usize = 4096;
 
+/// A protocol that the user chose.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChosenProtocol {
+    /// Its index in the tables.
+    pub(super) protocol: usize,
+    /// The port for which it was chosen.
+    pub(super) port: u16,
+}
+
 /// The state that all streams share.
 pub(super) struct Shared {
     pub(super) setup: Setup,
@@ -85,19 +94,22 @@ impl Shared {
         }
     }
 
-    /// The protocol that the user chose for one of the ports (`--decode-as`), by its index in the
-    /// tables.
+    /// The protocol that the user chose for one of the ports (`--decode-as`): of several choices,
+    /// the first one that fits.
     pub(super) fn chosen_protocol(
         &self,
         opening: &Opening<'_>,
         transport: Transport,
-    ) -> Option<usize> {
+    ) -> Option<ChosenProtocol> {
         let ports = [opening.ends.client.port(), opening.ends.server.port()];
         let rule = self
             .setup
             .decode_as
             .iter()
             .find(|d| d.transport == transport && ports.contains(&d.port))?;
-        self.setup.tables.iter().position(|t| t.protocol().name() == rule.protocol)
+        let port = rule.port;
+        let mut tables = self.setup.tables.iter();
+        let protocol = tables.position(|t| t.protocol().name() == rule.protocol)?;
+        Some(ChosenProtocol { protocol, port })
     }
 }

@@ -4,10 +4,10 @@
 use super::scratch::TextWriter;
 use crate::tree::{Kind, Node};
 
-/// The cache has at most 2^MOST_BITS slots. A value may be in two of them: with one, two frequent
+/// The cache has at most 2^MAX_BITS slots. A value may be in two of them: with one, two frequent
 /// values with the same hash would evict each other again and again. Game traffic has some hundred
 /// values; with 10 bits one lookup in eleven missed its first slot, with 11 one in fifteen.
-const MOST_BITS: u32 = 11;
+const MAX_BITS: u32 = 11;
 /// It begins with 2^FIRST_BITS slots: few values occur in a small capture, and the whole cache has
 /// 256 KiB.
 const FIRST_BITS: u32 = 7;
@@ -17,7 +17,7 @@ const HEAD: usize = 47;
 /// Nearly all other texts are at most this much longer.
 const TAIL: usize = 40;
 /// The room that [`CachedText::put`] needs.
-pub(super) const MOST_CACHED: usize = HEAD + 1 + TAIL;
+pub(super) const MAX_CACHED: usize = HEAD + 1 + TAIL;
 
 /// What a text depends on: the value; and the meaning, width and signedness, packed into one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl ValueTexts {
     /// whose two slots are taken replaces one.
     fn make_room(&mut self) {
         self.kept += 1;
-        if self.kept > self.texts.len() / 2 && self.bits < MOST_BITS {
+        if self.kept > self.texts.len() / 2 && self.bits < MAX_BITS {
             self.bits = if self.texts.is_empty() { FIRST_BITS } else { self.bits + 2 };
             self.kept = 0;
             let none =
@@ -143,7 +143,7 @@ impl ValueTexts {
 impl CachedText {
     /// Puts it into a room, if it is not long; returns its length.
     #[inline(always)]
-    pub(super) fn put(&self, room: &mut [u8; MOST_CACHED]) -> Option<usize> {
+    pub(super) fn put(&self, room: &mut [u8; MAX_CACHED]) -> Option<usize> {
         let [.., length] = self.head;
         let length = usize::from(length);
         *room.first_chunk_mut()? = self.head;
@@ -207,9 +207,9 @@ mod tests {
                     let key = ValueKey::new(of, &node);
                     match cache.find(key) {
                         Some(found) => {
-                            let mut room = [0; MOST_CACHED];
+                            let mut room = [0; MAX_CACHED];
                             let length = found.put(&mut room);
-                            assert_eq!(length.is_some(), text.len() < MOST_CACHED);
+                            assert_eq!(length.is_some(), text.len() < MAX_CACHED);
                             assert!(
                                 length.is_none_or(
                                     |length| room.get(..length) == Some(text.as_bytes())

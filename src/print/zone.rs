@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use crate::captured::escape;
 
 /// The most bytes of a file that `TZ` may name. Those of real zones have a few thousand.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The time zone in which times are shown: UTC, or the one of this machine.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +76,7 @@ fn is_endless(named: &OsStr, is_plain: impl Fn(&Path) -> bool) -> bool {
     let path = text.strip_prefix(':').map_or_else(|| named.to_os_string(), OsString::from);
     let path = Path::new(&path);
     path.metadata()
-        .is_ok_and(|facts| !facts.is_dir() && (!is_plain(path) || facts.len() > MOST_BYTES))
+        .is_ok_and(|facts| !facts.is_dir() && (!is_plain(path) || facts.len() > MAX_BYTES))
 }
 
 /// The zone of this name, or with this rule, without a look at a file of this path.

@@ -85,8 +85,12 @@ fn recognise(name: &str, opening: &Opening<'_>, transport: Transport, tables: &T
     {
         return Verdict::Yes { swapped: known.swapped };
     }
-    let port =
-        [Rule { side: RuleSide::Either, conditions: vec![Condition::Port(Vec::new())], at: 0 }];
+    let port = [Rule {
+        each: false,
+        side: RuleSide::Either,
+        conditions: vec![Condition::Port(Vec::new())],
+        at: 0,
+    }];
     let rules = if declared.rules.is_empty() { &port[..] } else { &declared.rules };
     let services: Vec<ServiceId> = match declared.offers.as_slice() {
         [] => vec![ServiceId(0)],

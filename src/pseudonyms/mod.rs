@@ -28,7 +28,7 @@ use values::{FILLER, Values};
 
 /// Seconds of the longest way that `--shift-time` moves times back: ten years. The shortest is a
 /// tenth of it.
-const MOST_SHIFT: u64 = 10 * 365 * 86_400;
+const MAX_SHIFT: u64 = 10 * 365 * 86_400;
 
 /// Gives pseudonyms to the records of one run.
 pub struct Pseudonyms {
@@ -48,8 +48,8 @@ impl Pseudonyms {
     /// under this key.
     pub fn new(key: &[u8; 16], shift: bool) -> Pseudonyms {
         let values = Values::new(key);
-        let least = MOST_SHIFT / 10;
-        let by = least + values.constant("shift") % (MOST_SHIFT - least);
+        let least = MAX_SHIFT / 10;
+        let by = least + values.constant("shift") % (MAX_SHIFT - least);
         let shift = if shift { -(by as i64) } else { 0 };
         let known = KnownPersons::default();
         let parts = TreeParts::default();

@@ -13,7 +13,7 @@ use super::values::FILLER;
 use crate::tree::BufferOrigin;
 
 /// Bytes that may stand plain before a compressed stream.
-const MOST_PLAIN: usize = 16;
+const MAX_PLAIN: usize = 16;
 
 /// Writes content into the bytes that it came from. `before` is the content as it was.
 pub(super) fn write_back(origin: BufferOrigin, coded: &mut [u8], before: &[u8], content: &[u8]) {
@@ -44,7 +44,7 @@ fn patch_zero_coded(coded: &mut [u8], content: &[u8]) {
 
 /// Compresses content again, behind as many plain bytes as before; what is left over is 0.
 fn compress(coded: &mut [u8], before: &[u8], content: &[u8]) {
-    let plain = (0..=MOST_PLAIN.min(coded.len())).find(|plain| {
+    let plain = (0..=MAX_PLAIN.min(coded.len())).find(|plain| {
         let same = coded.get(..*plain) == before.get(..*plain);
         let header = coded.get(*plain..).and_then(|rest| rest.first_chunk::<2>());
         let zlib =

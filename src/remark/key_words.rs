@@ -8,7 +8,7 @@ use std::path::Path;
 /// Hex digits of the shortest key there is (the 7 bytes of a session key).
 const FEWEST_HEX_DIGITS: usize = 14;
 /// Digits of the largest number of 64 bits. A longer run of digits is not a plain number.
-const MOST_DECIMAL_DIGITS: usize = 20;
+const MAX_DECIMAL_DIGITS: usize = 20;
 /// Characters of the shortest key in base64 that can be told from a name.
 const FEWEST_BASE64: usize = 20;
 
@@ -61,7 +61,7 @@ fn is_hex(word: &str) -> bool {
     let count = digits.clone().count();
     let letters = digits.clone().any(|c| c.is_ascii_alphabetic());
     digits.all(|c| c.is_ascii_hexdigit())
-        && count >= if letters { FEWEST_HEX_DIGITS } else { MOST_DECIMAL_DIGITS + 1 }
+        && count >= if letters { FEWEST_HEX_DIGITS } else { MAX_DECIMAL_DIGITS + 1 }
 }
 
 /// A key with a character too much or a wrong one: hex digits, letters and decimal digits among

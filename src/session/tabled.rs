@@ -80,6 +80,23 @@ impl TableSession {
         TableSession { declared, directions: Default::default(), requests, heard: false, states }
     }
 
+    /// From now on, it reads messages of another service.
+    pub(super) fn change_service(&mut self, declared: Declaration) {
+        self.declared = declared;
+    }
+
+    /// Reports a datagram that is of no service.
+    pub(super) fn refuse(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
+        let piece = MessageBytes { from, offset: 0, bytes, at };
+        self.undecoded(piece, "no rule of the protocol takes this datagram".into(), context);
+    }
+
     fn event(&self, kind: EventKind, from: Side, text: impl Into<String>) -> Event {
         Event::new(kind, &self.declared.name, from, text)
     }

@@ -8,7 +8,7 @@ use super::text::{Condition, RuleSide};
 
 /// The most pairs of values, ports and conditions that one comparison of rules looks at: a file may
 /// have a thousand rules with a thousand values each.
-const MOST_PAIRS: usize = 20_000_000;
+const MAX_PAIRS: usize = 20_000_000;
 
 /// Compares rules, up to a bound.
 pub(super) struct RuleComparison {
@@ -19,7 +19,7 @@ pub(super) struct RuleComparison {
 impl RuleComparison {
     /// A comparison that looked at nothing yet.
     pub(super) fn new() -> RuleComparison {
-        RuleComparison { left: MOST_PAIRS }
+        RuleComparison { left: MAX_PAIRS }
     }
 
     /// Whether every connection that satisfies `rule`, of the protocol `of`, also satisfies

@@ -252,7 +252,11 @@ impl Tables {
 /// The implied rule of a protocol without rules: the server has one of its ports. `None` if it
 /// lists no port.
 fn by_ports(of: &ProtocolDef) -> Vec<Rule> {
-    let port =
-        Rule { side: RuleSide::Either, conditions: vec![Condition::Port(Vec::new())], at: 0 };
+    let port = Rule {
+        each: false,
+        side: RuleSide::Either,
+        conditions: vec![Condition::Port(Vec::new())],
+        at: 0,
+    };
     if of.ports.is_empty() { Vec::new() } else { vec![port] }
 }

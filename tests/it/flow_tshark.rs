@@ -97,12 +97,17 @@ fn theirs(path: &Path) -> Log {
         }
         log.tcp.insert(number, (node("Node 0:"), node("Node 1:"), sent));
     }
-    let fields = ["-e", "frame.number", "-e", "udp.stream", "-e", "udp.payload"];
+    let mut fields = vec!["-e", "frame.number", "-e", "udp.stream", "-e", "udp.payload"];
+    fields.extend(["-e", "frame.protocols"]);
     let datagrams =
         run("tshark", &[&["-r", path, "-Y", "udp && !icmp", "-T", "fields"][..], &fields].concat());
     for line in datagrams.lines() {
         let parts: Vec<&str> = line.split('\t').collect();
-        // In a tunnel, the last one is the innermost.
+        // In a tunnel, the last one is the innermost, unless the tunnel's own one is.
+        let inner = parts[3].rsplit_once(":vxlan:").or(parts[3].rsplit_once(":geneve:"));
+        if inner.is_some_and(|(_, inner)| !inner.contains(":udp")) {
+            continue;
+        }
         let innermost = |part: &str| part.rsplit(',').next().unwrap().replace(':', "");
         log.udp.push((
             parts[0].parse().unwrap(),

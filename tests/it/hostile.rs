@@ -21,13 +21,13 @@ use moulsniff::record::Record;
 use moulsniff::session::Transport;
 
 /// Address space of a run (KiB), the program itself included.
-const MOST_MEMORY: u32 = 256 << 10;
+const MAX_MEMORY: u32 = 256 << 10;
 
 /// Bytes of output for each byte of the capture, and before the first one.
-const MOST_OUTPUT: (usize, usize) = (256, 128 << 10);
+const MAX_OUTPUT: (usize, usize) = (256, 128 << 10);
 
 /// How many times the instructions of a capture one of twice the size may take.
-const MOST_GROWTH: f64 = 2.4;
+const MAX_GROWTH: f64 = 2.4;
 
 /// Two sizes of a case that are compared, and how often the first has to be doubled for the second.
 /// Of most cases the smaller one is a quarter of what other tests use, so that all of them together
@@ -51,7 +51,7 @@ fn keys() -> PathBuf {
 /// Runs the program on a capture within bounds of memory; the bytes that it printed.
 fn printed(case: &Case, arguments: &[&str], capture: &[u8]) -> usize {
     let mut shell = crate::common::shell();
-    let line = format!("ulimit -v {MOST_MEMORY}; exec \"$0\" \"$@\"");
+    let line = format!("ulimit -v {MAX_MEMORY}; exec \"$0\" \"$@\"");
     shell
         .args(["-c", &line, env!("CARGO_BIN_EXE_moulsniff")])
         .args(arguments)
@@ -103,7 +103,7 @@ fn every_case_stays_within_bounds_of_memory_and_output() {
                     for way in ways {
                         let length =
                             printed(case, &[way, &["--threads", "1", "-q"]].concat(), &capture);
-                        let most = MOST_OUTPUT.1 + MOST_OUTPUT.0 * capture.len();
+                        let most = MAX_OUTPUT.1 + MAX_OUTPUT.0 * capture.len();
                         assert!(
                             length <= most,
                             "{} {way:?}: {length} bytes for {}",
@@ -265,7 +265,7 @@ fn twice_the_harm_takes_twice_the_instructions() {
         );
         let growth = (more as f64 / once as f64).powf(1.0 / f64::from(doublings));
         println!("{:45} {once:12} {more:12} {growth:.2}", case.name);
-        if growth > MOST_GROWTH {
+        if growth > MAX_GROWTH {
             wrong.push(format!(
                 "{}: {once} instructions in size {small}, {more} in size {large}",
                 case.name

@@ -16,14 +16,14 @@ use crate::hostile_cases::{CASES, Case, DECODE_AS, KEY_FILE, Line, mudmode, use_
 use crate::made::{Made, end};
 
 /// Address space of a run (KiB), the program itself included.
-const MOST_MEMORY: u32 = 256 << 10;
+const MAX_MEMORY: u32 = 256 << 10;
 
 /// Bytes of output for each byte of the capture, and before the first one.
-const MOST_OUTPUT: (u64, u64) = (256, 128 << 10);
+const MAX_OUTPUT: (u64, u64) = (256, 128 << 10);
 
 /// How many times the growth of the capture its output may grow by, and how many bytes more in any
 /// case.
-const MOST_GROWTH: (f64, u64) = (1.1, 16 << 10);
+const MAX_GROWTH: (f64, u64) = (1.1, 16 << 10);
 
 /// `IN` is a capture, `LARGE` one with twice as much of the same, `OUT` a folder for what is
 /// written. Of a small capture little text is allowed before messages are shortened.
@@ -195,7 +195,7 @@ fn program(
     keys: bool,
 ) -> std::process::Command {
     let mut shell = crate::common::shell();
-    let line = format!("ulimit -v {MOST_MEMORY}; exec \"$0\" \"$@\" >\"$STDOUT\"");
+    let line = format!("ulimit -v {MAX_MEMORY}; exec \"$0\" \"$@\" >\"$STDOUT\"");
     shell.args(["-c", &line, env!("CARGO_BIN_EXE_moulsniff")]).args(words).arg("-q");
     if keys {
         let file = folder.join("keys");
@@ -295,7 +295,7 @@ fn written(case: &Case, words: &[&str], size: u32, folder: &Path) -> u64 {
         let found = if name.ends_with(".html") { found.replace('\t', "") } else { found };
         assert!(found.is_empty(), "{said}: {name} has {found:?}");
     }
-    let most = MOST_OUTPUT.1 + MOST_OUTPUT.0 * length;
+    let most = MAX_OUTPUT.1 + MAX_OUTPUT.0 * length;
     // These write what the capture holds, unpacked.
     let copies = (words[0] == "split" || words[0] == "keys") && is_packed(&input);
     assert!(bytes <= most || copies, "{said}: {bytes} bytes for {length}");
@@ -320,7 +320,7 @@ fn every_command_stays_within_bounds() {
                 let once = written(case, words, size, &folder);
                 let twice = written(case, words, size * 2, &folder);
                 let growth = length(case, size * 2) as f64 / length(case, size) as f64;
-                let most = (once as f64 * growth.max(2.0) * MOST_GROWTH.0) as u64 + MOST_GROWTH.1;
+                let most = (once as f64 * growth.max(2.0) * MAX_GROWTH.0) as u64 + MAX_GROWTH.1;
                 assert!(
                     twice <= most,
                     "{} {words:?}: {once} bytes, and {twice} for twice the harm",

@@ -167,7 +167,7 @@ fn a_session_says_that_the_clock_went_back() {
     let mut early = Made::new();
     late.wait(60 * MINUTE);
     Visit::of(&mut late, end(1, 5001), "ann").close(&mut early);
-    let told = printed("clock-back", &[&late, &early], &["sessions"]);
+    let told = printed("clock-back", &[&late, &early], &["sessions", "--as-given"]);
     assert!(told.contains("Z, the clock went back by 3600.001 s\n"), "{told}");
     assert!(told.contains("IAm, the clock went back by 3600.001 s before the end\n"), "{told}");
 }

@@ -197,7 +197,7 @@ fn what_has_no_such_session_or_cannot_be_read_twice_is_a_mistake_of_one_line() {
     wrong(&["-", "--columns", "session"], 2, "read twice");
     wrong(&["--tail", FULL[0], "--session", "1"], 2, "read twice");
     wrong(&["no-such.pcap", "--session", "1"], 1, "no-such.pcap");
-    wrong(&full(&["sessions"], &["-Y", "session == 1"]), 2, "--filter");
+    wrong(&full(&["sessions"], &["-Y", "session == 1"]), 2, "-Y");
     assert!(json(&full(&[], &["-Y", "session == 99"])).is_empty());
 }
 

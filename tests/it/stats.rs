@@ -165,7 +165,9 @@ fn every_row_fits_80_columns_and_no_column_is_all_zeros() {
     ];
     for (capture, keys) in captures {
         let text = printed(&[capture, "--keys", keys]);
-        for line in text.lines() {
+        // Conclusions, which come first, are sentences.
+        let tables = text.lines().skip_while(|line| !line.contains(" frames in "));
+        for line in tables {
             assert!(line.chars().count() <= 80, "{capture}: {line}");
         }
         let bytes = text.split("\n\n").find(|part| part.starts_with("bytes")).unwrap();

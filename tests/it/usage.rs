@@ -154,7 +154,8 @@ fn the_help_of_a_command_lists_no_option_that_does_nothing_with_it() {
 #[test]
 fn captures_are_read_in_the_order_in_which_they_were_typed() {
     let other = "captures/moul/golden.pcap";
-    let read = |words: &[&str]| run(&[words, &["--keys", KEYS, "--json", "-q"]].concat());
+    let read =
+        |words: &[&str]| run(&[words, &["--keys", KEYS, "--json", "-q", "--as-given"]].concat());
     for command in [&[][..], &["diff"]] {
         let all = |captures: &[&str]| read(&[command, captures].concat());
         let expected = all(&[GATE, other]);
@@ -317,7 +318,7 @@ fn hidden_files_of_a_folder_are_left_out() {
 
 #[test]
 fn tunnels_that_are_not_read_are_named() {
-    let inner = [[0, 0, 8, 0].to_vec(), vec![0x45; 40]].concat();
+    let inner = [[0, 0, 0x88, 0xbe].to_vec(), vec![0x45; 40]].concat();
     let header =
         [0x45, 0, 0, 20 + inner.len() as u8, 0, 0, 0, 0, 64, 47, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     let packet = [&header[..], &inner].concat();
@@ -345,8 +346,14 @@ fn tunnels_that_are_not_read_are_named() {
     capture.extend(packet);
     fs::write(&path, capture).unwrap();
     let name = path.to_str().unwrap();
-    assert!(run(&[name]).2.contains("; 1 GRE packet, which is not read\n"), "{}", run(&[name]).2);
-    assert!(run(&["stats", name]).2.contains("1 packet is GRE"), "{}", run(&["stats", name]).2);
+    let said =
+        "  stop: 1 of 1 frame was not read, in which there may be packets: 1 ERSPAN in GRE\n";
+    assert!(run(&[name]).2.contains(said), "{}", run(&[name]).2);
+    let (_, tables, explained) = run(&["stats", name]);
+    assert!(explained.contains(said), "{explained}");
+    assert!(tables.contains("frames that were not read\n         1  ERSPAN in GRE\n"), "{tables}");
+    let (_, counts, _) = run(&["stats", "--json", name]);
+    assert!(counts.contains(r#""not_read":{"ERSPAN in GRE":1}"#), "{counts}");
     fs::remove_file(path).unwrap();
 }
 
@@ -392,11 +399,10 @@ fn where_nothing_was_recognised_it_says_why() {
     let (status, out, said) = run(&[name]);
     assert_eq!((status, out.as_str()), (Some(0), ""));
     for part in [
-        "nothing was recognised; 0 TCP and 1 UDP conversations were passed over:",
-        "udp port 7002: 1 conversation, 32 bytes",
-        "1 of 1 frame was cut when it was captured; tcpdump -s 0 keeps them whole",
-        "1 conversation, heard in one direction only",
-        "--decode-as udp:7002=ouro",
+        "nothing was recognised: 0 TCP and 1 UDP conversations are of other protocols",
+        "udp port 7002 (1 conversation, 32 bytes)",
+        "1 of 1 frame was cut when it was captured, to 60 bytes",
+        "1 heard in one direction only",
     ] {
         assert!(said.contains(part), "`{part}` in:\n{said}");
     }

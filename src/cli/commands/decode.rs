@@ -9,7 +9,7 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::files;
 use crate::cli::load::{settings, tables_of};
 use crate::cli::options::{CompletionWords, GeneralArgs, KeyArgs, example_protocol, number};
-use crate::cli::plan::{coloured, marks};
+use crate::cli::terminal::{coloured, marks};
 use crate::digits::append_hex;
 use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::tree::{TreeOptions, TreeWriter};
@@ -22,7 +22,7 @@ use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
 
 /// The most bytes that are read from standard input: as many as the largest message may have by
 /// default.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// How many bytes of text are kept before they are written.
 const TEXT_AT_ONCE: usize = 64 << 10;
@@ -81,7 +81,7 @@ pub(super) fn run(args: &DecodeArgs) -> Result<Status, CliError> {
 
 fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
     if words.is_empty() {
-        return files::read(Path::new("-"), "bytes to decode", MOST_BYTES);
+        return files::read(Path::new("-"), "bytes to decode", MAX_BYTES);
     }
     let text = words.concat();
     parse_hex(&text).ok_or_else(|| {

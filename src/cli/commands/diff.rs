@@ -11,8 +11,9 @@ use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
 use crate::cli::options::{FilterArgs, ReadArgs, size};
-use crate::cli::plan::{Plan, PlanArgs, coloured, marks};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::{Summary, refuse_mistake};
+use crate::cli::terminal::{coloured, marks};
 use crate::diff::{
     CaptureDigest, CompareOptions, Comparison, DetailCollector, DetailStore, DiffBounds, DiffStyle,
     DifferenceSum, Digester, IgnoreList, Section, difference_json, difference_line, differences,
@@ -97,8 +98,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
         return Err(error.into());
     }
     let differ = compare(args, &files, [&a, &b], &ignore)?;
-    ending.say_summary_of("A", &a.outcome);
-    ending.say_summary_of("B", &b.outcome);
+    ending.say_summary_of("A", &mut a.outcome);
+    ending.say_summary_of("B", &mut b.outcome);
     status(ending, differ, [&a, &b])
 }
 

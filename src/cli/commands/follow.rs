@@ -3,7 +3,7 @@
 use crate::captured::file_name;
 use crate::digits::{counted, plural};
 use crate::remark;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,10 @@ use clap::{Args, ValueEnum};
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
 use crate::cli::options::{FilterArgs, LiveArgs, ReadArgs};
-use crate::cli::plan::{Plan, PlanArgs, marks};
+use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::stale_files::StaleFiles;
 use crate::cli::summary::refuse_interrupted;
+use crate::cli::terminal::marks;
 use crate::output_file::{Access, Inputs, OutputFile, sync_folder};
 use crate::pipeline::{Filtered, Output, StreamKey, StreamOver};
 use crate::print::follow::{Follow, FollowFormat, FollowPieces, PieceWriter};
@@ -155,7 +156,7 @@ fn one(
         .marked(marks(io::IsTerminal::is_terminal(&io::stdout())));
     let queue = run.format_pool(follow.writer(), run.stdout());
     let pieces = FollowPieces::default();
-    let one = One { queue, key, follow, side, pieces, found: None, over: false };
+    let one = One { queue, key, follow, side, pieces, connections: 0, closed: 0 };
     let mut filtered = Filtered::new(one, filter.clone(), u64::MAX);
     let mut outcome = run.into_output(&mut filtered);
     let mut one = filtered.into_inner();
@@ -168,16 +169,22 @@ fn one(
         return Err(error.into());
     }
     let name = format!("{}:{}", key.transport.word(), key.number);
-    let Some(closed) = one.found else {
+    if one.connections == 0 {
         refuse_interrupted(&mut outcome, || format!("stream {name} had not begun"))?;
         let text = format!(
             "there is no stream {name} of a known protocol; moulsniff stats lists those there are"
         );
         return Err(CliError::Typed(text));
-    };
+    }
     let status = ending.status(&outcome, filter.as_deref())?;
     if !ending.quiet {
-        say_left_out(&format!("{name}: "), one.follow.lost, closed);
+        if one.connections > 1 {
+            remark::say(format_args!(
+                "{name}: {} had this number, one after the other",
+                counted(one.connections, "connection")
+            ));
+        }
+        say_left_out(&format!("{name}: "), one.follow.lost, one.closed);
     }
     Ok(status)
 }
@@ -206,9 +213,11 @@ struct One {
     follow: Follow,
     side: Option<Side>,
     pieces: FollowPieces,
-    /// How many of the stream's bytes stay encrypted; `None` until the stream is found.
-    found: Option<u64>,
-    over: bool,
+    /// How many connections had the stream's number: the next one may have the same if its opening
+    /// was not captured.
+    connections: u64,
+    /// How many of their bytes stay encrypted.
+    closed: u64,
 }
 
 impl One {
@@ -252,8 +261,9 @@ impl Output for One {
         if over.key == self.key {
             let sides = [Side::Client, Side::Server].into_iter().zip(over.counts);
             let wanted = sides.filter(|(side, _)| self.side.is_none_or(|s| s == *side));
-            self.found = Some(wanted.map(|(_, c)| c.closed).sum());
-            self.over = true;
+            self.closed += wanted.map(|(_, c)| c.closed).sum::<u64>();
+            self.connections += 1;
+            self.follow.finish(&mut self.pieces);
         }
     }
 
@@ -261,7 +271,7 @@ impl Output for One {
         if may_block {
             self.flush();
         }
-        !self.over && !self.queue.has_failed()
+        !self.queue.has_failed()
     }
 }
 
@@ -285,6 +295,7 @@ fn all(
         filtered: filter.is_some(),
         open: HashMap::new(),
         pieces: FollowPieces::default(),
+        ended: EndedConnections::default(),
         done: Vec::new(),
         earlier,
         held: 0,
@@ -363,8 +374,12 @@ fn may_be_written(name: &str, form: FollowFormat, side: Option<Side>) -> bool {
     let transport = parts.next();
     let number = parts.next();
     let of = parts.next();
+    let connection = parts.next();
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     matches!(transport, Some("tcp" | "udp"))
-        && number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        && number.is_some_and(is_number)
+        && connection.is_none_or(is_number)
+        && parts.next().is_none()
         && [Side::Client, Side::Server]
             .iter()
             .any(|s| side.is_none_or(|side| side == *s) && of == Some(s.word()))
@@ -399,6 +414,9 @@ struct All {
     open: HashMap<(StreamKey, Side), FollowedDirection>,
     /// Those of the direction that was told something last.
     pieces: FollowPieces,
+    /// How many connections with a number are over. The next one may have the same number if its
+    /// opening was not captured.
+    ended: EndedConnections,
     /// Files whose streams are over, to be completed.
     done: Vec<(PathBuf, OutputFile)>,
     /// Files of an earlier run that this run has not replaced yet.
@@ -516,13 +534,45 @@ impl All {
     }
 
     fn path(&self, key: StreamKey, side: Side) -> PathBuf {
-        self.dir.join(stream_file_name(key, side, self.form))
+        let transport = key.transport.word();
+        let number = key.number;
+        let side = side.word();
+        let end = file_extension(self.form);
+        self.dir.join(match self.ended.of(key) {
+            0 => format!("{transport}-{number:05}-{side}.{end}"),
+            before => format!("{transport}-{number:05}-{side}-{}.{end}", before + 1),
+        })
     }
 }
 
-/// `tcp-00003-client.bin`
-fn stream_file_name(key: StreamKey, side: Side, form: FollowFormat) -> String {
-    format!("{}-{:05}-{}.{}", key.transport.word(), key.number, side.word(), file_extension(form))
+/// How many connections were over, by their stream's number. Numbers that came long ago do not come
+/// again, and are forgotten.
+#[derive(Default)]
+struct EndedConnections {
+    counts: HashMap<StreamKey, u32>,
+    order: VecDeque<StreamKey>,
+}
+
+impl EndedConnections {
+    /// More numbers than the flow remembers.
+    const MAX: usize = 1 << 16;
+
+    fn of(&self, key: StreamKey) -> u32 {
+        self.counts.get(&key).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, key: StreamKey) {
+        let count = self.counts.entry(key).or_default();
+        *count += 1;
+        if *count == 1 {
+            self.order.push_back(key);
+        }
+        if self.order.len() > Self::MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.counts.remove(&oldest);
+        }
+    }
 }
 
 fn file_extension(form: FollowFormat) -> &'static str {
@@ -553,6 +603,7 @@ impl Output for All {
                 self.done.extend(file.map(|file| (self.path(over.key, side), file)));
             }
         }
+        self.ended.add(over.key);
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {

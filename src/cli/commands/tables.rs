@@ -10,7 +10,7 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::load::{tables as load, tables_of};
 use crate::cli::options::{CompletionWords, GeneralArgs, TableArgs};
 use crate::digits::counted;
-use crate::examples::{MOST_FAILED, run_examples};
+use crate::examples::{MAX_FAILED, run_examples};
 use crate::print::json::one_line;
 use crate::print::lua_script;
 use crate::proto::{LazyTables, protocol_named};
@@ -274,7 +274,7 @@ fn check(files: &[PathBuf], out: &mut String) -> Result<usize, CliError> {
             out.push_str(&format!("{}\n", WithLine(&remark)));
         }
     }
-    let more = if failures >= MOST_FAILED { "; after these no more were run" } else { "" };
+    let more = if failures >= MAX_FAILED { "; after these no more were run" } else { "" };
     out.push_str(&format!("{}, {failures} failed{more}\n", counted(count, "example")));
     Ok(failures)
 }

@@ -18,7 +18,7 @@ use super::options::{GeneralArgs, KeyArgs, ProtocolArgs, ReadArgs, TableArgs, Ti
 use crate::filter::NamedExpressions;
 
 /// The largest configuration file, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// What the configuration file says.
 #[derive(Clone, Debug, Default)]
@@ -123,7 +123,7 @@ impl Config {
             );
             return Err(CliError::Unreadable(text));
         }
-        let bytes = files::read(path, WHAT, MOST_BYTES)?;
+        let bytes = files::read(path, WHAT, MAX_BYTES)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let config = read::parse(&name, folder, &bytes)?;
         Ok(Config { path: Some(path.to_path_buf()), ..config })

@@ -19,7 +19,7 @@ use crate::suggest::suggestion;
 /// The option `--tables`, which belongs to no protocol.
 pub(in crate::cli) const TABLES: &str = "tables";
 /// The longest key of the file that an error repeats, in bytes.
-const MOST_QUOTED: usize = 40;
+const MAX_QUOTED: usize = 40;
 const TIME: &str = "time";
 const FILTERS: &str = "filters";
 const COLUMNS: &str = "columns";
@@ -96,7 +96,7 @@ impl ConfigText<'_> {
                 let near = suggestion(word, known());
                 let all = known().collect::<Vec<_>>().join(", ");
                 // What is longer is no misspelt word.
-                let found = if word.len() <= MOST_QUOTED {
+                let found = if word.len() <= MAX_QUOTED {
                     format!("`{}`{near}", escape(word))
                 } else {
                     "another".into()

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::protocol_args::ProtocolArgs;
+use super::protocol_args::{HEADING, ProtocolArgs};
 
 /// Where help lists these options.
-pub(super) const HEADING: &str = "Keys and tables";
 
 /// Key files, message tables and the like.
 #[derive(Args, Clone, Debug, Default)]

@@ -32,6 +32,9 @@ pub struct ReadArgs {
     /// nothing was recognised
     #[arg(long)]
     pub strict: bool,
+    /// Read captures in the order given, not in that of their first frames
+    #[arg(long, help_heading = input::HEADING)]
+    pub as_given: bool,
     /// What every command has.
     #[command(flatten)]
     pub general: GeneralArgs,
@@ -46,7 +49,7 @@ pub struct ReadArgs {
     pub of_captures: protocol_args::CaptureOptions,
     /// Decode a port's connections as a protocol, such as tcp:14000=moul
     #[arg(long, value_name = "PORT=PROTOCOL", value_parser = CompletionWords::PORTS)]
-    #[arg(hide_possible_values = true, help_heading = keys::HEADING)]
+    #[arg(hide_possible_values = true, help_heading = protocol_args::HEADING)]
     pub decode_as: Vec<String>,
     /// What is hidden.
     #[command(flatten)]

@@ -4,7 +4,7 @@
 
 use crate::captured::file_name;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
@@ -12,6 +12,9 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint}
 use crate::cli::error::CliError;
 use crate::cli::files;
 use crate::proto::{FileRule, OptionFile, OptionKind, OptionSpec, OptionValues, PROTOCOLS};
+
+/// The heading of these options in the help.
+pub(super) const HEADING: &str = "Keys and tables";
 
 /// What was typed for the options of all protocols.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +73,7 @@ pub struct CaptureOptions;
 
 impl Args for CaptureOptions {
     fn augment_args(command: Command) -> Command {
-        let command = command.next_help_heading(super::keys::HEADING);
+        let command = command.next_help_heading(HEADING);
         let own = specs().filter(|spec| !spec.everywhere);
         own.fold(command, |command, spec| command.arg(argument(&spec)))
     }
@@ -91,6 +94,16 @@ impl FromArgMatches for CaptureOptions {
 }
 
 impl ProtocolArgs {
+    /// One file for an option, as if it had been typed.
+    pub(in crate::cli) fn of_file(option: &str, path: &Path) -> ProtocolArgs {
+        let options = specs().filter(|spec| spec.name == option).map(|spec| TypedOption {
+            spec,
+            values: vec![path.to_path_buf().into_os_string()],
+            source: ValueSource::CommandLine,
+        });
+        ProtocolArgs { options: options.collect() }
+    }
+
     /// Every file and folder that was named, for checks that no output is an input.
     pub(in crate::cli) fn paths(&self) -> impl Iterator<Item = PathBuf> {
         let files =

@@ -13,7 +13,7 @@ use crate::suggest::suggestion;
 
 /// How often an expression may use names, including the uses within named expressions, which may
 /// use each other several times.
-const MOST_USES: usize = 200;
+const MAX_USES: usize = 200;
 
 /// A use of a named filter or list of columns.
 struct NameInUse<'a> {
@@ -63,8 +63,8 @@ impl<'a> FilterParser<'a> {
             return Err(self.wrong(place, format!("`@{name}` uses itself")));
         }
         self.remarks.uses += 1;
-        if self.remarks.uses > MOST_USES {
-            return Err(self.wrong(place, format!("names are used more than {MOST_USES} times")));
+        if self.remarks.uses > MAX_USES {
+            return Err(self.wrong(place, format!("names are used more than {MAX_USES} times")));
         }
         Ok(NameInUse { name, named })
     }

@@ -9,8 +9,8 @@ fn a_segment_two_gigabytes_ahead_costs_nothing() {
         "
         > 99 syn                        | open 0 Syn
         < 499 syn ack 100               |
-        > 2147483600 ack 500 'far'      | > note Implausible { len: 3 }
-        > 100 ack 500 'hello'           | > 0 'hello'
+        > 2147483600 ack 500 'far'      |
+        > 100 ack 500 'hello'           | > note Implausible { len: 3 }; > 0 'hello'
         < 500 ack 2147483603            |
         < 500 ack 105                   |
         > 3000000000 fin ack 500        |
@@ -22,16 +22,70 @@ fn a_segment_two_gigabytes_ahead_costs_nothing() {
 }
 
 #[test]
-fn a_jump_that_goes_on_is_believed() {
-    dialogue(
+fn a_jump_that_goes_on_is_believed_and_nothing_behind_it_is_lost() {
+    let talk = dialogue(
         "
         > 99 syn                        | open 0 Syn
         > 100 ack 500 'hello'           | > 0 'hello'
-        > 2000000105 ack 500 'a'        | > note Implausible { len: 1 }
+        > 2000000105 ack 500 'a'        |
         > 2000000106 ack 500 'b'        |
         > 2000000107 ack 500 'c'        |
-        > 2000000108 ack 500 'd'        | > gap 5+2000000003 Limit; > 2000000008 'd'
+        > 2000000108 ack 500 'd'        | > gap 5+2000000000 Limit @3; > 2000000005 'a' @3; > 2000000006 'b' @4; > 2000000007 'c' @5; > 2000000008 'd'
         > 2000000109 ack 500 'e'        | > 2000000009 'e'
+        ",
+    );
+    assert_eq!(talk.flow.transports.tcp.waiting(), 0);
+}
+
+#[test]
+fn a_jump_is_believed_when_the_receiver_confirms_it_or_the_sender_closes_behind_it() {
+    dialogue(
+        "
+        > 99 syn                        | open 0 Syn
+        < 499 syn ack 100               |
+        > 2000000105 ack 500 'a'        |
+        < 500 ack 2000000106            | > gap 0+2000000005 Limit @3; > 2000000005 'a' @3
+        < 3000000500 ack 2000000106 'b' |
+        < 3000000501 fin ack 2000000106 | < gap 0+3000000000 Limit @5; < 3000000000 'b' @5; < end Fin
+        ",
+    );
+    dialogue(
+        "
+        > 99 syn                        | open 0 Syn
+        < 499 syn ack 100               |
+        > 2000000105 ack 500 'a'        |
+        > 2000000106 ack 500 'b'        |
+        < 3000000106 ack 100 'c'        |
+        end                             | > gap 0+2000000005 Limit @3; > 2000000005 'a' @3; > 2000000006 'b' @4; > end CaptureEnd; < note Implausible { len: 1 }; < end CaptureEnd
+        ",
+    );
+}
+
+#[test]
+fn a_wrong_number_before_the_first_bytes_does_not_lose_them() {
+    dialogue(
+        "
+        < 77 ack 5                      | open 0 Middle
+        > 3000000000 ack 77 'a'         |
+        > 3000000001 ack 77 'b'         |
+        > 3000000002 ack 77 'c'         |
+        > 3000000003 ack 77 'd'         | < 0 'a' @2; < 1 'b' @3; < 2 'c' @4; < 3 'd'
+        ",
+    );
+}
+
+#[test]
+fn kept_segments_count_as_memory() {
+    let limits = FlowLimits { total_buffer: 250, ..FlowLimits::default() };
+    dialogue_with(
+        limits,
+        "
+        > 99 syn                        | open 0 Syn
+        < 499 syn ack 100               |
+        > 2000000105 ack 500 'a'        |
+        > 2000000106 ack 500 'b'        |
+        > 2000000107 ack 500 'c'        | > note Implausible { len: 1 }
+        > 100 ack 500 'hello'           | > 0 'hello'
         ",
     );
 }

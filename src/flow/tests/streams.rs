@@ -92,12 +92,15 @@ fn a_reset_leaves_time_for_what_was_under_way() {
 }
 
 #[test]
-fn a_reset_may_say_why_and_that_is_no_payload() {
+fn a_reset_may_say_why() {
     dialogue(
         "
         > 99 syn                    | open 0 Syn
         < 499 syn ack 100           |
-        < 500 rst ack 100 'go away' | < end Rst
+        < 500 rst ack 100 'go away' | < note ResetReason([103, 111, 32, 97, 119, 97, 121]); < 0 'go away'; < end Rst
+        < 507 rst ack 100 'go'      | < note ResetReason([103, 111])
+        > 200 rst ack 507 'no'      | > note ResetReason([110, 111])
+        > 100 ack 500 'hello'       | > 0 'hello'
         end                         | > end Rst
         ",
     );

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::super::problem::any_name;
 use super::super::scratch::{SCRATCH_BYTES, TextWriter, short_digits};
 use super::super::table_cache::{Label, TableCache, TableCaches};
-use super::super::value_texts::{MOST_CACHED, ValueKey, ValueTexts};
+use super::super::value_texts::{MAX_CACHED, ValueKey, ValueTexts};
 use super::escaped_bytes;
 use super::named::{integer, named};
 use super::strings::{escaped, hex, quoted};
@@ -218,7 +218,7 @@ pub(super) fn inside(
 }
 
 /// Bytes that a key and most values fill at most, so that there has to be room for both only once.
-const FIELD: usize = Label::MOST + 1 + MOST_CACHED;
+const FIELD: usize = Label::MOST + 1 + MAX_CACHED;
 
 /// Each part is written together with the byte before it: a comma, or for the first part the
 /// opening bracket. Where a structure or list has no parts, the opening bracket is written with the
@@ -318,7 +318,7 @@ fn put_number(
     meaning: u32,
     value_texts: &ValueTexts,
     node: &Node,
-    room: &mut [u8; MOST_CACHED],
+    room: &mut [u8; MAX_CACHED],
 ) -> Option<usize> {
     match meaning {
         0 => short_digits(room, node.value),

@@ -1,5 +1,4 @@
-//! A key that opens a connection whose beginning was not captured, and what searching with it
-//! costs.
+//! A session key for a connection that was joined late, and what a search with it costs.
 
 use super::keys::{KeyRing, SEARCH_FAILED, SEARCH_FOUND, SessionLine};
 
@@ -19,7 +18,7 @@ impl JoinedKey {
     }
 
     /// Refunds most of the price, because the search found its position.
-    pub(super) fn search_found(&self, keys: &KeyRing) {
+    pub(super) fn refund_search(&self, keys: &KeyRing) {
         if self.carried {
             keys.budget.return_keystream(SEARCH_FAILED - SEARCH_FOUND);
         }

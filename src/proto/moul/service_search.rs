@@ -8,13 +8,13 @@ use crate::session::Side;
 use crate::table::ServiceId;
 
 /// Bytes of a direction that are searched for messages in clear.
-pub(super) const LOOK_CLEAR: usize = 4096;
+pub(super) const MAX_CLEAR_BYTES: usize = 4096;
 /// Evidence that is enough to recognise a connection by its messages alone.
 const PROOF: i32 = 90;
 
 /// The service whose messages in clear give the most evidence, and whether client and server are
 /// swapped.
-pub(super) fn service_of(
+pub(super) fn find_service(
     opening: &Opening<'_>,
     reader: &mut MessageReader<'_>,
 ) -> Option<(ServiceId, bool)> {
@@ -29,7 +29,8 @@ pub(super) fn service_of(
             [(false, [opening.client, opening.server]), (true, [opening.server, opening.client])]
         {
             let sides = [Side::Client, Side::Server].into_iter().zip(bytes);
-            let bits: i32 = sides.map(|(side, bytes)| proved(id, side, bytes, reader)).sum();
+            let bits: i32 =
+                sides.map(|(side, bytes)| weigh_messages(id, side, bytes, reader)).sum();
             if bits >= PROOF && best.is_none_or(|(_, _, most)| bits > most) {
                 best = Some((id, swapped, bits));
             }
@@ -39,8 +40,13 @@ pub(super) fn service_of(
 }
 
 /// The evidence that one direction holds messages of a service.
-fn proved(service: ServiceId, side: Side, bytes: &[u8], reader: &mut MessageReader<'_>) -> i32 {
-    let bytes = bytes.get(..LOOK_CLEAR).unwrap_or(bytes);
+fn weigh_messages(
+    service: ServiceId,
+    side: Side,
+    bytes: &[u8],
+    reader: &mut MessageReader<'_>,
+) -> i32 {
+    let bytes = bytes.get(..MAX_CLEAR_BYTES).unwrap_or(bytes);
     let asked = Requests::default();
     match search(&Search::anywhere(service, side, bytes, &asked), reader) {
         // Bytes that had to be skipped are evidence against it.

@@ -14,7 +14,7 @@ pub const AUTH_PORTS: [u16; 3] = [2104, 2106, 2108];
 /// How many places are searched for a packet in a stream whose beginning was not captured.
 const PLACES: usize = 1024;
 
-/// Judges a conversation of datagrams by the first one of each side.
+/// Judges a conversation of datagrams by the latest ones.
 pub fn udp(opening: &Opening<'_>) -> Verdict {
     let ports = [opening.ends.client.port(), opening.ends.server.port()];
     let usual = PORTS.iter().any(|p| ports.contains(p));
@@ -63,9 +63,10 @@ fn proven(datagram: &[u8]) -> bool {
     header.possible() && header.proven_end(datagram).is_some() && datagram.len() > HEADER
 }
 
-/// Whether a datagram's length is that of a packet.
+/// Whether a datagram states a length that a packet may have, and is not longer.
 fn shaped(datagram: &[u8]) -> bool {
-    Header::parse(datagram).is_some_and(|h| h.possible() && h.bits < 1 << 16)
+    Header::parse(datagram)
+        .is_some_and(|h| h.possible() && h.bits < 1 << 16 && datagram.len() <= h.padded())
 }
 
 fn begins(stream: &[u8]) -> bool {

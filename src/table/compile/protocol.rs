@@ -90,6 +90,12 @@ impl Compiler<'_> {
             .iter()
             .chain(declared.services.iter().filter_map(|offer| offer.when.as_ref()))
         {
+            if rule.each && !declared.udp {
+                return self.error(
+                    rule.at,
+                    "`each` is about datagrams: the protocol says `transport udp` then",
+                );
+            }
             let without = rule
                 .conditions
                 .iter()
@@ -118,5 +124,5 @@ impl Compiler<'_> {
 }
 
 fn rule(of: &RuleAst) -> Rule {
-    Rule { side: of.side, conditions: of.conditions.clone(), at: of.at }
+    Rule { each: of.each, side: of.side, conditions: of.conditions.clone(), at: of.at }
 }

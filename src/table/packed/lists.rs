@@ -86,7 +86,7 @@ packed_structs! {
     Example { of, text, bytes, states, json, file, at }
     ListedDeclaration { name, kind, doc, file, range }
     ProtocolDef { tcp, udp, ports, rules, offers, states }
-    Rule { side, conditions, at }
+    Rule { each, side, conditions, at }
     Offer { service, when }
 }
 

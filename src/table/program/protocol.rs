@@ -25,6 +25,8 @@ pub struct ProtocolDef {
 /// Conditions on the first bytes of a connection. All of them must hold.
 #[derive(Debug, Clone)]
 pub struct Rule {
+    /// It is tested on each datagram: on every other one the protocol, or the service, is not used.
+    pub each: bool,
     /// Whose bytes they are about.
     pub side: RuleSide,
     /// The conditions.

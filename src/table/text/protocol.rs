@@ -87,8 +87,9 @@ impl TableParser<'_> {
         }
     }
 
-    /// `client { … }`, or one condition without braces.
+    /// `each client { … }`, or one condition without braces.
     fn rule(&mut self, at: usize) -> Result<RuleAst, TableError> {
+        let each = self.eat_word("each")?;
         let side = if self.eat_word("client")? {
             RuleSide::Client
         } else if self.eat_word("server")? {
@@ -101,7 +102,7 @@ impl TableParser<'_> {
         let mut conditions = Vec::new();
         if !self.eat("{")? {
             conditions.push(self.condition()?);
-            return Ok(RuleAst { at, side, conditions });
+            return Ok(RuleAst { at, each, side, conditions });
         }
         while !self.eat("}")? {
             self.part()?;
@@ -114,7 +115,7 @@ impl TableParser<'_> {
                 "a rule has at least one condition: any connection would satisfy this one",
             ));
         }
-        Ok(RuleAst { at, side, conditions })
+        Ok(RuleAst { at, each, side, conditions })
     }
 
     fn condition(&mut self) -> Result<Condition, TableError> {

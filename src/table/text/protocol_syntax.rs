@@ -21,6 +21,8 @@ pub(in crate::table) struct ProtocolAst {
 #[derive(Debug, Clone)]
 pub(in crate::table) struct RuleAst {
     pub(in crate::table) at: usize,
+    /// Each datagram has to satisfy it by itself.
+    pub(in crate::table) each: bool,
     pub(in crate::table) side: RuleSide,
     pub(in crate::table) conditions: Vec<Condition>,
 }

@@ -17,7 +17,7 @@ use crate::cli::summary::before_commit;
 use crate::digits::{counted, plural};
 use crate::facts::{InfoSource, write_info};
 use crate::output_file::{Access, OutputFile};
-use crate::pdu::{LINK_TYPE, MOST_BYTES, PduWriter};
+use crate::pdu::{LINK_TYPE, MAX_BYTES, PduWriter};
 use crate::pipeline::{Filtered, Output};
 use crate::pseudonyms::Pseudonyms;
 use crate::record::{Body, Record};
@@ -86,7 +86,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     if packets.large > 0 && !ending.quiet {
         let large = packets.large;
         say(format_args!(
-            "{} {} more than {MOST_BYTES} bytes: Wireshark reads the file up to the first of them, this program reads all",
+            "{} {} more than {MAX_BYTES} bytes: Wireshark reads the file up to the first of them, this program reads all",
             counted(large, "packet"),
             plural(large, "has", "have")
         ));
@@ -99,7 +99,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
             plural(left_out, "is", "are")
         ));
     }
-    ending.say_summary(&outcome);
+    ending.say_summary(&mut outcome);
     Ok(status)
 }
 
@@ -134,7 +134,7 @@ impl Output for Packets {
         );
         let Some(data) = self.writer.packet(record, &self.info) else { return };
         self.left -= 1;
-        self.large += u64::from(data.len() > MOST_BYTES);
+        self.large += u64::from(data.len() > MAX_BYTES);
         let wire_len = u32::try_from(data.len()).unwrap_or(u32::MAX);
         let frame = Frame { number: 0, time: record.at.time, link: LINK_TYPE, data, wire_len };
         match self.capture.frame(&frame) {
