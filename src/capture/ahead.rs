@@ -115,6 +115,7 @@ impl Read for Ahead {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
+    use std::sync::Arc;
     use std::time::Duration;
 
     /// Returns chunks of the given lengths (last one first), then an error.
@@ -171,5 +172,22 @@ mod tests {
                 .is_err_and(|e| matches!(e, std::sync::mpsc::TrySendError::Disconnected(_)))
         });
         assert!(gone);
+    }
+
+    #[test]
+    fn with_wait_the_inner_reader_is_gone_once_the_outer_one_is() {
+        struct Endless(Arc<()>);
+        impl Read for Endless {
+            fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+                Ok(out.len().min(1000))
+            }
+        }
+        let held = Arc::new(());
+        for _ in 0..20 {
+            let mut ahead = read_ahead(Box::new(Endless(Arc::clone(&held))), true);
+            assert_eq!(ahead.read(&mut [0; 10]).unwrap(), 10);
+            drop(ahead);
+            assert_eq!(Arc::strong_count(&held), 1);
+        }
     }
 }
