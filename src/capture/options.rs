@@ -10,6 +10,10 @@ pub(super) const OPTION_COMMENT: u16 = 1;
 pub(super) const OPTION_PROGRAM: u16 = 4;
 /// `epb_packetid`: a number of 8 bytes.
 pub(super) const OPTION_PACKET_ID: u16 = 5;
+/// `isb_ifdrop`: a number of 8 bytes, of frames for which the interface had no room.
+pub(super) const OPTION_INTERFACE_DROPS: u16 = 5;
+/// `isb_osdrop`: a number of 8 bytes, of frames for which the system had no room.
+pub(super) const OPTION_SYSTEM_DROPS: u16 = 7;
 /// `if_tsresol`: one byte.
 pub(super) const OPTION_RESOLUTION: u16 = 9;
 /// `if_fcslen`: one byte.

@@ -9,9 +9,13 @@ use super::bytes::Endianness;
 use super::clock::TickClock;
 use super::error::{CaptureProblem, Fault, ReadResult};
 use super::input::{BufferRange, Input};
-use super::options::{OPTION_OFFSET, OPTION_PACKET_ID, OPTION_PROGRAM, OPTION_RESOLUTION, options};
+use super::options::{
+    OPTION_INTERFACE_DROPS, OPTION_OFFSET, OPTION_PACKET_ID, OPTION_PROGRAM, OPTION_RESOLUTION,
+    OPTION_SYSTEM_DROPS, options,
+};
 use super::pcap::{FoundFrame, MAX_FRAME};
 use super::split_mark::{is_split, split_total};
+use std::collections::BTreeMap;
 
 /// Section Header Block: its type is the same in both byte orders, so that it can be read before
 /// the order is known.
@@ -24,6 +28,8 @@ pub(super) const OLD_PACKET: u32 = 2;
 pub(super) const SIMPLE_PACKET: u32 = 3;
 /// Name Resolution Block.
 pub(super) const NAMES: u32 = 4;
+/// Interface Statistics Block.
+pub(super) const STATISTICS: u32 = 5;
 /// Enhanced Packet Block.
 pub(super) const PACKET: u32 = 6;
 /// Decryption Secrets Block.
@@ -47,6 +53,9 @@ const TRAILER: usize = 4;
 const SMALLEST_BLOCK: u32 = 12;
 pub(super) const SMALLEST_SECTION: u32 = 28;
 const SMALLEST_INTERFACE: u32 = 20;
+const SMALLEST_STATISTICS: u32 = 24;
+/// A longer Interface Statistics Block is passed over.
+const MAX_STATISTICS: u32 = 1 << 16;
 const SMALLEST_PACKET: u32 = 32;
 const SMALLEST_SIMPLE_PACKET: u32 = 16;
 pub(super) const SMALLEST_SECRETS: u32 = 20;
@@ -61,6 +70,8 @@ const SECRETS_DATA: usize = 16;
 const LINK_TYPE: usize = 0;
 const SNAP_LEN: usize = 4;
 const INTERFACE_OPTIONS: usize = 8;
+/// Where the options of an Interface Statistics Block begin in its body.
+const STATISTICS_OPTIONS: usize = 12;
 /// Where the options of a section header begin in its body.
 pub(super) const SECTION_OPTIONS: usize = 16;
 
@@ -84,6 +95,10 @@ pub(super) struct Pcapng {
     interfaces: Vec<SectionInterface>,
     /// The section is part of a split capture: packet identifiers are frame numbers of the whole.
     split: bool,
+    /// Frames dropped on each interface of the section, and in the sections before it. The counts
+    /// of an interface grow, so its last one counts.
+    drops: BTreeMap<u32, u64>,
+    dropped_before: u64,
     /// How many frames that capture has, once the file has stated it.
     split_total: Option<u64>,
 }
@@ -105,7 +120,14 @@ pub(super) enum Block {
 impl Pcapng {
     /// A file from which nothing was read yet. Its first block must be a section header.
     pub(super) fn new() -> Self {
-        Self { order: Endianness::Little, interfaces: Vec::new(), split: false, split_total: None }
+        Self {
+            order: Endianness::Little,
+            interfaces: Vec::new(),
+            split: false,
+            drops: BTreeMap::new(),
+            dropped_before: 0,
+            split_total: None,
+        }
     }
 
     /// Whether `bytes` begin with a whole packet block. For other blocks the answer is no, because
@@ -129,6 +151,7 @@ impl Pcapng {
                 SECRETS => return secrets(input, head).map(Some),
                 SECTION => self.begin_section(input, head)?,
                 INTERFACE => self.add_interface(input, head)?,
+                STATISTICS if head.total <= MAX_STATISTICS => self.count_drops(input, head)?,
                 _ => head.pass(input, |_| Ok(()))?,
             }
         }
@@ -139,11 +162,33 @@ impl Pcapng {
         self.split_total
     }
 
+    /// How many frames were dropped when they were captured, as far as the file says so.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped_before.saturating_add(self.drops.values().sum())
+    }
+
+    fn count_drops(&mut self, input: &mut Input, head: BlockHeader) -> ReadResult<()> {
+        head.hold(input, SMALLEST_STATISTICS)?;
+        let body = head.body(input.bytes());
+        let interface = head.order.u32_at(body, 0).unwrap_or_default();
+        let drops = options(head.order, body.get(STATISTICS_OPTIONS..).unwrap_or_default())
+            .filter(|o| matches!(o.code, OPTION_INTERFACE_DROPS | OPTION_SYSTEM_DROPS))
+            .filter_map(|o| Some(head.order.u64(<[u8; 8]>::try_from(o.value).ok()?)))
+            .fold(0_u64, u64::saturating_add);
+        if self.drops.len() < MAX_INTERFACES {
+            self.drops.insert(interface, drops);
+        }
+        input.take(head.total as usize, 0, 0);
+        Ok(())
+    }
+
     fn begin_section(&mut self, input: &mut Input, head: BlockHeader) -> ReadResult<()> {
         head.hold(input, SMALLEST_SECTION)?;
         head.check_version(input)?;
         self.order = head.order;
         self.interfaces.clear();
+        self.dropped_before = self.dropped();
+        self.drops.clear();
         let header = head.body(input.bytes()).get(SECTION_OPTIONS..).unwrap_or_default();
         self.split =
             options(head.order, header).any(|o| o.code == OPTION_PROGRAM && is_split(o.value));

@@ -75,6 +75,14 @@ impl CaptureReader {
         }
     }
 
+    /// How many frames were dropped when it was captured, as far as it says so.
+    pub(super) fn dropped(&self) -> u64 {
+        match &self.format {
+            FileFormat::Pcapng(pcapng) => pcapng.dropped(),
+            FileFormat::Unknown | FileFormat::Pcap(_) => 0,
+        }
+    }
+
     /// Whether it is a plain file, so that reading never waits for a writer.
     pub(super) fn is_plain(&self) -> bool {
         self.plain

@@ -24,6 +24,10 @@ pub struct Capture {
     waiting: VecDeque<Source>,
     current: Option<CaptureReader>,
     frames: u64,
+    /// How many files were opened.
+    files: u64,
+    /// Frames that the files before the present one say were dropped.
+    dropped: u64,
     /// The number of the last frame returned.
     number: u64,
     /// The number before the present file's first frame, once that frame was numbered.
@@ -41,6 +45,8 @@ impl Capture {
             waiting: sources.into_iter().collect(),
             current: None,
             frames: 0,
+            files: 0,
+            dropped: 0,
             number: 0,
             base: None,
             split_ended: false,
@@ -138,6 +144,18 @@ impl Capture {
         self.frames
     }
 
+    /// How many files were opened.
+    #[must_use]
+    pub fn files(&self) -> u64 {
+        self.files
+    }
+
+    /// How many frames the program that captured says it dropped, in the files read so far.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped + self.current.as_ref().map_or(0, CaptureReader::dropped)
+    }
+
     /// How many bytes were read from all files so far, before decompression, for showing progress.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
@@ -170,10 +188,12 @@ impl Capture {
                 }
                 Ok(None) => {
                     let total = reader.split_total();
+                    self.dropped += reader.dropped();
                     self.current = None;
                     self.end_file(total);
                 }
                 Err(error) => {
+                    self.dropped += reader.dropped();
                     self.current = None;
                     return Err(error);
                 }
@@ -211,6 +231,7 @@ impl Capture {
         let total = Arc::clone(&self.bytes);
         let count = |inner| -> Box<dyn Read + Send> { Box::new(Counted { inner, total }) };
         self.base = None;
+        self.files += 1;
         self.current = Some(CaptureReader::open(source, self.ahead, count)?);
         Ok(true)
     }

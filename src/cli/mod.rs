@@ -1,18 +1,18 @@
 //! The command line: parsing, commands and exit status.
 
+mod capture_order;
 mod commands;
+mod conclusions;
 mod config;
 mod error;
 mod files;
 mod load;
-mod not_read;
 mod options;
 mod plan;
 mod pseudonyms;
 mod session_pass;
 mod stale_files;
 mod summary;
-mod unrecognised;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use super::capture_order::OrderedCaptures;
 use super::error::CliError;
 use super::options::{FilterArgs, LiveArgs, PrintArgs, ReadArgs, TimeWord, When, example_protocol};
 use super::session_pass::session_map;
@@ -178,8 +179,14 @@ fn reading(args: &PlanArgs<'_>) -> Result<Reading, CliError> {
     let captures = &args.read.captures;
     let none = LiveArgs::default();
     let LiveArgs { interface, capture_filter, write, tail } = args.live.unwrap_or(&none);
+    let mut sorted = Vec::new();
     let input = match (interface, tail) {
-        (None, None) => FrameInput::Files(captures.paths().cloned().collect()),
+        (None, None) => {
+            let given: Vec<PathBuf> = captures.paths().cloned().collect();
+            let ordered = OrderedCaptures::new(&given, args.read.as_given)?;
+            sorted = ordered.sorted_names();
+            FrameInput::Files(ordered.paths)
+        }
         (None, Some(file)) if captures.is_empty() => FrameInput::Growing(file.clone()),
         (Some(name), None) if captures.is_empty() => {
             FrameInput::Interface(name.clone(), capture_filter.clone().unwrap_or_default())
@@ -193,7 +200,13 @@ fn reading(args: &PlanArgs<'_>) -> Result<Reading, CliError> {
     files::refuse_standard_output(&inputs)?;
     let threads = threads(args.read.limits.threads);
     let quiet = args.read.general.quiet;
-    Ok(Reading { input, inputs, keep: write.clone(), threads, quiet })
+    if !sorted.is_empty() && !quiet {
+        remark::warn(format!(
+            "read in the order of the first frames, not as given: {}; --as-given keeps the order",
+            sorted.join(", ")
+        ));
+    }
+    Ok(Reading { input, inputs, keep: write.clone(), threads, quiet, sorted })
 }
 
 /// The number of threads that was asked for, or one for each core.
@@ -303,7 +316,7 @@ pub(super) fn coloured(when: When, terminal: bool) -> bool {
 }
 
 /// The characters of a line on the terminal: as `COLUMNS` says, or the terminal.
-fn width() -> usize {
+pub(super) fn width() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let asked = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     said.or_else(asked).filter(|width| *width > 0).unwrap_or(80)

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use super::conclusions;
 use super::error::{CliError, Status};
-use super::{not_read, unrecognised};
 use crate::captured::file_name;
 use crate::digits::counted;
 use crate::filter::Filter;
@@ -26,7 +26,7 @@ impl Summary {
     /// Says the summary and returns the exit status. An error comes alone, without a summary.
     pub(super) fn close(
         self,
-        outcome: &RunOutcome,
+        outcome: &mut RunOutcome,
         filter: Option<&Filter>,
     ) -> Result<Status, CliError> {
         let status = self.status(outcome, filter)?;
@@ -34,49 +34,35 @@ impl Summary {
         Ok(status)
     }
 
-    /// Says on standard error what the run met, unless that is not wanted.
-    pub(super) fn say_summary(self, outcome: &RunOutcome) {
+    /// Says on standard error what the run met, and what is worst of it, unless that is not wanted.
+    pub(super) fn say_summary(self, outcome: &mut RunOutcome) {
+        self.say_counts(outcome);
+        self.say_conclusions(outcome);
+    }
+
+    /// Says only the counts.
+    pub(super) fn say_counts(self, outcome: &RunOutcome) {
         if !self.quiet {
-            self.say_counts("", outcome);
+            remark::say(format_args!("{}", summary_line(&outcome.pipeline.summary())));
         }
     }
 
-    /// The same for one of several runs, which `name` names.
-    pub(super) fn say_summary_of(self, name: &str, outcome: &RunOutcome) {
+    /// The same as [`say_summary`](Summary::say_summary) for one of several runs, which `name`
+    /// names.
+    pub(super) fn say_summary_of(self, name: &str, outcome: &mut RunOutcome) {
         if !self.quiet {
-            self.say_counts(&format!("{name}: "), outcome);
+            remark::say(format_args!("{name}: {}", summary_line(&outcome.pipeline.summary())));
+            self.say_conclusions(outcome);
         }
     }
 
-    fn say_counts(self, name: &str, outcome: &RunOutcome) {
-        let summary = outcome.pipeline.summary();
-        remark::say(format_args!("{name}{}", summary_line(&summary)));
-        self.explain_nothing(outcome);
-        // Where nothing was recognised, that was explained.
-        if let Some(lines) = not_read::explain_hidden(outcome.pipeline.not_read())
-            && summary.streams > 0
-        {
-            remark::say(format_args!("{lines}"));
-        }
-    }
-
-    /// Says why nothing was recognised, where nothing was.
-    pub(super) fn explain_nothing(self, outcome: &RunOutcome) {
-        let summary = outcome.pipeline.summary();
+    /// Says what is worst, unless that is not wanted.
+    pub(super) fn say_conclusions(self, outcome: &mut RunOutcome) {
         // Of captures that were hardly begun, this would be a guess.
-        if self.nothing_asked || outcome.interrupted {
+        if self.quiet || self.nothing_asked || outcome.interrupted {
             return;
         }
-        if !self.quiet && summary.streams == 0 && summary.flow.frames > 0 {
-            remark::say(format_args!(
-                "{}",
-                unrecognised::explain(
-                    &summary,
-                    outcome.pipeline.passed_over(),
-                    outcome.pipeline.not_read()
-                )
-            ));
-        }
+        conclusions::say_heaviest(&conclusions::of(outcome));
     }
 
     /// The exit status of a run that could be read. A name in `filter` that was doubtful, and never
@@ -146,14 +132,22 @@ pub(super) fn refuse_mistake(filter: Option<&Filter>) -> Result<(), CliError> {
     }
 }
 
+/// The problems of the messages. Where there is none, nothing was looked at.
+fn problems(summary: &pipeline::Summary) -> String {
+    match summary.messages {
+        0 => String::new(),
+        _ => format!(", {}", summary.problems),
+    }
+}
+
 fn summary_line(summary: &pipeline::Summary) -> String {
     let b = summary.bytes;
     let mut text = format!(
-        "{}, {} recognised, {}, {}; {}: {} explained, {} opaque",
+        "{}, {} recognised, {}{}; {}: {} explained, {} opaque",
         counted(summary.flow.frames, "frame"),
         counted(summary.streams, "stream"),
         counted(summary.messages, "message"),
-        summary.problems,
+        problems(summary),
         counted(b.payload, "payload byte"),
         b.explained,
         b.opaque

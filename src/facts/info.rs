@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use super::message_values::symbol;
 use crate::captured::{CONTROL_LEADS, Captured, is_control};
 use crate::digits::{hex, uuid_text};
 use crate::session::Message;
@@ -91,15 +92,23 @@ impl<'a> InfoSource<'a> {
 
     /// The name that an enum gives a number; of one without a name, the number.
     fn named(&self, node: &Node) -> Option<Cow<'a, str>> {
-        let symbols = self.tables.symbols(node.ty).filter(|symbols| !symbols.flags)?;
-        Some(match symbols.get(node.value) {
-            Some(value) => Cow::Borrowed(&*value.name),
+        self.tables.symbols(node.ty).filter(|symbols| !symbols.flags)?;
+        Some(match symbol(self.tables, node, node.value) {
+            Some(name) => Cow::Borrowed(name),
+            None if matches!(node.kind, Kind::Signed | Kind::Signed64) => {
+                Cow::Owned((node.value as i64).to_string())
+            }
             None => Cow::Owned(node.value.to_string()),
         })
     }
 
+    /// The layout of a structure, also of one that may be absent.
     fn layout_of(&self, node: &Node) -> Option<&'a Layout> {
-        match self.tables.type_def(node.ty)?.read {
+        let mut ty = node.ty;
+        while let ReadAs::NullOr { of, .. } = self.tables.type_def(ty)?.read {
+            ty = of;
+        }
+        match self.tables.type_def(ty)?.read {
             ReadAs::Layout { layout, .. } => self.tables.layout(layout),
             _ => None,
         }
@@ -174,7 +183,10 @@ impl InfoWriter<'_, '_, '_> {
     fn line(&self, line: &InfoLine, node: u32, depth: usize, out: &mut String) -> Told {
         let from = out.len();
         let mut told = Told::Nothing;
-        for parts in &line.lines {
+        for (parts, left) in line.lines.iter().zip((0..line.lines.len()).rev()) {
+            if left > 0 && !self.may_fit(parts, node) {
+                continue;
+            }
             out.truncate(from);
             told = self.parts(parts, node, depth, out);
             if told > Told::Nothing {
@@ -182,6 +194,18 @@ impl InfoWriter<'_, '_, '_> {
             }
         }
         if out.len() > from { told } else { Told::Nothing }
+    }
+
+    /// Whether the fields that a line names outside brackets may all be there: a look that is
+    /// cheaper than writing the line.
+    fn may_fit(&self, parts: &[InfoPart], node: u32) -> bool {
+        parts.iter().all(|part| match part {
+            InfoPart::Field(path) | InfoPart::Each { list: path, .. } => {
+                let node = self.find(path, node).and_then(|at| self.source.tree.get(at));
+                node.is_some_and(|node| node.kind != Kind::Null)
+            }
+            _ => true,
+        })
     }
 
     fn parts(&self, parts: &[InfoPart], node: u32, depth: usize, out: &mut String) -> Told {
@@ -273,11 +297,13 @@ impl InfoWriter<'_, '_, '_> {
             out.push_str(if name.is_some() { " " } else { "" });
             let told = match self.find(of, index) {
                 Some(at) if tree.get(at).is_some_and(|node| node.kind == Kind::List) => {
-                    if depth < MAX_DEPTH {
-                        self.each(at, &[], depth + 1, out)
-                    } else {
-                        Told::Nothing
-                    }
+                    out.push('(');
+                    let told = match depth < MAX_DEPTH {
+                        true => self.each(at, &[], depth + 1, out),
+                        false => Told::Nothing,
+                    };
+                    out.push(')');
+                    told
                 }
                 Some(at) => self.value(at, depth, out),
                 None => Told::Nothing,
@@ -369,15 +395,14 @@ impl InfoWriter<'_, '_, '_> {
     fn family(&self, index: u32, own: Option<&Layout>, depth: usize, out: &mut String) -> Told {
         let InfoSource { tables, tree, .. } = self.source;
         let Some((first, class)) = tree.members(index).next() else { return Told::Nothing };
-        let Some(name) = tables.symbols(class.ty).and_then(|symbols| symbols.get(class.value))
-        else {
+        let Some(name) = symbol(tables, class, class.value) else {
             return self.value(first, depth + 1, out);
         };
-        out.push_str(&name.name);
-        if own.is_some_and(|own| tables.name(own.name) == name.name) {
+        out.push_str(name);
+        if own.is_some_and(|own| tables.name(own.name) == name) {
             return Told::Value;
         }
-        let layout = self.source.layout_named(&name.name);
+        let layout = self.source.layout_named(name);
         if let Some(line) = layout.and_then(|layout| tables.info_of(layout)) {
             let from = out.len();
             out.push(' ');
@@ -395,9 +420,8 @@ impl InfoWriter<'_, '_, '_> {
             let all = self.source.tree.bytes(node.buffer, self.source.bytes);
             all.get(start..start.saturating_add(length)).unwrap_or_default()
         };
-        let named = tables.symbols(node.ty).filter(|symbols| !symbols.flags);
-        if let Some(value) = named.and_then(|symbols| symbols.get(node.value)) {
-            out.push_str(&value.name);
+        if let Some(name) = symbol(tables, node, node.value) {
+            out.push_str(name);
             return Told::Value;
         }
         if flag_names(tables, node, out) {
@@ -626,6 +650,57 @@ mod tests {
             assert_eq!(super::super::refused(def, &values), None);
             assert!(tree.get(0).unwrap().has(mark::PARTIAL));
         });
+    }
+
+    const CARRYING: &str = r#"
+        protocol test
+        enum Class : u8 { Note = 1, Empty = 2, Old = 3 }
+        flags Way : u8 { kLeaves = 1, kQuiet = 2 }
+        family Any { class: Class }
+        struct Thing { name: utf8[u8], number: u8, info "{name}", info "thing {number}" }
+        struct Sent { from: null_or(bool) Thing, to: Thing[u8], info "{to[*]}[ from {from}]", info "all" }
+        class Note of Any extends Sent { way: Way, info "{extends}: {way.kLeaves?leaves|enters}" }
+        class Empty of Any extends Sent { }
+        class Old of Any { code: i8, carries code }
+        service s { number: u8 }
+        message s client 1 Send { object: bytes[*] as Any, carries object, info "{object}" }
+        message s client 2 Things { things: Thing[u8], info "{things[*].number}" }
+    "#;
+
+    /// What a message carries, and its line.
+    fn carried(hex: &str) -> (Option<String>, String) {
+        let source = TableSource { name: "test".into(), text: CARRYING.into() };
+        let tables = Tables::load("test", vec![source], &[]).unwrap();
+        let bytes = parse_hex(hex).unwrap();
+        let mut tree = Tree::new();
+        let service = tables.service_named("s").unwrap();
+        Evaluator::default().message(&tables, service, 0, &bytes, &mut tree);
+        let id = tables.message_id(tables.service(service).unwrap(), 0, bytes[0].into()).unwrap();
+        let layout = tables.message(id).unwrap().layout;
+        let source =
+            InfoSource { tables: &tables, tree: &tree, bytes: &bytes, layout, redact: false };
+        let mut line = String::new();
+        write_info(source, &|_| None, &mut line);
+        (source.carried().map(|carried| carried.into_owned()), line)
+    }
+
+    #[test]
+    fn a_message_carries_an_object_or_what_that_carries() {
+        let said = |carried: &str, line: &str| (Some(carried.to_string()), line.to_string());
+        // From `ab` to `c` and to thing 9, which has no name.
+        let note = "01 01 01 0261625f 02 016305 0009";
+        assert_eq!(carried(&format!("{note} 03")), said("Note", "c, thing 9 from ab: leaves"));
+        assert_eq!(carried(&format!("{note} 02")), said("Note", "c, thing 9 from ab: enters"));
+        assert_eq!(carried("01 01 00 00 00"), said("Note", "all: enters"));
+        assert_eq!(carried("01 02 00 01 016305"), said("Empty", "c"));
+        assert_eq!(carried("01 03 ff"), said("-1", "Old"));
+        assert_eq!(carried("01 09").0.as_deref(), Some("9"));
+    }
+
+    #[test]
+    fn a_line_shows_the_first_elements_of_a_list() {
+        let (carries, line) = carried("02 05 0001 0002 0003 0004 0005");
+        assert_eq!((carries, line.as_str()), (None, "1, 2, 3, 4 and 1 more"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod bytes;
 mod chat;
+mod conclusions;
 mod counters;
 mod files;
 #[cfg(feature = "cli")]
@@ -28,6 +29,10 @@ mod world;
 
 pub use bytes::{ByteCounts, StreamSummary};
 pub use chat::{Chat, ChatLine, ChatParty};
+pub use conclusions::{
+    Blame, CaptureFacts, Conclusion, Conclusions, EndedStream, FilesFacts, Kind, NotReadFrames,
+    PassedPort, Weight,
+};
 pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
 #[cfg(feature = "cli")]
 pub use graph::{Graph, GraphEdge, GraphField, GraphKey, GraphNode};

@@ -214,7 +214,7 @@ impl TcpConnection {
             mine.stands_at(segment.seq);
         }
         if segment.flags & (ACK | RST) == ACK && !theirs.ended() {
-            theirs.acknowledge(segment.ack);
+            theirs.acknowledge(segment.ack, segment.len == 0);
         }
     }
 
@@ -236,6 +236,7 @@ impl TcpConnection {
             PairSide::Low => self.seen_low = true,
             PairSide::High => self.seen_high = true,
         }
+        self.pair(side).0.hear(segment, at);
         let mut out = self.out(side, sink);
         // Nothing is reported after both directions have ended.
         for wrong in segment.sums.wrong().filter(|_| !self.ended()) {

@@ -9,10 +9,11 @@
 
 use super::delivery::{Delivery, DirectionSink, Overlap};
 use super::pending::{PendingBytes, Span, head, tail};
+use super::segment::Segment;
 use super::sink::{Cause, End, FlowSink, Note, Totals};
 use super::stray::StraySegments;
 use super::{FlowLimits, elapsed};
-use crate::capture::Moment;
+use crate::capture::{Moment, Time};
 
 /// Position of the first sequence number seen. If the capture begins in the middle of a stream,
 /// earlier numbers may follow.
@@ -25,6 +26,11 @@ const ACK_REACH: u64 = 1 << 26;
 /// frame of a few bytes could claim a length that spans all waiting runs.
 const CUT_SPANS: usize = 16;
 /// How many segments or bytes may wait for the start of a stream whose opening was not captured.
+/// A segment of bytes that were captured before is one that was sent again if it comes so long
+/// after the furthest byte, in nanoseconds. What comes sooner is a copy, or out of order.
+const SENT_AGAIN_AFTER: i64 = 3_000_000;
+/// … or if its receiver has asked for it so often.
+const ASKED_AGAIN: u8 = 3;
 const START_SEGMENTS: usize = 16;
 const START_BYTES: usize = 64 << 10;
 
@@ -60,8 +66,14 @@ pub(super) struct DirectionState {
     delivery: Delivery,
     /// The furthest position captured.
     high: u64,
+    /// When the furthest position was captured.
+    high_at: Time,
     /// The furthest position acknowledged.
     acked: u64,
+    /// How often in a row the receiver acknowledged this position without data of its own.
+    asked_again: u8,
+    /// When the sender's window became 0, if it still is.
+    window_closed: Option<Time>,
     /// The acknowledged positions at the last check and at the one before.
     ripening: u64,
     ripe: u64,
@@ -154,15 +166,54 @@ impl DirectionState {
         self.anchor_at(seq);
     }
 
-    /// The receiver has everything before this sequence number.
-    pub(super) fn acknowledge(&mut self, ack: u32) {
+    /// The receiver has everything before this sequence number. `bare` says that it sent nothing
+    /// else.
+    pub(super) fn acknowledge(&mut self, ack: u32, bare: bool) {
         if self.phase == Phase::Unknown {
             self.anchor_at(ack);
         }
         self.strays.confirm(ack);
         let position = self.position(ack);
+        let again = bare && position == self.acked && position < self.reached();
+        self.asked_again = if again { self.asked_again.saturating_add(1) } else { 0 };
         if position <= self.reached().max(self.acked).max(ORIGIN) + ACK_REACH {
             self.acked = self.acked.max(position);
+        }
+    }
+
+    /// A segment of the sender was captured.
+    #[inline]
+    pub(super) fn hear(&mut self, segment: &Segment<'_>, at: Moment) {
+        let totals = &mut self.delivery.totals;
+        totals.heard = true;
+        match (segment.closes_window(), self.window_closed) {
+            (true, None) => {
+                totals.zero_windows += 1;
+                if totals.first_zero_window == 0 {
+                    totals.first_zero_window = at.frame;
+                }
+                self.window_closed = Some(at.time);
+            }
+            (false, Some(since)) => {
+                let closed = elapsed(since, at.time);
+                totals.longest_zero_window = totals.longest_zero_window.max(closed);
+                self.window_closed = None;
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
+    /// Counts a segment of bytes that came before, if its sender sent it again.
+    fn count_resent(&mut self, position: u64, len: u64, at: Moment) {
+        // One byte keeps a connection alive, or asks whether a window is open again.
+        let known = self.phase == Phase::Started && len > 1 && position < self.reached();
+        let asked = self.asked_again >= ASKED_AGAIN && position == self.acked;
+        if known && (asked || elapsed(self.high_at, at.time) > SENT_AGAIN_AFTER) {
+            let totals = &mut self.delivery.totals;
+            totals.resent += 1;
+            if totals.first_resent == 0 {
+                totals.first_resent = at.frame;
+            }
         }
     }
 
@@ -185,6 +236,7 @@ impl DirectionState {
         self.delivery.totals.segments += 1;
         self.anchor_at(payload.seq);
         let position = self.position(payload.seq);
+        let reached = self.reached();
         let in_order = self.phase == Phase::Started
             && position == self.delivery.next
             && self.pending.is_empty()
@@ -193,7 +245,11 @@ impl DirectionState {
         if in_order {
             self.delivery.deliver(payload.bytes, payload.len, at, out);
         } else {
+            self.count_resent(position, payload.len, at);
             self.place(position, payload, at, out);
+        }
+        if self.reached() > reached {
+            self.high_at = at.time;
         }
     }
 
@@ -281,6 +337,10 @@ impl DirectionState {
         }
         self.phase = Phase::Ended;
         let how = if self.fin.is_some() { End::Fin } else { how };
+        if let Some(since) = self.window_closed.take() {
+            let totals = &mut self.delivery.totals;
+            totals.longest_zero_window = totals.longest_zero_window.max(elapsed(since, now.time));
+        }
         self.delivery.end(how, now, out);
     }
 

@@ -49,6 +49,8 @@ const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_ICMPV6: u8 = 58;
+/// Frames of several interfaces or cores may come out of order by less than so many nanoseconds.
+pub const CLOCK_STEP: i64 = 1_000_000_000;
 
 /// Bounds on memory, and on how long missing bytes are waited for. Times are capture time in
 /// nanoseconds.
@@ -119,6 +121,16 @@ pub struct FlowStats {
     pub wrong_times: u64,
     /// Frames cut by a snap length.
     pub cut: u64,
+    /// The first of them.
+    pub first_cut: u64,
+    /// How many bytes of it were captured.
+    pub cut_to: u64,
+    /// How many bytes all of them lack.
+    pub cut_bytes: u64,
+    /// The first frame that is earlier than one before it by more than [`CLOCK_STEP`].
+    pub back: Option<u64>,
+    /// By how many nanoseconds a frame is earlier than one before it, at most.
+    pub back_by: i64,
     /// IP fragments.
     pub fragments: u64,
     /// Datagrams reassembled from fragments.
@@ -220,7 +232,7 @@ impl Flow {
         let stats = &mut self.transports.stats;
         stats.frames += 1;
         stats.bytes += frame.data.len() as u64;
-        stats.cut += u64::from(frame.wire_len as usize > frame.data.len());
+        stats.count_cut(frame);
     }
 
     /// Takes the next frame of the capture, and delivers to `sink` whatever it completes.
@@ -231,8 +243,8 @@ impl Flow {
         let stats = &mut transports.stats;
         stats.frames += 1;
         stats.bytes += frame.data.len() as u64;
-        stats.cut += u64::from(cut > 0);
-        stats.count_time(frame.time);
+        stats.count_cut(frame);
+        stats.count_time(frame);
         self.fragments.age(nanos(frame.time));
         self.deliver_incomplete(sink);
         let whole = Remaining::of_frame(frame.data, frame.data.len() + cut);
@@ -444,8 +456,24 @@ impl IpPacket<'_> {
 }
 
 impl FlowStats {
+    /// Counts a frame that a snap length cut.
     #[inline]
-    fn count_time(&mut self, time: Time) {
+    fn count_cut(&mut self, frame: &Frame<'_>) {
+        let there = frame.data.len() as u64;
+        let lacks = u64::from(frame.wire_len).saturating_sub(there);
+        if lacks == 0 {
+            return;
+        }
+        if self.cut == 0 {
+            (self.first_cut, self.cut_to) = (frame.number, there);
+        }
+        self.cut += 1;
+        self.cut_bytes += lacks;
+    }
+
+    #[inline]
+    fn count_time(&mut self, frame: &Frame<'_>) {
+        let time = frame.time;
         if time.seconds == 0 && time.nanos == 0 {
             return;
         }
@@ -455,8 +483,16 @@ impl FlowStats {
         let (first, last) = self.times.get_or_insert((time, time));
         if time > *last {
             *last = time;
-        } else if time < *first {
-            *first = time;
+        } else {
+            let wrong = time.is_of_damaged_clock() || last.is_of_damaged_clock();
+            let back = if wrong { 0 } else { elapsed(time, *last) };
+            if back > CLOCK_STEP && self.back.is_none() {
+                self.back = Some(frame.number);
+            }
+            self.back_by = self.back_by.max(back);
+            if time < *first {
+                *first = time;
+            }
         }
     }
 }
@@ -469,7 +505,7 @@ fn nanos(time: Time) -> i64 {
 
 /// The nanoseconds between two times; 0 if the capture does not record one of them.
 #[inline]
-fn elapsed(from: Time, to: Time) -> i64 {
+pub fn elapsed(from: Time, to: Time) -> i64 {
     match (nanos(from), nanos(to)) {
         (0, _) | (_, 0) => 0,
         (from, to) => to.saturating_sub(from),

@@ -19,6 +19,8 @@ pub(super) struct Segment<'a> {
     pub seq: u32,
     pub ack: u32,
     pub flags: u8,
+    /// The window as the header states it, not scaled.
+    pub window: u16,
     /// The header's length in bytes, as the header states it.
     header_len: u8,
     /// Whether a header of that length fits into the segment.
@@ -41,7 +43,7 @@ impl<'a> Segment<'a> {
         let (ports, rest) = data.split_first_chunk::<4>()?;
         let (seq, rest) = rest.split_first_chunk::<4>()?;
         let (ack, rest) = rest.split_first_chunk::<4>()?;
-        let [header, flags, ..] = *rest.first_chunk::<4>()?;
+        let [header, flags, window @ ..] = *rest.first_chunk::<4>()?;
         let [src_high, src_low, dst_high, dst_low] = *ports;
         let header_len = usize::from(header >> 4) * 4;
         let whole = data.len() as u64 + u64::from(missing);
@@ -51,6 +53,7 @@ impl<'a> Segment<'a> {
             seq: u32::from_be_bytes(*seq),
             ack: u32::from_be_bytes(*ack),
             flags,
+            window: u16::from_be_bytes(window),
             header_len: (header >> 4) * 4,
             measured: whole >= header_len as u64,
             bytes: data.get(header_len..).unwrap_or_default(),
@@ -67,6 +70,12 @@ impl<'a> Segment<'a> {
 
     pub(super) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+
+    /// Whether its sender says that it takes no more bytes for now. In a segment that opens or ends
+    /// a connection the window says nothing of that.
+    pub(super) fn closes_window(&self) -> bool {
+        self.window == 0 && self.flags & (SYN | RST | FIN) == 0
     }
 
     pub(super) fn opens(&self) -> bool {

@@ -155,6 +155,19 @@ pub struct Totals {
     pub late: u64,
     /// Bytes that were ignored: implausibly far away, or behind a FIN.
     pub ignored: u64,
+    /// Whether any segment of the sender was captured.
+    pub heard: bool,
+    /// Segments whose bytes the sender sent again, and the frame of the first of them. A copy that
+    /// comes at once is one of the capture, and is not counted.
+    pub resent: u64,
+    /// The frame of the first of these.
+    pub first_resent: u64,
+    /// How often the sender said that it takes no more bytes for now.
+    pub zero_windows: u64,
+    /// The frame in which it first said so.
+    pub first_zero_window: u64,
+    /// For how many nanoseconds it took nothing, at the longest.
+    pub longest_zero_window: i64,
 }
 
 /// Receives streams and datagrams.

@@ -10,9 +10,9 @@ use super::waiting::{ForgottenDatagrams, Kept, KeptWhat, WaitingPieces};
 use super::{Output, StreamKey, StreamOver};
 use crate::capture::Moment;
 use crate::digits::{counted, plural};
-use crate::flow::{Dir, End, Note, Stream};
+use crate::flow::{Dir, End, Note, Stream, Totals};
 use crate::proto::{LazyTables, Opening, Verdict};
-use crate::record::{RoundTrip, RoundTrips};
+use crate::record::{RoundTrip, RoundTrips, SideTraffic, StreamTraffic};
 use crate::session::Counts;
 use crate::session::{Context, Emit, Ends, Event, EventKind, Session, Side, Start, Transport};
 
@@ -37,6 +37,8 @@ pub(super) struct Connection {
     closed_in: [Option<u64>; 2],
     /// The TCP sequence numbers of offset 0, forward and backward.
     starts: [Option<u32>; 2],
+    /// What the packets of the two directions show, forward and backward.
+    traffic: [SideTraffic; 2],
     /// Round trips to the receivers of the two directions, forward and backward.
     round_trips: [Option<RoundTrip>; 2],
     /// Payload bytes, forward and backward, and bytes never captured, counted while the protocol is
@@ -74,6 +76,7 @@ impl Connection {
             ended: [false; 2],
             closed_in: [None; 2],
             starts: [None; 2],
+            traffic: [SideTraffic::default(); 2],
             round_trips: [None; 2],
             unclaimed: [0; 2],
             lost: 0,
@@ -102,6 +105,19 @@ impl Connection {
         of(&mut self.closed_in, dir).get_or_insert(at.frame);
     }
 
+    /// A direction of a TCP stream ended: what its segments showed.
+    pub(super) fn count(&mut self, dir: Dir, totals: &Totals) {
+        *of(&mut self.traffic, dir) = SideTraffic {
+            heard: totals.heard,
+            packets: totals.segments,
+            resent: totals.resent,
+            first_resent: totals.first_resent,
+            zero_windows: totals.zero_windows,
+            first_zero_window: totals.first_zero_window,
+            longest_zero_window: totals.longest_zero_window,
+        };
+    }
+
     /// Whether both directions ended.
     pub(super) fn is_over(&self) -> bool {
         self.ended.iter().all(|e| *e)
@@ -128,6 +144,20 @@ impl Connection {
 
     /// The next datagram, of which the last `missing` bytes were not captured.
     pub(super) fn datagram(
+        &mut self,
+        dir: Dir,
+        bytes: &[u8],
+        missing: u64,
+        at: Moment,
+        run: &mut RunContext<'_>,
+    ) {
+        let traffic = of(&mut self.traffic, dir);
+        traffic.heard = true;
+        traffic.packets += 1;
+        self.take_datagram(dir, bytes, missing, at, run);
+    }
+
+    fn take_datagram(
         &mut self,
         dir: Dir,
         bytes: &[u8],
@@ -234,6 +264,7 @@ impl Connection {
             service,
             counts,
             round_trips,
+            traffic: self.traffic(),
             learned,
         });
     }
@@ -268,6 +299,12 @@ impl Connection {
         } else {
             RoundTrips { server: backward, client: forward }
         }
+    }
+
+    fn traffic(&self) -> StreamTraffic {
+        let [forward, backward] = self.traffic;
+        let sides = if self.client_is_forward { [forward, backward] } else { [backward, forward] };
+        StreamTraffic { whole: self.whole || self.key.transport == Transport::Udp, sides }
     }
 
     fn side(&self, dir: Dir) -> Side {
@@ -364,7 +401,9 @@ impl Connection {
         for Kept { dir, at, what } in pieces {
             match what {
                 KeptWhat::Bytes(offset, bytes) => self.data(dir, offset, &bytes, at, run),
-                KeptWhat::Datagram(bytes, missing) => self.datagram(dir, &bytes, missing, at, run),
+                KeptWhat::Datagram(bytes, missing) => {
+                    self.take_datagram(dir, &bytes, missing, at, run)
+                }
                 KeptWhat::Gap(offset, length) => self.gap(dir, offset, length, at, run),
                 KeptWhat::Note(note) => self.note(dir, note, at, run),
                 KeptWhat::End(how) => self.end(dir, how, at, run),

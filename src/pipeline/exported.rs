@@ -16,7 +16,7 @@ use crate::facts::NameInference;
 use crate::maps::BoundedMap;
 use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
 use crate::proto::{LazyTables, feed_alone};
-use crate::record::RoundTrips;
+use crate::record::{RoundTrips, StreamTraffic};
 use crate::session::{Context, Emit, Ends, Event, EventKind, Message, Side, Start};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
@@ -102,6 +102,7 @@ impl ExportedMessages {
                 service: &service,
                 counts,
                 round_trips: RoundTrips::default(),
+                traffic: StreamTraffic::unknown(),
                 learned: Vec::new(),
             });
         }

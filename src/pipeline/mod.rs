@@ -6,6 +6,7 @@
 //! `RecordEmitter`, which hands them to the [`Output`]. This folder knows protocols and outputs
 //! only by their traits, none by name.
 
+mod concluding;
 mod connection;
 mod emitter;
 mod exported;
@@ -29,7 +30,9 @@ use crate::pseudonyms::Pseudonyms;
 use crate::session::Counts;
 use crate::session::{Options, Transport};
 use crate::suggest::suggestion;
+use crate::table::Tables;
 use crate::tree::ProblemCounts;
+pub use concluding::{Concluding, Diagnosis};
 use exported::ExportedMessages;
 pub use filtered::Filtered;
 #[cfg(not(feature = "cli"))]
@@ -205,6 +208,11 @@ impl Pipeline {
             flow.times = flow.times.map(|(first, last)| (moved(first), moved(last)));
         }
         Summary { flow, ..self.table.shared.summary }
+    }
+
+    /// The tables of a protocol.
+    pub fn tables(&self, protocol: &str) -> Option<&Tables> {
+        LazyTables::of(&self.table.shared.setup.tables, protocol).map(LazyTables::get)
     }
 
     /// How many frames were not read so far, and why.

@@ -3,7 +3,7 @@
 //!
 //! It names the arguments of an output. It knows no output and no protocol.
 
-use crate::record::{Record, RoundTrips};
+use crate::record::{Record, RoundTrips, StreamTraffic};
 use crate::session::{Counts, Ends, Learned, Side, Transport};
 use crate::tree::Tree;
 
@@ -93,6 +93,8 @@ pub struct StreamOver<'a> {
     pub counts: [Counts; 2],
     /// The round trips to its ends, as far as the capture shows them.
     pub round_trips: RoundTrips,
+    /// What its packets show beside the bytes.
+    pub traffic: StreamTraffic,
     /// Facts that the stream told about its network, for `stats`.
     pub learned: Vec<Learned>,
 }

@@ -163,7 +163,10 @@ impl FlowSink for StreamSink<'_> {
         }
     }
 
-    fn tcp_end(&mut self, stream: StreamId, dir: Dir, how: End, _totals: &Totals, at: Moment) {
+    fn tcp_end(&mut self, stream: StreamId, dir: Dir, how: End, totals: &Totals, at: Moment) {
+        if let Some(connection) = self.table.connections.get_mut(&tcp(stream)) {
+            connection.count(dir, totals);
+        }
         self.end(tcp(stream), dir, how, at);
     }
 

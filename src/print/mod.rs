@@ -4,6 +4,8 @@
 pub mod chat;
 mod clock;
 #[cfg(feature = "cli")]
+mod conclusions;
+#[cfg(feature = "cli")]
 mod csv;
 #[cfg(feature = "cli")]
 pub mod follow;
@@ -12,6 +14,8 @@ pub mod graph;
 pub mod json;
 #[cfg(feature = "cli")]
 mod lua;
+#[cfg(feature = "cli")]
+mod marked;
 #[cfg(feature = "cli")]
 pub mod oneline;
 mod paint;
@@ -36,9 +40,13 @@ mod zone_utc;
 
 pub use clock::format_time;
 #[cfg(feature = "cli")]
+pub use conclusions::{ConclusionLines, conclusion_lines};
+#[cfg(feature = "cli")]
 pub use csv::csv_cell;
 #[cfg(feature = "cli")]
 pub use lua::lua_script;
+#[cfg(feature = "cli")]
+pub use marked::append_marked;
 pub use paint::{Marks, Paint};
 pub use problem::{problem_path, problem_text};
 pub use times::{PrintedTime, PrintedTimes, TimeForm};

@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(both(usize::MAX), "PropagateBuffer plNotifyMsg");
         assert_eq!(
             (both(22).as_str(), both(14).as_str()),
-            ("Propagate~ plNotifyMsg", "Propa~ plNotif~")
+            ("Propagate~ plNotifyMsg", "Propa~ plNoti~")
         );
     }
 

@@ -5,6 +5,9 @@ use crate::session::{Secret, Settings};
 
 /// A protocol's secrets, which open its encrypted connections.
 pub trait Secrets: Sync {
+    /// The option of the protocol that takes files of them, without its hyphens.
+    fn option(&self) -> &'static str;
+
     /// The type of the Decryption Secrets Blocks of a pcapng that carry them.
     fn block_type(&self) -> u32;
 

@@ -66,6 +66,42 @@ pub struct RoundTrips {
     pub server: Option<RoundTrip>,
 }
 
+/// What the packets of a stream show beside its bytes, client's and server's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamTraffic {
+    /// Whether the stream's beginning was captured. Nothing tells that of UDP.
+    pub whole: bool,
+    /// What the client sent, and what the server sent.
+    pub sides: [SideTraffic; 2],
+}
+
+impl StreamTraffic {
+    /// Of a stream whose packets are not there: nothing is taken to be missing.
+    pub fn unknown() -> StreamTraffic {
+        let side = SideTraffic { heard: true, ..SideTraffic::default() };
+        StreamTraffic { whole: true, sides: [side; 2] }
+    }
+}
+
+/// What the packets of one side of a stream show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SideTraffic {
+    /// Whether any packet of it was captured.
+    pub heard: bool,
+    /// Packets with payload.
+    pub packets: u64,
+    /// Those whose bytes it sent again.
+    pub resent: u64,
+    /// The frame of the first of these.
+    pub first_resent: u64,
+    /// How often it said that it takes no more bytes for now.
+    pub zero_windows: u64,
+    /// The frame in which it first said so.
+    pub first_zero_window: u64,
+    /// For how many nanoseconds it took nothing, at the longest.
+    pub longest_zero_window: i64,
+}
+
 impl RoundTrips {
     /// To one end and back.
     pub fn to(&self, side: Side) -> Option<RoundTrip> {

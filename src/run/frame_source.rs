@@ -30,6 +30,12 @@ pub enum FrameInput {
 }
 
 impl FrameInput {
+    /// Whether a signal is the normal end of reading it, so that somebody may look at what comes
+    /// long before.
+    pub fn ends_by_signal(&self) -> bool {
+        !matches!(self, FrameInput::Files(_)) || self.reads_pipe()
+    }
+
     /// Whether one of the captures is a pipe, or another file that may have no end.
     fn reads_pipe(&self) -> bool {
         matches!(self, FrameInput::Files(files) if files.iter().any(|file| is_stdin(file) || may_never_end(file)))
@@ -80,7 +86,7 @@ impl FrameSource {
                 From::Interface(Box::new(live))
             }
         };
-        let ends_by_signal = !matches!(from, From::Files(_)) || input.reads_pipe();
+        let ends_by_signal = input.ends_by_signal();
         if ends_by_signal {
             // Whoever asked for this may look at it long before its end.
             remark::say_waiting();
@@ -145,6 +151,32 @@ impl FrameSource {
         match &self.from {
             From::Files(capture) | From::Growing(capture, _) => !capture.is_at_hand(),
             From::Interface(_) => true,
+        }
+    }
+
+    /// How many files were begun.
+    pub(super) fn files(&self) -> u64 {
+        match &self.from {
+            From::Files(capture) | From::Growing(capture, _) => capture.files(),
+            From::Interface(_) => 1,
+        }
+    }
+
+    /// The name of the file that is read, without its folder.
+    pub(super) fn name(&self) -> String {
+        match &self.from {
+            From::Files(capture) | From::Growing(capture, _) => {
+                capture.name().map_or(String::new(), |name| file_name(Path::new(name)))
+            }
+            From::Interface(_) => String::new(),
+        }
+    }
+
+    /// How many frames were dropped when they were captured, as far as it is known.
+    pub(super) fn dropped(&mut self) -> u64 {
+        match &mut self.from {
+            From::Files(capture) | From::Growing(capture, _) => capture.dropped(),
+            From::Interface(live) => live.taken().dropped.into(),
         }
     }
 

@@ -35,8 +35,9 @@ pub use printer::Printer;
 pub use progress::{Beside, Progress};
 pub use writer::RecordWriter;
 
+use crate::facts::FilesFacts;
 use crate::output_file::Inputs;
-use crate::pipeline::{Output, Pipeline, Setup};
+use crate::pipeline::{Concluding, Diagnosis, Output, Pipeline, Setup};
 use read_loop::ReadLoop;
 use text::Meter;
 
@@ -54,6 +55,8 @@ pub struct Reading {
     pub threads: usize,
     /// Only errors are printed on standard error.
     pub quiet: bool,
+    /// The names of the captures, where they are read in another order than given.
+    pub sorted: Vec<String>,
 }
 
 /// How a run ended.
@@ -61,6 +64,10 @@ pub struct RunOutcome {
     /// The pipeline at its end: its counts, the streams that no protocol recognised, and the keys,
     /// including those in the capture.
     pub pipeline: Pipeline,
+    /// What is wrong in the captures, where somebody wants to know it.
+    pub diagnosis: Option<Diagnosis>,
+    /// The files that were read.
+    pub files: FilesFacts,
     /// A signal ended the run before the captures were read to their end. For standard input, a
     /// growing file and an interface a signal is the normal end, and this is `false`.
     pub interrupted: bool,
@@ -80,6 +87,7 @@ impl RunOutcome {
 pub struct CaptureRun {
     read_loop: ReadLoop,
     pipeline: Pipeline,
+    diagnosis: Option<Diagnosis>,
     threads: usize,
     quiet: bool,
 }
@@ -93,7 +101,9 @@ impl CaptureRun {
     pub fn new(reading: &Reading, setup: Setup) -> Result<CaptureRun, RunError> {
         let read_loop = ReadLoop::new(reading)?;
         let Reading { threads, quiet, .. } = *reading;
-        Ok(CaptureRun { read_loop, pipeline: Pipeline::new(setup), threads, quiet })
+        // The summary names the worst; who wants no summary wants none of it.
+        let diagnosis = (!quiet).then(Diagnosis::default);
+        Ok(CaptureRun { read_loop, pipeline: Pipeline::new(setup), diagnosis, threads, quiet })
     }
 
     /// Standard output, which may share a terminal with the progress line of this run.
@@ -111,17 +121,34 @@ impl CaptureRun {
         FormatPool::new(format, Meter::new(None), to, self.threads)
     }
 
+    /// The same run, which finds out what is wrong in the captures as `diagnosis` does it.
+    #[must_use]
+    pub fn diagnosing(self, diagnosis: Option<Diagnosis>) -> CaptureRun {
+        CaptureRun { diagnosis, ..self }
+    }
+
     /// Reads everything into `out`, on this thread.
     pub fn into_output(mut self, out: &mut dyn Output) -> RunOutcome {
-        self.read_loop.run(&mut self.pipeline, out);
-        self.pipeline.finish(out);
+        let mut diagnosis = self.diagnosis.take();
+        match &mut diagnosis {
+            Some(diagnosis) => self.read(&mut Concluding::new(out, diagnosis)),
+            None => self.read(out),
+        }
+        self.diagnosis = diagnosis;
         self.ended()
     }
 
-    fn ended(self) -> RunOutcome {
+    fn read(&mut self, out: &mut dyn Output) {
+        self.read_loop.run(&mut self.pipeline, out);
+        self.pipeline.finish(out);
+    }
+
+    fn ended(mut self) -> RunOutcome {
         let interrupted = self.read_loop.was_interrupted();
         RunOutcome {
             pipeline: self.pipeline,
+            diagnosis: self.diagnosis,
+            files: self.read_loop.files(),
             interrupted,
             error: self.read_loop.into_error(self.quiet),
         }

@@ -7,11 +7,15 @@ use super::frame_source::{FrameSource, is_unfinished};
 use super::interrupt::Interrupt;
 use super::keep::Keep;
 use super::progress::Progress;
-use crate::capture::CaptureItem;
+use crate::capture::{CaptureItem, Time};
+use crate::facts::FilesFacts;
+use crate::flow::{CLOCK_STEP, elapsed};
 use crate::pipeline::{Output, Pipeline};
 
 /// Errors of one run that are told.
 const MAX_ERRORS: usize = 8;
+/// Pairs of files that overlap in time, of which it is told.
+const MAX_OVERLAPS: usize = 64;
 
 /// Reads one input, in one or more calls of [`run`](ReadLoop::run).
 pub(super) struct ReadLoop {
@@ -23,6 +27,9 @@ pub(super) struct ReadLoop {
     errors: Vec<RunError>,
     /// How much more went wrong.
     more_errors: u64,
+    files: FilesFacts,
+    /// The name of the file that is read.
+    name: String,
 }
 
 impl ReadLoop {
@@ -40,6 +47,8 @@ impl ReadLoop {
             keep: Keep::new(reading.keep.as_deref(), &reading.inputs)?,
             errors: Vec::new(),
             more_errors: 0,
+            files: FilesFacts { sorted: reading.sorted.clone(), ..FilesFacts::default() },
+            name: String::new(),
         })
     }
 
@@ -53,9 +62,13 @@ impl ReadLoop {
         loop {
             match self.source.next_item() {
                 Ok(Some(CaptureItem::Frame(frame))) => {
+                    let time = frame.time;
                     pipeline.frame(&frame, out);
                     if let Err(error) = self.keep.frame(&frame) {
                         return self.fail(error);
+                    }
+                    if self.source.files() != self.files.count {
+                        self.file_begins(time, pipeline);
                     }
                     self.progress.frame(|| (self.source.bytes_read(), pipeline.summary()));
                     if !out.wants_more(self.source.may_block()) {
@@ -86,6 +99,23 @@ impl ReadLoop {
                 Err(error) => return self.fail(error),
             }
         }
+    }
+
+    /// The first frame of a file was read: it may be of before the last ones of other files.
+    fn file_begins(&mut self, time: Time, pipeline: &Pipeline) {
+        self.files.count = self.source.files();
+        let name = self.source.name();
+        let before = std::mem::replace(&mut self.name, name);
+        let Some((_, latest)) = pipeline.summary().flow.times else { return };
+        let overlap = elapsed(time, latest);
+        if overlap > CLOCK_STEP && self.files.overlaps.len() < MAX_OVERLAPS {
+            self.files.overlaps.push((before, self.name.clone(), overlap));
+        }
+    }
+
+    /// The files that were read so far.
+    pub(super) fn files(&mut self) -> FilesFacts {
+        FilesFacts { dropped: self.source.dropped(), ..self.files.clone() }
     }
 
     /// Keeps an error for the end, when one line tells all of them. Returns `false`: there is no

@@ -46,7 +46,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ]),
     // Captures read, decoded and handed to an output; no option of the command line.
     ("run", &[
-        "suggest", "tree", "table", "capture", "flow", "session", "record", "proto", "print", "filter", "pipeline",
+        "suggest", "tree", "table", "capture", "flow", "session", "record", "facts", "proto", "print", "filter", "pipeline",
         "output_file",
     ]),
     ("cli", &[

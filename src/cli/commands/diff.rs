@@ -97,8 +97,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<Status, CliError> {
         return Err(error.into());
     }
     let differ = compare(args, &files, [&a, &b], &ignore)?;
-    ending.say_summary_of("A", &a.outcome);
-    ending.say_summary_of("B", &b.outcome);
+    ending.say_summary_of("A", &mut a.outcome);
+    ending.say_summary_of("B", &mut b.outcome);
     status(ending, differ, [&a, &b])
 }
 

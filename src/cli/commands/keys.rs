@@ -1,29 +1,30 @@
 //! `moulsniff keys`: what key files hold, and keys within captures. It calls the protocols for
 //! everything about keys themselves.
 
-use crate::captured::file_name;
+use crate::captured::{escape, file_name};
 use crate::digits::counted;
 use crate::remark;
-use std::fs::File;
-use std::io::{Read, Write};
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::capture::{self, Capture, CaptureItem, Source};
+use crate::cli::capture_order::is_capture;
 use crate::cli::error::{CliError, Status};
-use crate::cli::options::{GeneralArgs, KeyArgs, LimitArgs, ReadArgs};
+use crate::cli::options::{GeneralArgs, KeyArgs, LimitArgs, ProtocolArgs, ReadArgs};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::refuse_interrupted;
 use crate::cli::{config, files};
 use crate::output_file::{Access, Inputs};
-use crate::pipeline::Output;
+use crate::pipeline::{Output, StreamOver};
 use crate::print::json::one_line;
 use crate::proto::{FactValue, PROTOCOLS, Protocol, Secrets, SecretsEntry, SecretsReport};
 use crate::record::{Body, Record};
 use crate::run::{self, CaptureRun};
-use crate::session::{EventKind, Secret};
+use crate::session::{Ends, EventKind, Secret};
 
 /// No key file is longer, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
@@ -31,14 +32,18 @@ const MAX_BYTES: u64 = 16 << 20;
 /// Key files.
 #[derive(Subcommand, Debug)]
 pub enum KeysCommand {
-    /// Show what key files contain, without secrets
+    /// Show what key files contain, without secrets, and which connections of captures they open
     Check {
-        /// The files
+        /// Key files, and captures: of each key file it is told which of their connections it opens,
+        /// and why not the others. Captures alone: the keys in them
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// Print JSON, one object a file
         #[arg(long)]
         json: bool,
+        /// What is used at most.
+        #[command(flatten)]
+        limits: LimitArgs,
     },
     /// Write keys into a capture, so that it can be read without --keys
     Inject(InjectArgs),
@@ -83,7 +88,7 @@ pub struct StripArgs {
 
 pub(super) fn run(command: &KeysCommand) -> Result<Status, CliError> {
     match command {
-        KeysCommand::Check { files, json } => check(files, *json),
+        KeysCommand::Check { files, json, limits } => check(files, *json, limits),
         KeysCommand::Inject(args) => inject(args),
         KeysCommand::Strip(args) => strip(args),
     }
@@ -94,9 +99,20 @@ fn with_secrets() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn S
     PROTOCOLS.iter().filter_map(|protocol| Some((*protocol, protocol.secrets()?)))
 }
 
-fn check(paths: &[PathBuf], json: bool) -> Result<Status, CliError> {
+fn check(paths: &[PathBuf], json: bool, limits: &LimitArgs) -> Result<Status, CliError> {
+    let (captures, keys): (Vec<PathBuf>, Vec<PathBuf>) =
+        paths.iter().cloned().partition(|path| is_capture(path));
     let mut check = KeyCheck { json, wrong: Vec::new() };
-    paths.iter().try_for_each(|path| check.path(path))?;
+    if captures.is_empty() || keys.is_empty() {
+        paths.iter().try_for_each(|path| check.path(path))?;
+    } else {
+        for path in &keys {
+            check.path(path)?;
+            for capture in &captures {
+                check.connections(path, capture, limits)?;
+            }
+        }
+    }
     if check.wrong.is_empty() { Ok(Status::Good) } else { Err(CliError::several(check.wrong)) }
 }
 
@@ -143,6 +159,56 @@ impl KeyCheck {
         Ok(())
     }
 
+    /// Says which connections of a capture a key file opens.
+    ///
+    /// # Errors
+    /// Standard output takes no more, or the capture cannot be read.
+    fn connections(
+        &mut self,
+        key: &Path,
+        capture: &Path,
+        limits: &LimitArgs,
+    ) -> Result<(), CliError> {
+        let mut opened = 0;
+        let mut text = String::new();
+        let mut all = Vec::new();
+        for (_, secrets) in with_secrets() {
+            let read = ReadArgs {
+                captures: capture.to_path_buf().into(),
+                keys: KeyArgs {
+                    protocols: ProtocolArgs::of_file(secrets.option(), key),
+                    ..KeyArgs::default()
+                },
+                limits: limits.clone(),
+                general: GeneralArgs { quiet: true, ..GeneralArgs::default() },
+                ..ReadArgs::default()
+            };
+            // What is wrong with the key file was told already.
+            let Ok(Plan { reading, setup, .. }) = Plan::new(PlanArgs::new(&read)) else { continue };
+            let mut connections = Connections::default();
+            let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut connections);
+            self.wrong.extend(outcome.error.take().map(|error| error.to_string()));
+            opened += connections.opened();
+            connections.append(&mut text, &mut all);
+        }
+        let name = file_name(key);
+        let of = files::name(capture);
+        if opened == 0 {
+            self.wrong.push(format!("{name}: opens no connection of {of}"));
+        }
+        let text = match self.json {
+            true => {
+                let object = serde_json::json!({ "file": name, "capture": of, "connections": all });
+                format!("{}\n", one_line(&object))
+            }
+            false => format!(
+                "{of}: {name} opens {opened} of {}\n{text}",
+                counted(all.len(), "connection")
+            ),
+        };
+        std::io::stdout().write_all(text.as_bytes()).map_err(CliError::writing)
+    }
+
     fn print(&mut self, file: &Path, report: SecretsReport) -> Result<(), CliError> {
         self.wrong.extend(
             report.problem.as_deref().map(|problem| format!("{}: {problem}", files::name(file))),
@@ -153,6 +219,87 @@ impl KeyCheck {
             report.text
         };
         std::io::stdout().write_all(text.as_bytes()).map_err(CliError::writing)
+    }
+}
+
+/// The connections of a capture, and whether a key opens them.
+#[derive(Default)]
+struct Connections {
+    open: BTreeMap<(&'static str, u32), Verdict>,
+    ended: Vec<CheckedConnection>,
+}
+
+/// What is known of a connection's key.
+#[derive(Clone, Default)]
+enum Verdict {
+    /// It needed none.
+    #[default]
+    Clear,
+    /// A key of the file opens it.
+    Opened,
+    /// None does, and why.
+    Closed(String),
+}
+
+/// A connection that ended.
+struct CheckedConnection {
+    transport: &'static str,
+    stream: u32,
+    service: String,
+    ends: Ends,
+    verdict: Verdict,
+}
+
+impl Connections {
+    fn opened(&self) -> usize {
+        self.ended.iter().filter(|one| matches!(one.verdict, Verdict::Opened)).count()
+    }
+
+    /// Appends a line for each connection, and an object for each.
+    fn append(&self, text: &mut String, all: &mut Vec<Value>) {
+        for one in &self.ended {
+            let CheckedConnection { transport, stream, service, ends, verdict } = one;
+            let Ends { client, server } = ends;
+            let (state, why) = match verdict {
+                Verdict::Clear => ("clear", String::new()),
+                Verdict::Opened => ("opened", String::new()),
+                Verdict::Closed(why) => ("closed", why.clone()),
+            };
+            let said = if why.is_empty() { String::new() } else { format!(": {}", escape(&why)) };
+            text.push_str(&format!(
+                "  {state:<6}  {transport} {stream}  {}  {client} to {server}{said}\n",
+                escape(service)
+            ));
+            let mut object = serde_json::json!({
+                "transport": transport, "stream": stream, "service": service,
+                "client": client.to_string(), "server": server.to_string(), "state": state,
+            });
+            if let (false, Some(object)) = (why.is_empty(), object.as_object_mut()) {
+                object.insert("why".into(), why.into());
+            }
+            all.push(object);
+        }
+    }
+}
+
+impl Output for Connections {
+    fn record(&mut self, record: &Record<'_>) {
+        let Body::Event(event) = &record.body else { return };
+        let verdict = match &event.kind {
+            EventKind::Key { .. } => Verdict::Opened,
+            EventKind::NoKey | EventKind::WrongKey => Verdict::Closed(event.text.clone()),
+            _ => return,
+        };
+        self.open.insert((record.transport.word(), record.stream), verdict);
+    }
+
+    fn stream_over(&mut self, over: &StreamOver<'_>) {
+        let transport = over.key.transport.word();
+        let stream = over.key.number;
+        let verdict = self.open.remove(&(transport, stream)).unwrap_or_default();
+        let service = over.service.to_string();
+        let ends = over.ends;
+        self.ended.push(CheckedConnection { transport, stream, service, ends, verdict });
     }
 }
 
@@ -225,14 +372,6 @@ fn report(name: &str, bytes: &[u8], block_type: Option<u32>) -> Result<SecretsRe
         }
     }
     Err(refused)
-}
-
-/// Whether a plain file begins as captures do, packed ones included.
-fn is_capture(path: &Path) -> bool {
-    let mut start = [0; 4];
-    files::is_plain(path)
-        && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
-        && capture::is_magic(start)
 }
 
 fn reports_on_capture(path: &Path, found: &mut Vec<SecretsReport>) -> Result<(), CheckError> {

@@ -3,6 +3,7 @@
 mod completions;
 mod config;
 mod decode;
+mod diagnose;
 mod diff;
 mod export;
 mod follow;
@@ -56,6 +57,8 @@ pub enum Command {
     Tables(tables::TablesCommand),
     /// Decode bytes from a log or a debugger
     Decode(decode::DecodeArgs),
+    /// Say what is wrong in captures, the worst first
+    Diagnose(diagnose::DiagnoseArgs),
     /// Print statistics of captures: messages, problems, replies, and how much was understood
     Stats(stats::StatsArgs),
     /// Write one HTML page that shows the decoded captures
@@ -120,6 +123,7 @@ impl Cli {
             Some(Command::Schema(args)) => {
                 return Some(Configured::of_tables(&mut args.read.tables, &mut args.read.general));
             }
+            Some(Command::Diagnose(args)) => &mut args.read,
             Some(Command::Stats(args)) => &mut args.read,
             Some(Command::Report(args)) => &mut args.read,
             Some(Command::Sessions(args)) => &mut args.read,
@@ -149,6 +153,7 @@ pub(super) fn run(cli: &mut Cli) -> Result<Status, CliError> {
         Some(Command::Schema(args)) => schema::run(args),
         Some(Command::Tables(command)) => tables::run(command),
         Some(Command::Decode(args)) => decode::run(args),
+        Some(Command::Diagnose(args)) => diagnose::run(args),
         Some(Command::Stats(args)) => stats::run(args),
         Some(Command::Sessions(args)) => sessions::run(args),
         Some(Command::Split(args)) => split::run(args),

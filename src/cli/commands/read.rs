@@ -82,6 +82,6 @@ pub(super) fn run(args: &PrintCommand) -> Result<Status, CliError> {
             counted(shortened, "message")
         ));
     }
-    ending.say_summary(&outcome);
+    ending.say_summary(&mut outcome);
     Ok(status)
 }

@@ -134,7 +134,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    ending.close(&outcome, filter.as_deref())
+    ending.close(&mut outcome, filter.as_deref())
 }
 
 /// A filter for readers who do not have the configuration file: behind it, what the names in it

@@ -1,28 +1,40 @@
 //! `moulsniff sessions`: the clients in captures, what each did, and which of its requests were
 //! answered.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 
+use crate::cli::conclusions;
 use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CaptureArgs, CountArgs, LiveArgs, ReadArgs, number};
-use crate::cli::plan::{Plan, PlanArgs};
+use crate::cli::plan::{Plan, PlanArgs, coloured, marks, width};
 use crate::cli::session_pass::no_session;
-use crate::facts::{ClientSession, Sessions};
-use crate::pipeline::{Filtered, Output, StreamOver};
-use crate::print::sessions::{SESSION_COLUMNS, session_csv, session_json, session_text};
+use crate::facts::{ClientSession, Conclusion, Conclusions};
+use crate::pipeline::{Diagnosis, Filtered, Output, StreamOver};
+use crate::print::sessions::{
+    SESSION_COLUMNS, SESSION_INDENT, SessionRow, session_csv, session_json, session_rows,
+    session_text,
+};
+use crate::print::{Paint, append_marked};
+use crate::proto::LazyTables;
 use crate::record::Record;
 use crate::run::CaptureRun;
 
-/// Sessions that end with the capture are written as soon as they have this many bytes.
-const PRINTED_AT_ONCE: usize = 1 << 16;
+/// Text that is held back until it is known what is wrong, which comes before it.
+const MAX_HELD: usize = 1 << 20;
+/// Sessions beyond this many are printed as rows, unless somebody wants one or their stories.
+const BLOCKS: usize = 3;
+/// Rows that are held back.
+const MAX_ROWS: usize = 1 << 16;
 
 /// Sessions.
 #[derive(Args, Debug)]
 #[command(override_usage = "moulsniff sessions [OPTIONS] [N] CAPTURE...")]
 #[command(mut_arg("captures", |arg| arg.help(
-    "Read these captures as one, in the order given; `-` is standard input. A number before them, where no file has this name, is the session to print"
+    "Read these captures as one, in the order of their first frames; a folder is all captures in it, `-` is standard input. A number before or behind them, where no file has this name, is the session to print"
 )))]
 pub struct SessionsArgs {
     /// Print only this session
@@ -57,53 +69,71 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
         ..PlanArgs::new(&read)
     })?;
     setup.names = true;
+    let terminal = io::stdout().is_terminal();
+    let form = args.form();
+    let mut out = Vec::new();
+    if matches!(form, SessionsForm::Csv) {
+        out.extend_from_slice(format!("{SESSION_COLUMNS}\n").as_bytes());
+    }
     let printing = Printing {
-        form: args.form(),
+        form,
         story: args.story,
         only,
+        at_once: reading.input.ends_by_signal(),
+        paint: Paint::new(coloured(read.general.color, terminal), marks(terminal)),
+        width: terminal.then(width),
+        tables: Arc::clone(&setup.tables),
         count: 0,
-        out: Vec::new(),
+        rows: Vec::new(),
+        begun: false,
+        out,
         error: None,
     };
-    let mut collector = SessionsOutput { printing, sessions: Sessions::default() };
-    if matches!(collector.printing.form, SessionsForm::Csv) {
-        collector.printing.out.extend_from_slice(format!("{SESSION_COLUMNS}\n").as_bytes());
-    }
+    let collector = SessionsOutput { printing, diagnosis: Diagnosis::with_sessions() };
     let mut filtered = Filtered::new(collector, None, limit);
-    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut filtered);
-    let mut collector = filtered.into_inner();
-    let SessionsOutput { printing, sessions, .. } = &mut collector;
-    for session in sessions.finish() {
-        printing.sessions(&[session]);
-        if printing.out.len() >= PRINTED_AT_ONCE {
-            printing.flush();
-        }
+    let run = CaptureRun::new(&reading, setup)?.diagnosing(None);
+    let mut outcome = run.into_output(&mut filtered);
+    let SessionsOutput { mut printing, mut diagnosis } = filtered.into_inner();
+    diagnosis.finish(|conclusions, session| printing.sessions(&[session], conclusions));
+    outcome.diagnosis = Some(diagnosis);
+    let mut found = conclusions::of(&mut outcome);
+    if only.is_some() {
+        found.retain(|one| one.session == only);
     }
-    printing.flush();
-    if let Some(error) = collector.printing.error.take() {
+    printing.finish(&conclusions::at_head(&found, &read));
+    if let Some(error) = printing.error.take() {
         return Err(CliError::writing(error));
     }
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    let count = collector.printing.count;
+    let count = printing.count;
     if let Some(only) = only.filter(|only| !(1..=count).contains(only)) {
         return Err(no_session(only, count));
     }
-    ending.close(&outcome, None)
+    let status = ending.status(&outcome, None)?;
+    ending.say_counts(&outcome);
+    if !matches!(form, SessionsForm::Text) {
+        ending.say_conclusions(&mut outcome);
+    }
+    Ok(status)
 }
 
 impl SessionsArgs {
-    /// The session that is asked for, and what is read. A number before the captures is a session,
-    /// unless there is a file of that name.
+    /// The session that is asked for, and what is read. A number before the captures or behind them
+    /// is a session, unless there is a file of that name.
     fn resolved(&self) -> (Option<u64>, CaptureArgs) {
         let mut captures = self.read.captures.clone();
-        let first = captures.words().next().filter(|path| captures.len() > 1 && !path.exists());
-        let number = first.and_then(|path| path.to_str()?.parse().ok());
-        if number.is_some() {
-            captures.take_first_word();
+        let several = captures.len() > 1;
+        let number = |path: &PathBuf| -> Option<u64> {
+            if several && !path.exists() { path.to_str()?.parse().ok() } else { None }
+        };
+        let ends = captures.words().next().into_iter().chain(captures.words().last());
+        let typed = ends.cloned().find_map(|path| Some((number(&path)?, path)));
+        if let Some((_, word)) = &typed {
+            captures.take_word(word);
         }
-        (self.session.or(number), captures)
+        (self.session.or(typed.map(|(number, _)| number)), captures)
     }
 
     fn form(&self) -> SessionsForm {
@@ -128,26 +158,20 @@ pub(super) enum SessionsForm {
 
 /// Hands records to the collector, and prints the sessions that are over.
 struct SessionsOutput {
-    sessions: Sessions,
+    diagnosis: Diagnosis,
     printing: Printing,
 }
 
 impl Output for SessionsOutput {
     fn record(&mut self, record: &Record<'_>) {
-        self.sessions.record(record);
-        let over = self.sessions.take_finished();
+        let over = self.diagnosis.record(record);
         if !over.is_empty() {
-            self.printing.sessions(&over);
-            self.printing.flush();
+            self.printing.sessions(&over, self.diagnosis.conclusions());
         }
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
-        self.sessions.stream_over(
-            (over.key.transport, over.key.number),
-            over.counts,
-            &over.learned,
-        );
+        self.diagnosis.stream_over(over);
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {
@@ -160,34 +184,91 @@ struct Printing {
     story: bool,
     /// The only session that is printed, by its number.
     only: Option<u64>,
+    /// Somebody waits for what comes, so that nothing is held back.
+    at_once: bool,
+    paint: Paint,
+    width: Option<usize>,
+    tables: Arc<[LazyTables]>,
     /// How many sessions there are so far.
     count: u64,
+    /// The sessions as rows.
+    rows: Vec<SessionRow>,
+    /// Whether something was written.
+    begun: bool,
     out: Vec<u8>,
     error: Option<io::Error>,
 }
 
 impl Printing {
-    fn sessions(&mut self, sessions: &[ClientSession]) {
+    fn sessions(&mut self, sessions: &[ClientSession], conclusions: &Conclusions) {
         self.count = sessions.iter().map(|session| session.number).fold(self.count, u64::max);
-        for session in
-            sessions.iter().filter(|session| self.only.is_none_or(|only| session.number == only))
-        {
+        let tables = Arc::clone(&self.tables);
+        let tables = |protocol: &str| LazyTables::of(&tables, protocol).map(LazyTables::get);
+        let only = self.only;
+        let wanted = |session: &&ClientSession| only.is_none_or(|only| session.number == only);
+        for session in sessions.iter().filter(wanted) {
+            let about = conclusions.of_session(session, &tables);
             match self.form {
                 SessionsForm::Json => {
-                    session_json(session, self.story, &mut self.out);
+                    session_json(session, &about, self.story, &mut self.out);
                     self.out.push(b'\n');
                 }
-                SessionsForm::Csv => session_csv(session, &mut self.out),
-                SessionsForm::Text => {
-                    let mut text = String::new();
-                    session_text(session, self.story, &mut text);
-                    self.out.extend_from_slice(text.as_bytes());
-                }
+                SessionsForm::Csv => session_csv(session, &about, &mut self.out),
+                SessionsForm::Text => self.text(session, &about),
+            }
+            let held = matches!(self.form, SessionsForm::Text) && !self.at_once;
+            if !held || self.out.len() > MAX_HELD {
+                self.flush();
             }
         }
     }
 
+    /// A session as a block, or as a row if there are many.
+    fn text(&mut self, session: &ClientSession, about: &[Conclusion]) {
+        let may_be_rows = self.only.is_none() && !self.story && !self.at_once;
+        if may_be_rows {
+            self.rows.push(SessionRow::new(session, about));
+        }
+        if self.rows.len() <= BLOCKS && !self.begun {
+            let mut text = String::new();
+            session_text(session, self.story, &mut text);
+            self.append(&text);
+        } else {
+            self.out.clear();
+        }
+        if self.rows.len() >= MAX_ROWS {
+            self.print_rows();
+            self.flush();
+        }
+    }
+
+    fn append(&mut self, marked: &str) {
+        let mut text = String::new();
+        append_marked(marked, &self.paint, self.width, SESSION_INDENT, &mut text);
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    fn print_rows(&mut self) {
+        let mut text = String::new();
+        session_rows(&self.rows, &mut text);
+        self.rows.clear();
+        self.append(&text);
+    }
+
+    /// Prints what was held back, behind `head`.
+    fn finish(&mut self, head: &str) {
+        if self.rows.len() > BLOCKS || self.begun && !self.rows.is_empty() {
+            self.print_rows();
+        }
+        if matches!(self.form, SessionsForm::Text) {
+            let place = if self.begun { self.out.len() } else { 0 };
+            self.out.splice(place..place, head.bytes());
+        }
+        self.flush();
+    }
+
     fn flush(&mut self) {
+        self.begun |= !self.out.is_empty();
         if let Err(error) = io::stdout().write_all(&self.out).and_then(|()| io::stdout().flush()) {
             self.error.get_or_insert(error);
         }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::capture::{CaptureProblem, Source, Splitter};
+use crate::cli::capture_order::OrderedCaptures;
 use crate::cli::error::{CliError, Status};
 use crate::cli::options::{GeneralArgs, number_within};
 use crate::cli::stale_files::StaleFiles;
@@ -26,10 +27,13 @@ const BUFFER: usize = 128 << 10;
 /// Dividing captures.
 #[derive(Args, Debug)]
 pub struct SplitArgs {
-    /// Divide these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is
-    /// standard input
+    /// Divide these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order of
+    /// their first frames; a folder is all captures in it, `-` is standard input
     #[arg(value_name = "CAPTURE", required = true)]
     pub captures: Vec<PathBuf>,
+    /// Read captures in the order given, not in that of their first frames
+    #[arg(long)]
+    pub as_given: bool,
     /// Write this many parts, at most 256
     #[arg(long, value_name = "N", value_parser = |text: &str| number_within(text, 1..=256))]
     pub into: u16,
@@ -66,7 +70,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
         usize::try_from(part).unwrap_or(0)
     };
     let mut unreadable: Vec<String> = Vec::new();
-    for capture in &args.captures {
+    for capture in &OrderedCaptures::new(&args.captures, args.as_given)?.paths {
         if let Err(error) = splitter.add(source(capture), &mut choose) {
             if let CaptureProblem::Write(error) = error.problem() {
                 let error = io::Error::new(error.kind(), error.to_string());

@@ -4,11 +4,12 @@ use std::io::Write;
 
 use clap::Args;
 
+use crate::cli::conclusions;
 use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::facts::{Stats, StreamMap, StreamSummary};
-use crate::pipeline::{Filtered, Output, StreamKey, StreamOver};
+use crate::pipeline::{Diagnosis, Filtered, Output, StreamKey, StreamOver};
 use crate::print::stats::{FrameSpan, stats_json, stats_text};
 use crate::record::{Body, Record};
 use crate::run::CaptureRun;
@@ -79,16 +80,19 @@ impl Output for StatsCounter {
 }
 
 pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
-    let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(PlanArgs {
+    let Plan { reading, mut setup, filter, limit, ending, .. } = Plan::new(PlanArgs {
         live: Some(&args.live),
         filter: Some(&args.filter),
         count: args.count.count,
         ..PlanArgs::new(&args.read)
     })?;
+    // Conclusions say who it was.
+    setup.names = true;
     let counter =
         StatsCounter { stats: Stats::default(), kept: filter.is_some().then(StreamMap::default) };
     let mut filtered = Filtered::new(counter, filter.clone(), limit);
-    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut filtered);
+    let run = CaptureRun::new(&reading, setup)?.diagnosing(Some(Diagnosis::with_sessions()));
+    let mut outcome = run.into_output(&mut filtered);
     let counter = filtered.into_inner();
     let mut error = outcome.error.take();
     if let Some(error) = error.take_if(|error| !error.is_of_captures()) {
@@ -98,10 +102,12 @@ pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
     let flow = outcome.pipeline.summary().flow;
     let not_read = outcome.pipeline.not_read().named();
     let span = FrameSpan { frames: flow.frames, times: flow.times, not_read };
+    let found = conclusions::of(&mut outcome);
     let mut out = Vec::new();
     if args.json {
-        stats_json(&counter.stats, &span, &mut out);
+        stats_json(&counter.stats, &span, &found, &mut out);
     } else {
+        out.extend_from_slice(conclusions::at_head(&found, &args.read).as_bytes());
         out.extend_from_slice(stats_text(&counter.stats, &span).as_bytes());
     }
     std::io::stdout().write_all(&out).map_err(CliError::writing)?;
@@ -111,9 +117,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
     let status = ending.status(&outcome, filter.as_deref())?;
     // The tables say what the summary says.
     if args.json {
-        ending.say_summary(&outcome);
-    } else {
-        ending.explain_nothing(&outcome);
+        ending.say_counts(&outcome);
     }
     Ok(status)
 }

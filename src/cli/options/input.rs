@@ -1,11 +1,11 @@
 //! What is read: captures that were typed as words or with `-r`, and captures that still grow.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 /// Where help lists these options.
-const HEADING: &str = "Input";
+pub(super) const HEADING: &str = "Input";
 
 /// The captures in the order in which they were typed.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +23,8 @@ struct TypedCapture {
 #[derive(Args)]
 #[command(next_help_heading = HEADING)]
 struct CapturesByKind {
-    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order given; `-` is
-    /// standard input
+    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order of their first
+    /// frames; a folder is all captures in it, `-` is standard input
     #[arg(value_name = "CAPTURE", required_unless_present = "read_file")]
     captures: Vec<PathBuf>,
     /// Read a capture, as CAPTURE does; for users of tshark and tcpdump
@@ -79,6 +79,13 @@ impl CaptureArgs {
     pub(in crate::cli) fn take_first_word(&mut self) -> Option<PathBuf> {
         let place = self.0.iter().position(|typed| typed.is_word)?;
         Some(self.0.remove(place).path)
+    }
+
+    /// Takes a word away that turned out to be no capture.
+    pub(in crate::cli) fn take_word(&mut self, word: &Path) {
+        if let Some(place) = self.0.iter().position(|typed| typed.is_word && typed.path == word) {
+            self.0.remove(place);
+        }
     }
 
     /// How many there are.

@@ -32,6 +32,9 @@ pub struct ReadArgs {
     /// nothing was recognised
     #[arg(long)]
     pub strict: bool,
+    /// Read captures in the order given, not in that of their first frames
+    #[arg(long, help_heading = input::HEADING)]
+    pub as_given: bool,
     /// What every command has.
     #[command(flatten)]
     pub general: GeneralArgs,

@@ -4,7 +4,7 @@
 
 use crate::captured::file_name;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
@@ -91,6 +91,16 @@ impl FromArgMatches for CaptureOptions {
 }
 
 impl ProtocolArgs {
+    /// One file for an option, as if it had been typed.
+    pub(in crate::cli) fn of_file(option: &str, path: &Path) -> ProtocolArgs {
+        let options = specs().filter(|spec| spec.name == option).map(|spec| TypedOption {
+            spec,
+            values: vec![path.to_path_buf().into_os_string()],
+            source: ValueSource::CommandLine,
+        });
+        ProtocolArgs { options: options.collect() }
+    }
+
     /// Every file and folder that was named, for checks that no output is an input.
     pub(in crate::cli) fn paths(&self) -> impl Iterator<Item = PathBuf> {
         let files =

@@ -18,7 +18,7 @@ fn a_plain_connection() {
         end                         |
         ",
     );
-    let forward = Totals { segments: 2, delivered: 10, ..Totals::default() };
+    let forward = Totals { segments: 2, delivered: 10, heard: true, ..Totals::default() };
     assert_eq!(talk.log.totals[0], forward);
     assert_eq!(talk.flow.stats().tcp_streams, 1);
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::OwnedRecord;
-use crate::facts::{MessageValues, definition, refused};
+use crate::facts::{InfoSource, MessageValues, definition, refused};
 use crate::print::format_time;
 use crate::record::{Body, StoredBody, event_word};
 use crate::session::{Reply, Side, Transport};
@@ -258,6 +258,24 @@ impl OwnedRecord {
             let values = MessageValues { tables, tree, bytes: message.bytes };
             let refused = refused(definition(message.name, tables, tree)?, &values)?;
             Some(refused.reason(message.name.raw(), &values))
+        })?
+    }
+
+    /// What the message carries, where its name does not say it: the class of an object, a method,
+    /// a kind, an error code.
+    ///
+    /// ```
+    /// let records = moulsniff::Decoder::new().open("captures/intermud3/i3_edge_small.pcapng")?;
+    /// let mut carried = records.flatten().filter_map(|record| record.carries());
+    /// assert_eq!(carried.next().as_deref(), Some("bad-pkt"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn carries(&self) -> Option<String> {
+        self.view(|record| {
+            let Body::Message { message, tables, tree } = &record.body else { return None };
+            let def = definition(message.name, tables, tree);
+            let source = InfoSource::new(message, def, tables, tree, false);
+            Some(source.carried()?.into_owned())
         })?
     }
 

@@ -2,15 +2,21 @@
 
 use super::earlier;
 use crate::facts::{
-    ClientSession, Identity, IdentityValue, Place, SessionStream, StoryLine, StoryOutcome, TiedBy,
-    World,
+    ClientSession, Conclusion, Identity, IdentityValue, Place, SessionStream, StoryLine,
+    StoryOutcome, TiedBy, World,
 };
+use crate::print::conclusions::json_conclusions;
 use crate::print::json::{JsonObject, json_list, json_object, json_round_trips, number, string};
 use crate::print::stats::json_world;
 use crate::tree::ProblemCounts;
 
 /// Appends a session as one JSON object; `story` adds its story.
-pub fn session_json(session: &ClientSession, story: bool, out: &mut Vec<u8>) {
+pub fn session_json(
+    session: &ClientSession,
+    conclusions: &[Conclusion],
+    story: bool,
+    out: &mut Vec<u8>,
+) {
     json_object(out, |o| {
         o.number("session", session.number);
         o.text("protocol", &session.protocol);
@@ -57,6 +63,7 @@ pub fn session_json(session: &ClientSession, story: bool, out: &mut Vec<u8>) {
             });
             o.number("steps_left_out", session.steps_left_out);
         }
+        json_conclusions(conclusions, o);
     });
 }
 

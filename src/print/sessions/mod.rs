@@ -1,23 +1,27 @@
-//! Sessions as blocks of text, as JSON, and as CSV.
+//! Sessions as blocks of text, as rows of a table, as JSON, and as CSV.
 
 mod json;
+mod rows;
 mod text;
+mod times;
 
 use super::clock::format_time;
 use super::csv::csv_cell;
 use crate::capture::Time;
 use crate::captured::escape;
 use crate::digits::milliseconds;
-use crate::facts::{ClientSession, Identity, IdentityValue, SessionStream};
+use crate::facts::{ClientSession, Conclusion, Identity, IdentityValue, SessionStream};
 use crate::tree::ProblemCounts;
 pub use json::session_json;
-pub use text::session_text;
+pub use rows::{SessionRow, session_rows};
+pub use text::{INDENT as SESSION_INDENT, session_text};
 
 /// The header of [`session_csv`].
-pub const SESSION_COLUMNS: &str = "session,protocol,client,who,start,end,duration_ms,streams,places,messages_client,messages_server,requests_sent,requests_answered,requests_refused,requests_unanswered,p50_ms,p95_ms,max_ms,network_p50_ms,slowest,slowest_network_ms,errors,warnings,notes,first_record,last_record,sent_again,lost,acknowledgements,mean_ack_ms";
+pub const SESSION_COLUMNS: &str = "session,protocol,client,who,who_kind,who_id,of,of_kind,of_id,start,end,duration_ms,state,streams,places,place,place_from,place_to,messages_client,messages_server,requests_sent,requests_answered,requests_refused,requests_unanswered,p50_ms,p95_ms,max_ms,network_p50_ms,slowest,slowest_network_ms,errors,warnings,notes,first_record,last_record,sent_again,lost,acknowledgements,mean_ack_ms";
 
-/// Appends a session as one line of comma-separated values.
-pub fn session_csv(session: &ClientSession, out: &mut Vec<u8>) {
+/// Appends a session, about which these conclusions are, as one line of comma-separated values, one
+/// value a column: of who the client is, its most particular identity and the one that this is of.
+pub fn session_csv(session: &ClientSession, conclusions: &[Conclusion], out: &mut Vec<u8>) {
     let ProblemCounts { errors: error, warnings: warning, notes: note } = session.problems;
     let [client, server] = session.messages();
     let requests = &session.requests;
@@ -32,18 +36,29 @@ pub fn session_csv(session: &ClientSession, out: &mut Vec<u8>) {
             .reduce(|sum, one| sum + one)
             .map_or(String::new(), |sum| sum.to_string())
     };
-    let places: Vec<String> =
-        session.places.iter().filter_map(|place| place_name(&place.name, &place.id)).collect();
+    let latest = session.latest();
+    let [who, who_kind, who_id] = identity_cells(latest.last().copied());
+    let [of, of_kind, of_id] = identity_cells(latest.first().copied().filter(|_| latest.len() > 1));
+    let place = session.places.last();
     let cells = [
         session.number.to_string(),
         session.protocol.clone(),
         session.client.to_string(),
-        who_text(session),
+        who,
+        who_kind,
+        who_id,
+        of,
+        of_kind,
+        of_id,
         time_text(session.start.time),
         time_text(session.end.time),
         milliseconds(session.duration()).to_string(),
+        rows::state(session, conclusions).0,
         session.streams.len().to_string(),
-        places.join("; "),
+        session.places.len().to_string(),
+        place.and_then(|place| place_name(&place.name, &place.id)).unwrap_or_default(),
+        place.map_or(String::new(), |place| time_text(place.from.time)),
+        place.and_then(|place| place.to).map_or(String::new(), |to| time_text(to.time)),
         client.to_string(),
         server.to_string(),
         requests.sent.to_string(),
@@ -73,6 +88,13 @@ pub fn session_csv(session: &ClientSession, out: &mut Vec<u8>) {
         csv_cell(cell, out);
     }
     out.push(b'\n');
+}
+
+/// The name, the kind and the number of an identity.
+fn identity_cells(identity: Option<&Identity>) -> [String; 3] {
+    let Some(Identity { kind, id, name, .. }) = identity else { return Default::default() };
+    let id = id.as_ref().map_or(String::new(), ToString::to_string);
+    [name.clone().unwrap_or_default(), kind.clone(), id]
 }
 
 /// Earlier identities of the client that a later one of the same kind replaced.

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use super::{earlier, identity_text, place_name, time_text, who_text};
-use crate::capture::Time;
+use super::times::{Precision, date};
+use super::{earlier, identity_text, place_name, who_text};
 use crate::captured::escape;
 use crate::digits::{counted, milliseconds, plural};
 use crate::facts::{ClientSession, SessionStream, StoryLine, StoryOutcome, TiedBy};
+use crate::print::marked::{BAD, END, STRONG};
 use crate::record::EndedBy;
 use crate::session::Counts;
 use crate::session::{Learned, LearnedValue, Side, Transport};
@@ -15,12 +16,21 @@ use crate::tree::ProblemCounts;
 /// Refused requests and unanswered ones that are printed, of either kind.
 const TROUBLES: usize = 8;
 
-/// A session as a block of text; `story` adds its story.
+/// The characters before what a line of a block says.
+pub const INDENT: usize = 12;
+
+/// A session as a block of text with marks for colours; `story` adds its story.
 pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
-    let start = time_text(session.start.time);
-    let end = time_text(session.end.time);
-    let _ = writeln!(out, "session {}  {}  {}", session.number, session.protocol, session.client);
-    let _ = writeln!(out, "  time      {start} to {end}, {}", span_text(session.duration()));
+    let ends = Precision::of([session.start.time, session.end.time].into_iter());
+    let start = ends.clock(session.start.time);
+    let end = ends.text(session.end.time);
+    let day = date(session.start.time);
+    let _ = writeln!(
+        out,
+        "{STRONG}session {}  {}  {}{END}",
+        session.number, session.protocol, session.client
+    );
+    let _ = writeln!(out, "  time      {day} {start} to {end}, {}", span_text(session.duration()));
     let who = who_text(session);
     let refused: Vec<String> = session.refused.iter().map(identity_text).collect();
     let refused = if refused.is_empty() {
@@ -36,10 +46,12 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
     }
     streams_text(session, out);
     let mut label = "places";
+    let times = session.places.iter().flat_map(|place| [Some(place.from), place.to]);
+    let precision = Precision::of(times.flatten().map(|at| at.time));
     for place in &session.places {
         let Some(name) = place_name(&place.name, &place.id) else { continue };
-        let until = place.to.map_or("the end".into(), |to| clock_text(to.time));
-        let from = clock_text(place.from.time);
+        let until = place.to.map_or("the end".into(), |to| precision.text(to.time));
+        let from = precision.text(place.from.time);
         let _ = writeln!(out, "  {label:<8}  {}  {from} to {until}", escape(&name));
         label = "";
     }
@@ -86,7 +98,7 @@ fn streams_text(session: &ClientSession, out: &mut String) {
         let (transport, number) = stream.id;
         let [client, server] = stream.messages;
         let guess = match stream.tied_by {
-            TiedBy::Time => "  (a guess, by its time)",
+            TiedBy::Time => "  (a guess: of those at this address, the client that goes on next)",
             TiedBy::Address if session.streams.len() > 1 => "  (by its address)",
             TiedBy::Address | TiedBy::Said => "",
         };
@@ -157,9 +169,10 @@ fn story_text(session: &ClientSession, out: &mut String) {
     } else {
         let _ = writeln!(out, "  story");
     }
+    let precision = Precision::of(session.story.iter().map(|line| line.at.time));
     let width = session.story.iter().map(|line| line.record.to_string().len()).max().unwrap_or(0);
     for line in &session.story {
-        let _ = write!(out, "    {}  #{:<width$}  ", clock_text(line.at.time), line.record);
+        let _ = write!(out, "    {}  #{:<width$}  ", precision.text(line.at.time), line.record);
         line_text(line, session, out);
     }
 }
@@ -194,11 +207,11 @@ fn line_text(line: &StoryLine, session: &ClientSession, out: &mut String) {
             let after =
                 nanos.map_or(String::new(), |nanos| format!(" after {}", length_text(nanos)));
             let why = if why.is_empty() { String::new() } else { format!(", {}", escape(why)) };
-            write!(out, ": REFUSED{why}{after}")
+            write!(out, ": {BAD}REFUSED{why}{after}{END}")
         }
         StoryOutcome::Unanswered { nanos, part } => {
             let never = if *part { "ANSWERED IN PART" } else { "NEVER ANSWERED" };
-            write!(out, ": {never}, {}", until_text(line, *nanos, session))
+            write!(out, ": {BAD}{never}, {}{END}", until_text(line, *nanos, session))
         }
     };
     out.push('\n');
@@ -310,10 +323,4 @@ fn unread_text(stream: &SessionStream, out: &mut String) {
     if !parts.is_empty() {
         let _ = writeln!(out, "            {}", parts.join(", "));
     }
-}
-
-/// The time of day.
-fn clock_text(time: Time) -> String {
-    let text = time_text(time);
-    text.split_once('T').map_or("", |(_, clock)| clock).trim_end_matches('Z').to_string()
 }

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use super::FrameSpan;
 use crate::capture::Time;
 use crate::facts::{
-    ByteCounts, ProblemKind, Problems, Replies, RequestCounts, RequestKind, Stats, World,
+    ByteCounts, Conclusion, ProblemKind, Problems, Replies, RequestCounts, RequestKind, Stats,
+    World,
 };
+use crate::print::conclusions::json_conclusions;
 use crate::print::json::{JsonObject, json_object, json_round_trips};
 use crate::session::Counts;
 use crate::tree::Severity;
 
 /// Appends statistics as one JSON object and a line feed.
-pub fn stats_json(stats: &Stats, span: &FrameSpan, out: &mut Vec<u8>) {
+pub fn stats_json(stats: &Stats, span: &FrameSpan, conclusions: &[Conclusion], out: &mut Vec<u8>) {
     json_object(out, |o| {
         o.number("frames", span.frames);
         o.number("records", stats.records());
@@ -38,6 +40,7 @@ pub fn stats_json(stats: &Stats, span: &FrameSpan, out: &mut Vec<u8>) {
         if !stats.world().is_empty() {
             o.member("learned", |out| json_world(stats.world(), out));
         }
+        json_conclusions(conclusions, o);
     });
     out.push(b'\n');
 }

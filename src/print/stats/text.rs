@@ -71,7 +71,10 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
         }
         wrapped("", &third, out);
     }
-    wrapped("", &stats.problems().by_severity().to_string(), out);
+    // Where no message was read, nothing was looked at.
+    if messages > 0 {
+        wrapped("", &stats.problems().by_severity().to_string(), out);
+    }
 }
 
 /// Messages by name; where a name does not say what a message carries, by that as well.

@@ -3,7 +3,6 @@
 
 use super::super::paint::Paint;
 use super::super::scratch::TextWriter;
-use super::painted;
 use crate::captured::Captured;
 use crate::facts::{InfoSource, MessageValues, refused, write_info};
 use crate::record::Names;
@@ -28,14 +27,18 @@ pub(super) fn answers(
         w.fixed(b"   [expects a reply]");
     }
     let values = MessageValues { tables, tree, bytes };
+    let mut line = &paint.meaning;
     if let Some(refused) = refused(def, &values) {
+        line = &paint.bad;
         w.fixed(b"   ");
-        painted(w, &paint.bad, "[REFUSED");
+        w.raw(paint.bad.on.as_bytes());
+        w.fixed(b"[REFUSED");
         if refused.is_by_field() {
             w.fixed(b": ");
             w.captured(Captured::new(&refused.reason(message.name.raw(), &values)));
         }
-        painted(w, &paint.bad, "]");
+        w.fixed(b"]");
+        w.raw(paint.bad.off.as_bytes());
     }
     w.byte(b'\n');
     let own_line = def
@@ -49,9 +52,9 @@ pub(super) fn answers(
     write_info(source, &|node| names.name_of(node).map(|(name, _)| name), text);
     if !text.is_empty() {
         w.fixed(b"  ");
-        w.raw(paint.meaning.on.as_bytes());
+        w.raw(line.on.as_bytes());
         w.captured(Captured::new(text));
-        w.raw(paint.meaning.off.as_bytes());
+        w.raw(line.off.as_bytes());
         w.byte(b'\n');
     }
 }

@@ -21,7 +21,7 @@ pub(super) enum Against {
 }
 
 /// Evidence in bits that the tree's message is really there. Negative if it surely is not.
-pub(super) fn evidence(
+pub(super) fn weigh_message(
     tables: &Tables,
     service: &Service,
     sender: usize,
@@ -45,7 +45,7 @@ pub(super) fn evidence(
     }
     bits -= 12 * tree.problems().iter().filter(|p| p.severity == Severity::Warning).count() as i32;
     for (at, node) in tree.nodes().iter().enumerate().skip(1).take(64) {
-        let mut worth = of_node(tables, node, bytes);
+        let mut worth = weigh_node(tables, node, bytes);
         if against == Against::Others {
             worth = worth_among_others(tables, node, worth);
         }
@@ -56,7 +56,7 @@ pub(super) fn evidence(
         if against != Against::Noise && counts_bytes {
             worth = worth.min(3);
         }
-        if against != Against::Noise && is_text(node, bytes) {
+        if against != Against::Noise && is_within_text(node, bytes) {
             worth = -20;
         }
         let empty =
@@ -87,7 +87,7 @@ fn worth_among_others(tables: &Tables, node: &Node, worth: i32) -> i32 {
 
 /// Whether a number or a UUID reads as wide text. Its bytes are then probably the inside of a text,
 /// where any number can turn up.
-fn is_text(node: &Node, bytes: &[u8]) -> bool {
+fn is_within_text(node: &Node, bytes: &[u8]) -> bool {
     let numbers = matches!(node.kind, Kind::Unsigned | Kind::Signed) && node.bits == 32;
     if node.buffer != Buffer::CAPTURED
         || !(numbers || matches!(node.kind, Kind::Uuid | Kind::UuidBe))
@@ -102,24 +102,24 @@ fn is_text(node: &Node, bytes: &[u8]) -> bool {
         && (units.iter().all(wide) || units.iter().all(|[high, low]| wide(&[*low, *high])))
 }
 
-fn of_node(tables: &Tables, node: &Node, bytes: &[u8]) -> i32 {
+fn weigh_node(tables: &Tables, node: &Node, bytes: &[u8]) -> i32 {
     match node.kind {
         Kind::Bool if node.value <= 1 => 6,
         Kind::Bool => -8,
-        Kind::Unsigned if tables.symbols(node.ty).is_some() => named(tables, node),
+        Kind::Unsigned if tables.symbols(node.ty).is_some() => weigh_named(tables, node),
         // A count that fits its content. The message number at the start is skipped: it was counted
         // above.
         Kind::Unsigned if node.has(mark::SPAN) && node.start > 0 => (node.bits as i32 / 2).min(12),
         Kind::Unsigned | Kind::Signed if node.has(mark::SPAN) => 0,
-        Kind::Unsigned if node.bits == 32 => small(node.value),
-        Kind::Signed if node.bits == 32 => small((node.value as i64).unsigned_abs()),
-        Kind::Text(kind) => text(kind, node, bytes),
+        Kind::Unsigned if node.bits == 32 => weigh_size(node.value),
+        Kind::Signed if node.bits == 32 => weigh_size((node.value as i64).unsigned_abs()),
+        Kind::Text(kind) => weigh_text(kind, node, bytes),
         _ => 0,
     }
 }
 
 /// Evidence in a number that has an enum: for it if the enum names the number, against it if not.
-fn named(tables: &Tables, node: &Node) -> i32 {
+fn weigh_named(tables: &Tables, node: &Node) -> i32 {
     let Some(symbols) = tables.symbols(node.ty) else { return 0 };
     if symbols.flags {
         return if node.value >> 16 == 0 { 8 } else { -4 };
@@ -131,7 +131,7 @@ fn named(tables: &Tables, node: &Node) -> i32 {
 }
 
 /// Numbers in messages are mostly small; random ones are not.
-fn small(value: u64) -> i32 {
+fn weigh_size(value: u64) -> i32 {
     match value {
         0..=0xffff => 12,
         0x1_0000..=0xff_ffff => 5,
@@ -140,7 +140,7 @@ fn small(value: u64) -> i32 {
 }
 
 /// Readable text is evidence for a message, unreadable text against it.
-fn text(kind: TextKind, node: &Node, bytes: &[u8]) -> i32 {
+fn weigh_text(kind: TextKind, node: &Node, bytes: &[u8]) -> i32 {
     let (start, len) = node.content();
     // Any bytes are valid ISO 8859-1, so such text proves nothing.
     let says_nothing = matches!(kind, TextKind::InvertedLatin1 | TextKind::Owned);

@@ -1,9 +1,9 @@
 //! Splits a stream into messages, and finds the next message again where framing was lost. MOUL's
 //! messages carry no length: the tables say where each ends.
 
-use super::half::Stage;
+use super::direction::Stage;
 use super::search::{MessageReader, Search, SearchResult, search};
-use super::session::{MoulSession, Whole, message_name};
+use super::session::{MoulSession, ParsedMessage, message_name};
 use crate::capture::Moment;
 use crate::digits::counted;
 use crate::session::{Context, Event, EventKind, Side};
@@ -16,46 +16,57 @@ const REQUEST_LENGTH: usize = 6;
 const GATEKEEPER_NUMBERS: u8 = 3;
 
 impl MoulSession {
-    pub(super) fn message(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
+    pub(super) fn read_message(
+        &mut self,
+        side: Side,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) -> bool {
         let Some(service) = self.service else { return false };
-        let Some(sight) = self.sight(side) else {
-            let half = self.half(side);
-            half.stream.set_need(half.stream.waiting().len() + 1);
+        let Some(length) = self.readable_length(side) else {
+            let direction = self.direction(side);
+            direction.stream.set_need(direction.stream.waiting().len() + 1);
             return false;
         };
-        let half = side.of(&mut self.halves);
-        let bytes = half.stream.waiting().get(..sight).unwrap_or(&[]);
+        let direction = side.of(&mut self.directions);
+        let bytes = direction.stream.waiting().get(..length).unwrap_or(&[]);
         let Context { tables, evaluator, tree, .. } = context;
         match evaluator.message(tables, service, side.index(), bytes, tree) {
             Outcome::Message(id, length) => {
                 self.latin.note_once(side, context.tree);
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context.tables);
-                self.emit(side, Whole { name, number, id: Some(id), length }, at, context);
+                self.emit(side, ParsedMessage { name, number, id: Some(id), length }, at, context);
                 true
             }
             Outcome::Need(n) if n <= context.options.max_message => {
-                half.stream.wait_for(n);
+                direction.stream.wait_for(n);
                 false
             }
             Outcome::Need(n) => {
                 let text =
                     format!("a message of at least {n} bytes is not put together (--max-message)");
-                self.lose_by(side, EventKind::Limit { limit: "max-message" }, text, at, context)
+                self.lose_framing_with(
+                    side,
+                    EventKind::Limit { limit: "max-message" },
+                    text,
+                    at,
+                    context,
+                )
             }
             Outcome::NoLayout(id, Some(length)) if length <= context.options.max_message => {
                 if bytes.len() < length {
-                    half.stream.set_need(length);
+                    direction.stream.set_need(length);
                     return false;
                 }
                 let number = context.tables.message(id).and_then(|m| m.number);
                 let name = message_name(id, context.tables);
-                self.emit(side, Whole { name, number, id: Some(id), length }, at, context);
+                self.emit(side, ParsedMessage { name, number, id: Some(id), length }, at, context);
                 true
             }
             Outcome::NoLayout(id, _) => {
                 let name = message_name(id, context.tables);
-                self.lose(
+                self.lose_framing(
                     side,
                     format!("{name}, whose layout is not known, ends the framing"),
                     at,
@@ -67,10 +78,10 @@ impl MoulSession {
                 if (8..=context.options.max_message).contains(&length) =>
             {
                 if bytes.len() < length {
-                    half.stream.set_need(length);
+                    direction.stream.set_need(length);
                     return false;
                 }
-                half.stream.pass(length, context.options.max_undecoded);
+                direction.stream.pass(length, context.options.max_undecoded);
                 self.requests.lose_replies(side, at);
                 self.give_up_passed(
                     side,
@@ -81,11 +92,11 @@ impl MoulSession {
                 true
             }
             Outcome::Unknown(number, _) => {
-                self.lose(side, format!("no message has the number {number}"), at, context)
+                self.lose_framing(side, format!("no message has the number {number}"), at, context)
             }
             Outcome::Malformed(id) => {
                 let name = message_name(id, context.tables);
-                self.lose(
+                self.lose_framing(
                     side,
                     format!("its number says {name}, but the bytes do not fit"),
                     at,
@@ -102,14 +113,14 @@ impl MoulSession {
     /// clients and 7 from some programs. The bytes behind the first 6 decide which form it is. A
     /// single byte there may also begin the next message: the decision then waits until the server
     /// answers or the stream ends.
-    fn sight(&self, side: Side) -> Option<usize> {
-        let [client, _] = &self.halves;
+    fn readable_length(&self, side: Side) -> Option<usize> {
+        let [client, _] = &self.directions;
         let bytes = client.stream.waiting();
         if side != Side::Client
             || self.service_name != "gatekeeper"
             || bytes.first_chunk() != Some(&REQUEST)
         {
-            let [_, server] = &self.halves;
+            let [_, server] = &self.directions;
             return Some(if side == Side::Client {
                 bytes.len()
             } else {
@@ -125,11 +136,17 @@ impl MoulSession {
     }
 
     /// Framing is lost: skips the message that begins here and starts to look for the next one.
-    fn lose(&mut self, side: Side, text: String, at: Moment, context: &mut Context<'_>) -> bool {
-        self.lose_by(side, EventKind::Remark, text, at, context)
+    fn lose_framing(
+        &mut self,
+        side: Side,
+        text: String,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) -> bool {
+        self.lose_framing_with(side, EventKind::Remark, text, at, context)
     }
 
-    fn lose_by(
+    fn lose_framing_with(
         &mut self,
         side: Side,
         kind: EventKind,
@@ -137,13 +154,13 @@ impl MoulSession {
         at: Moment,
         context: &mut Context<'_>,
     ) -> bool {
-        let half = self.half(side);
-        half.lose(true);
-        half.predicted = None;
-        half.follow(side, 1, context.emit);
-        half.stream.pass(1, context.options.max_undecoded);
+        let direction = self.direction(side);
+        direction.begin_search(true);
+        direction.predicted = None;
+        direction.emit_plaintext(side, 1, context.emit);
+        direction.stream.pass(1, context.options.max_undecoded);
         self.requests.lose_replies(side, at);
-        self.say(side, kind, text, at, context);
+        self.report(side, kind, text, at, context);
         true
     }
 
@@ -151,42 +168,42 @@ impl MoulSession {
     /// message that they begin would end, so that the next one is found there.
     pub(super) fn make_room(&mut self, at: Moment, context: &mut Context<'_>) {
         self.requests.forget();
-        self.settle(true, at, context);
-        if self.halves.iter().any(|h| h.stage == Stage::Joined) {
-            self.rejoin(true, at, context);
+        self.decide_encryption(true, at, context);
+        if self.directions.iter().any(|direction| direction.stage == Stage::Joined) {
+            self.decide_joined(true, at, context);
         }
-        self.pump(at, context);
+        self.read_all(at, context);
         for side in [Side::Client, Side::Server] {
-            let half = self.half(side);
+            let direction = self.direction(side);
             let (waiting, ends) = (
-                half.stream.waiting().len(),
-                half.stream.offset().saturating_add(half.stream.need() as u64),
+                direction.stream.waiting().len(),
+                direction.stream.offset().saturating_add(direction.stream.need() as u64),
             );
             if waiting == 0 {
                 continue;
             }
             let limit = EventKind::Limit { limit: "max-total" };
-            match half.stage {
+            match direction.stage {
                 Stage::Messages | Stage::Lost => {
-                    if half.stage == Stage::Messages {
-                        half.predicted = (half.stream.need() > waiting).then_some(ends);
+                    if direction.stage == Stage::Messages {
+                        direction.predicted = (direction.stream.need() > waiting).then_some(ends);
                     }
-                    self.say(side, limit, Event::given_up_text(waiting), at, context);
+                    self.report(side, limit, Event::given_up_text(waiting), at, context);
                     self.give_up(side, "given up to make room", at, context);
-                    self.half(side).lose(false);
+                    self.direction(side).begin_search(false);
                 }
                 _ => {
-                    self.shut(
+                    self.stop_decrypting(
                         limit,
                         "closed: how it is encrypted could not be waited for".into(),
                         at,
                         context,
                     );
-                    self.pump(at, context);
+                    self.read_all(at, context);
                 }
             }
         }
-        self.halves.iter_mut().for_each(|half| half.stream.shrink());
+        self.directions.iter_mut().for_each(|direction| direction.stream.shrink());
     }
 
     /// Handles bytes that were never captured. The message that the gap cuts can never be
@@ -199,63 +216,73 @@ impl MoulSession {
         at: Moment,
         context: &mut Context<'_>,
     ) {
-        self.no_more(from, at, context);
-        if self.half(from).stage == Stage::Waiting && !self.half(from).stream.waiting().is_empty() {
-            self.settle(true, at, context);
-            self.pump(at, context);
+        self.read_without_more(from, at, context);
+        if self.direction(from).stage == Stage::Waiting
+            && !self.direction(from).stream.waiting().is_empty()
+        {
+            self.decide_encryption(true, at, context);
+            self.read_all(at, context);
         }
         self.try_once_more(from, at, context);
-        while self.half(from).stage == Stage::Lost && self.find_way_back(from, true, at, context) {
-            self.pump(at, context);
+        while self.direction(from).stage == Stage::Lost
+            && self.find_next_message(from, true, at, context)
+        {
+            self.read_all(at, context);
         }
-        let half = self.half(from);
-        let begun = half.stream.waiting().len();
-        let begins = half.stream.offset();
-        let ends = begins.saturating_add(half.stream.need() as u64);
+        let direction = self.direction(from);
+        let begun = direction.stream.waiting().len();
+        let begins = direction.stream.offset();
+        let ends = begins.saturating_add(direction.stream.need() as u64);
         // The layout of the cut message may still say where it ends: the next message may begin
         // there.
-        let cut = half.stage == Stage::Messages && begun > 0 && half.stream.need() > begun;
-        let kept = half.predicted.filter(|_| half.stage == Stage::Lost);
-        half.predicted = if cut { Some(ends) } else { kept }.filter(|p| *p >= offset + length);
+        let cut =
+            direction.stage == Stage::Messages && begun > 0 && direction.stream.need() > begun;
+        let kept = direction.predicted.filter(|_| direction.stage == Stage::Lost);
+        direction.predicted = if cut { Some(ends) } else { kept }.filter(|p| *p >= offset + length);
         // The sender used keystream for the bytes that are given up, too.
-        if half.stage == Stage::Waiting {
-            half.use_keystream(begun as u64);
+        if direction.stage == Stage::Waiting {
+            direction.use_keystream(begun as u64);
         }
         self.give_up(from, "cut off by a gap", at, context);
         let service = self.service_name.clone();
         self.requests.lose_replies(from, at);
-        let half = self.half(from);
-        let follows = half.skip_keystream(length);
-        half.stream.jump(offset.saturating_add(length));
-        let opening = matches!(half.stage, Stage::Connect | Stage::Handshake);
-        if matches!(half.stage, Stage::Messages | Stage::Lost) {
-            half.lose(false);
+        let direction = self.direction(from);
+        let follows = direction.skip_keystream(length);
+        direction.stream.jump(offset.saturating_add(length));
+        let opening = matches!(direction.stage, Stage::Connect | Stage::Handshake);
+        if matches!(direction.stage, Stage::Messages | Stage::Lost) {
+            direction.begin_search(false);
         }
         context.emit.event(at, Event::gap(&service, from, offset, length));
         if !follows {
             let text =
                 "closed: so much is missing that the keystream is not followed past it".to_string();
-            self.half(from).stage = Stage::Closed;
-            self.say(from, EventKind::Limit { limit: "keystream" }, text, at, context);
+            self.direction(from).stage = Stage::Encrypted;
+            self.report(from, EventKind::Limit { limit: "keystream" }, text, at, context);
         }
         if opening {
-            self.shut(EventKind::NoKey, "the handshake was not captured whole".into(), at, context);
+            self.stop_decrypting(
+                EventKind::NoKey,
+                "the handshake was not captured whole".into(),
+                at,
+                context,
+            );
         }
     }
 
     /// Reads the waiting bytes when none will follow. They may hold a whole message that was not
     /// tried yet.
     pub(super) fn try_once_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
-        let half = self.half(side);
-        if half.stage == Stage::Messages && half.stream.is_tried_seldom() {
-            half.stream.set_need(1);
-            self.pump(at, context);
+        let direction = self.direction(side);
+        if direction.stage == Stage::Messages && direction.stream.is_tried_seldom() {
+            direction.stream.set_need(1);
+            self.read_all(at, context);
         }
     }
 
     /// Looks for the next message. Returns whether there is more to do. With `last`, no more bytes
     /// come before a gap or the end of the stream.
-    pub(super) fn find_way_back(
+    pub(super) fn find_next_message(
         &mut self,
         side: Side,
         last: bool,
@@ -263,43 +290,48 @@ impl MoulSession {
         context: &mut Context<'_>,
     ) -> bool {
         let Some(service) = self.service else { return false };
-        let [client, server] = &mut self.halves;
-        let half = if side == Side::Client { client } else { server };
+        let [client, server] = &mut self.directions;
+        let direction = if side == Side::Client { client } else { server };
         // The rest of the message that the gap cut cannot hold the start of another.
-        if let Some(ahead) = half.predicted.and_then(|p| p.checked_sub(half.stream.offset())) {
+        if let Some(ahead) =
+            direction.predicted.and_then(|p| p.checked_sub(direction.stream.offset()))
+        {
             let inside =
-                half.stream.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
-            half.follow(side, inside, context.emit);
-            half.stream.pass(inside, context.options.max_undecoded);
+                direction.stream.waiting().len().min(usize::try_from(ahead).unwrap_or(usize::MAX));
+            direction.emit_plaintext(side, inside, context.emit);
+            direction.stream.pass(inside, context.options.max_undecoded);
         }
-        let offset = half.stream.offset();
-        let predicted = half.predicted.and_then(|p| p.checked_sub(offset)).map(|p| p as usize);
-        if half.stream.waiting().is_empty() {
+        let offset = direction.stream.offset();
+        let predicted = direction.predicted.and_then(|p| p.checked_sub(offset)).map(|p| p as usize);
+        if direction.stream.waiting().is_empty() {
             return false;
         }
-        let starts: Vec<usize> =
-            if half.pieces_tell { half.stream.piece_starts().collect() } else { Vec::new() };
+        let starts: Vec<usize> = if direction.pieces_tell {
+            direction.stream.piece_starts().collect()
+        } else {
+            Vec::new()
+        };
         let wanted = Search {
             service,
             side,
-            bytes: half.stream.waiting(),
+            bytes: direction.stream.waiting(),
             from: 0,
             predicted,
             starts: &starts,
             asked: &self.requests,
-            last_transaction: half.last_transaction,
+            last_transaction: direction.last_transaction,
             last,
         };
-        match search(&wanted, &mut MessageReader::of(context)) {
+        match search(&wanted, &mut MessageReader::new(context)) {
             SearchResult::Join { at: place, messages, bits } => {
-                half.follow(side, place, context.emit);
-                half.stream.pass(place, context.options.max_undecoded);
-                half.stage = Stage::Messages;
-                half.predicted = None;
+                direction.emit_plaintext(side, place, context.emit);
+                direction.stream.pass(place, context.options.max_undecoded);
+                direction.stage = Stage::Messages;
+                direction.predicted = None;
                 // The event has the frame of the message's first byte, although later bytes proved
                 // it: so it comes before the message.
-                let at = half.stream.completed(1).unwrap_or(at);
-                let passed = half.stream.take_passed();
+                let at = direction.stream.completed(1).unwrap_or(at);
+                let passed = direction.stream.take_passed();
                 self.requests.lose_replies(side, at);
                 let text = format!(
                     "{} passed over; the next {} ({bits} bits of evidence)",
@@ -317,9 +349,9 @@ impl MoulSession {
                 true
             }
             SearchResult::Nothing { from } => {
-                half.follow(side, from, context.emit);
-                half.stream.pass(from, context.options.max_undecoded);
-                half.wait_for_search(side, context);
+                direction.emit_plaintext(side, from, context.emit);
+                direction.stream.pass(from, context.options.max_undecoded);
+                direction.wait_for_search(side, context);
                 false
             }
         }

@@ -10,7 +10,7 @@ use crate::tree::{Kind, Node, Severity, mark};
 
 /// The types with code, by the names tables use.
 pub const NATIVES: [Native; 2] =
-    [Native::new("game_of", game_of), Native::new("game_type_id", game_type_id)];
+    [Native::new("game_of", add_game), Native::new("game_type_id", read_game_type_id)];
 
 /// What kind of thing a game is in what tables remember.
 const REMEMBERED: &str = "game";
@@ -89,7 +89,7 @@ const MANAGER: u64 = 7;
 /// number 0 is the game manager. Any other has the kind remembered for it, or else the only kind
 /// whose messages fit. Arguments: 0 for a client's message and 1 for a server's; the remembered
 /// kind, or 0. In expressions the kind is 8 higher if the message is too short for its number.
-fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn add_game(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let sender = run.arg(call, 0, cursor);
     let given = run.arg(call, 1, cursor);
     let bytes = cursor.rest();
@@ -98,7 +98,7 @@ fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u6
         four.map(|four| u32::from_le_bytes(*four))
     };
     let (Some(number), Some(game)) = (word(0), word(8)) else {
-        add(run, cursor, call, 0, false);
+        add_kind(run, cursor, call, 0, false);
         return Ok(0);
     };
     let tables = run.tables;
@@ -106,11 +106,13 @@ fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u6
         tables.sym(REMEMBERED).and_then(|kind| run.state.memory.recall(kind, u64::from(game)));
     let (value, guess) = match (game, given, known) {
         (0, ..) => (MANAGER, false),
-        (_, 0, None | Some(0)) => (fitting(sender, number, bytes.len().saturating_sub(16)), true),
+        (_, 0, None | Some(0)) => {
+            (find_fitting(sender, number, bytes.len().saturating_sub(16)), true)
+        }
         (_, 0, Some(known)) => (known, false),
         (_, given, _) => (given, false),
     };
-    let node = add(run, cursor, call, value, guess && value != 0);
+    let node = add_kind(run, cursor, call, value, guess && value != 0);
     let common = if sender == 0 { 3 } else { 4 };
     if guess && number >= common {
         let text = match value {
@@ -121,13 +123,13 @@ fn game_of(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u6
         };
         run.problem(Severity::Note, node, text, 0, 0);
     }
-    let short =
-        least(sender, value, number).is_some_and(|least| bytes.len() < least.saturating_add(16));
+    let short = find_least_length(sender, value, number)
+        .is_some_and(|least| bytes.len() < least.saturating_add(16));
     Ok(if short { value.saturating_add(SHORT) } else { value })
 }
 
 /// The minimum number of bytes behind the header of a message.
-fn least(sender: u64, kind: u64, number: u32) -> Option<usize> {
+fn find_least_length(sender: u64, kind: u64, number: u32) -> Option<usize> {
     let of = |[client, server]: [&[usize]; 2]| {
         let list = if sender == 0 { client } else { server };
         list.get(usize::try_from(number).ok()?).copied()
@@ -144,7 +146,7 @@ fn least(sender: u64, kind: u64, number: u32) -> Option<usize> {
 
 /// The only kind of game that has a message of that number and length. 0 if no kind has one, or
 /// several have.
-fn fitting(sender: u64, number: u32, length: usize) -> u64 {
+fn find_fitting(sender: u64, number: u32, length: usize) -> u64 {
     let [client, server] = &LENGTHS;
     let games = if sender == 0 { client } else { server };
     let mut fits = (1..).zip(games).filter(|(_, messages)| messages.contains(&(number, length)));
@@ -154,7 +156,7 @@ fn fitting(sender: u64, number: u32, length: usize) -> u64 {
     }
 }
 
-fn add(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, value: u64, guess: bool) -> u32 {
+fn add_kind(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, value: u64, guess: bool) -> u32 {
     let ty = run.tables.type_named("GameMgr_Game").unwrap_or(call.ty);
     let marks = call.marks | if guess { mark::GUESS } else { 0 };
     run.tree.leaf(Node { ty, marks, ..call.node(cursor, cursor.pos(), Kind::Unsigned, value) })
@@ -162,7 +164,7 @@ fn add(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call, value: u64, guess: b
 
 /// A UUID that names a kind of game. In expressions its value is the kind's number, 0 if the kind
 /// is unknown.
-fn game_type_id(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn read_game_type_id(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let bytes = cursor.array::<16>()?;
     run.tree.leaf(call.node(cursor, start, Kind::Uuid, Node::place(start / 8, 16)));

@@ -7,7 +7,7 @@
 //! second byte that MOUL sends is zero, but only every 256th byte of noise. The few positions with
 //! many zeros are then searched for messages. This file knows bytes and tables, no connection.
 
-use super::evidence::{Against, evidence};
+use super::evidence::{Against, weigh_message};
 use super::keys::SessionKey;
 use super::search::{MessageReader, Search, SearchResult, search};
 use crate::session::Requests;
@@ -15,7 +15,7 @@ use crate::session::Side;
 use crate::table::{Outcome, ServiceId};
 
 /// The most bytes of a direction that are looked at.
-pub(super) const LOOK: usize = 64 << 10;
+pub(super) const MAX_BYTES: usize = 64 << 10;
 /// Bytes in which zeros are counted. Fewer bytes prove nothing.
 pub(super) const WINDOW: usize = 64;
 /// Zeros in a window that make a position plausible: noise has as many at 7 of a million positions.
@@ -55,33 +55,33 @@ pub(super) struct Position {
 impl Keystream {
     /// The keystream of a key, long enough to decrypt `bytes` bytes at each of the first
     /// `positions` positions.
-    pub(super) fn of(key: &SessionKey, positions: usize, bytes: usize) -> Keystream {
-        let mut stream = vec![0; positions + bytes.min(LOOK)];
+    pub(super) fn generate(key: &SessionKey, positions: usize, bytes: usize) -> Keystream {
+        let mut stream = vec![0; positions + bytes.min(MAX_BYTES)];
         key.cipher().apply(&mut stream);
         Keystream { stream, positions }
     }
 
     /// Looks for the position at which a direction's bytes become messages of one of `services`.
-    pub(super) fn find(
+    pub(super) fn find_position(
         &self,
         services: &[ServiceId],
         side: Side,
         bytes: &[u8],
         reader: &mut MessageReader<'_>,
     ) -> Option<(ServiceId, Position)> {
-        let bytes = bytes.get(..LOOK).unwrap_or(bytes);
-        self.at_a_message(services, side, bytes, reader)
-            .or_else(|| self.within_a_message(services, side, bytes, reader))
+        let bytes = bytes.get(..MAX_BYTES).unwrap_or(bytes);
+        self.find_at_message(services, side, bytes, reader)
+            .or_else(|| self.find_within_message(services, side, bytes, reader))
     }
 
     /// Decrypts bytes with the keystream from a position on.
-    fn plain(&self, position: usize, bytes: &[u8], out: &mut Vec<u8>) {
+    fn decrypt_at(&self, position: usize, bytes: &[u8], out: &mut Vec<u8>) {
         out.clear();
         let stream = self.stream.get(position..).unwrap_or(&[]);
         out.extend(bytes.iter().zip(stream).map(|(byte, key)| byte ^ key));
     }
 
-    fn at_a_message(
+    fn find_at_message(
         &self,
         services: &[ServiceId],
         side: Side,
@@ -108,10 +108,10 @@ impl Keystream {
             if by == 0 {
                 continue;
             }
-            self.plain(position, head, &mut plain);
+            self.decrypt_at(position, head, &mut plain);
             for (_, service) in services.iter().enumerate().filter(|(i, _)| by >> i & 1 == 1) {
-                if let Some(bits) =
-                    proof(*service, side, &plain, reader).filter(|bits| *bits >= PROOF)
+                if let Some(bits) = weigh_first_messages(*service, side, &plain, reader)
+                    .filter(|bits| *bits >= PROOF)
                 {
                     return Some((*service, Position { used: position as u64, bits }));
                 }
@@ -120,7 +120,7 @@ impl Keystream {
         None
     }
 
-    fn within_a_message(
+    fn find_within_message(
         &self,
         services: &[ServiceId],
         side: Side,
@@ -134,10 +134,10 @@ impl Keystream {
         for (i, window) in windows.iter().enumerate().take(WINDOWS).chain(behind) {
             let at = i * WINDOW;
             let stretch = bytes.get(at..bytes.len().min(at + STRETCH)).unwrap_or(&[]);
-            for position in self.plausible(window, at).into_iter().take(CANDIDATES) {
-                self.plain(position + at, stretch, &mut plain);
+            for position in self.find_plausible(window, at).into_iter().take(CANDIDATES) {
+                self.decrypt_at(position + at, stretch, &mut plain);
                 for service in services {
-                    if let Some(bits) = messages(*service, side, &plain, reader) {
+                    if let Some(bits) = weigh_any_messages(*service, side, &plain, reader) {
                         return Some((*service, Position { used: position as u64, bits }));
                     }
                 }
@@ -147,17 +147,17 @@ impl Keystream {
     }
 
     /// Positions at which the window at offset `at` decrypts to many zeros, most zeros first.
-    fn plausible(&self, window: &[u8; WINDOW], at: usize) -> Vec<usize> {
-        let first = words(window.first_chunk());
-        let rest = words(window.last_chunk());
+    fn find_plausible(&self, window: &[u8; WINDOW], at: usize) -> Vec<usize> {
+        let first = split_words(window.first_chunk());
+        let rest = split_words(window.last_chunk());
         let mut found: Vec<(u32, usize)> = Vec::new();
         let stream = self.stream.get(at..).unwrap_or(&[]);
         for (position, keys) in stream.windows(WINDOW).take(self.positions).enumerate() {
-            let zeros = zeros(first, keys.first_chunk());
+            let zeros = count_zeros(first, keys.first_chunk());
             if zeros < ZEROS_HALF {
                 continue;
             }
-            let zeros = zeros + self::zeros(rest, keys.last_chunk());
+            let zeros = zeros + count_zeros(rest, keys.last_chunk());
             if zeros >= ZEROS {
                 found.push((zeros, position));
             }
@@ -168,7 +168,7 @@ impl Keystream {
 }
 
 /// Half a window as 64-bit words.
-fn words(half: Option<&[u8; WINDOW / 2]>) -> [u64; 4] {
+fn split_words(half: Option<&[u8; WINDOW / 2]>) -> [u64; 4] {
     let [a, b, c, d] = half.map_or([[0; 8]; 4], |half| {
         let (words, _) = half.as_chunks::<8>();
         words.first_chunk::<4>().copied().unwrap_or_default()
@@ -178,10 +178,10 @@ fn words(half: Option<&[u8; WINDOW / 2]>) -> [u64; 4] {
 
 /// How many bytes of half a window become zero under a keystream.
 #[inline]
-fn zeros(half: [u64; 4], keys: Option<&[u8; WINDOW / 2]>) -> u32 {
+fn count_zeros(half: [u64; 4], keys: Option<&[u8; WINDOW / 2]>) -> u32 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let [a, b, c, d] = half;
-    let [e, f, g, h] = words(keys);
+    let [e, f, g, h] = split_words(keys);
     // Adding 0x7f to the low seven bits of a byte sets its highest bit unless they are all zero. So
     // the highest bit stays clear in the sum and in the byte itself only if the byte is zero.
     let count = |x: u64| (!(((x & LOW) + LOW) | x | LOW)).count_ones();
@@ -189,7 +189,7 @@ fn zeros(half: [u64; 4], keys: Option<&[u8; WINDOW / 2]>) -> u32 {
 }
 
 /// The evidence of messages that begin with the first byte. Zero if one of them is invalid.
-fn proof(
+fn weigh_first_messages(
     service: ServiceId,
     side: Side,
     plain: &[u8],
@@ -203,7 +203,8 @@ fn proof(
         match reader.evaluator.message(tables, service, side.index(), rest, reader.tree) {
             Outcome::Message(_, length) => {
                 let whole = rest.get(..length).unwrap_or(rest);
-                bits += evidence(tables, def, side.index(), reader.tree, whole, Against::Noise);
+                bits +=
+                    weigh_message(tables, def, side.index(), reader.tree, whole, Against::Noise);
                 at += length.max(1);
             }
             Outcome::Need(_) => break,
@@ -214,7 +215,7 @@ fn proof(
 }
 
 /// The evidence in bits that there are messages somewhere in the bytes.
-fn messages(
+fn weigh_any_messages(
     service: ServiceId,
     side: Side,
     plain: &[u8],

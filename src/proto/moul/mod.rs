@@ -3,15 +3,12 @@
 //! The message tables beside this file say what messages hold; the code here knows how a connection
 //! begins, how it is encrypted, and how its messages follow each other.
 
-mod closed;
+mod direction;
 mod evidence;
 mod framing;
 mod gamemgr;
-mod half;
-mod joined_key;
 pub mod keys;
 mod keystream;
-mod meanings;
 mod natives;
 mod opening;
 mod recognise;
@@ -28,6 +25,7 @@ mod settings;
 mod testing;
 mod unlock;
 mod vault;
+mod wrong_key;
 
 pub use settings::MoulSettings;
 
@@ -35,15 +33,18 @@ use super::{
     Expected, LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Secrets,
     SettingsError, Verdict,
 };
-use crate::session::Transport;
-use crate::session::{Ends, Session, Settings, Start};
+use crate::session::{Ends, Session, Settings, Start, Transport};
 use crate::table::{Evaluator, Meaning, Native, TableSource, Tables};
+use std::io::Write;
 
 /// The protocol.
 pub struct Moul;
 
 /// The port shards listen on by default: a hint, never a proof.
 const PORT: u16 = 14617;
+
+/// The words that tables may write after `shown`.
+const MEANINGS: [Meaning; 1] = [Meaning { name: "sequence_number", write: write_sequence_number }];
 
 /// The types with code.
 const NATIVES: [Native; 10] = {
@@ -101,7 +102,7 @@ impl Protocol for Moul {
     }
 
     fn meanings(&self) -> &'static [Meaning] {
-        &meanings::MEANINGS
+        &MEANINGS
     }
 
     fn record_names(&self) -> RecordNames {
@@ -153,10 +154,25 @@ impl Protocol for Moul {
     }
 
     fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
-        recognise::tcp(opening, tables)
+        recognise::recognise_tcp(opening, tables)
     }
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
         Box::new(session::MoulSession::new(start, tables))
     }
+}
+
+/// A location's sequence number as age and page: see `docs/moul.md`.
+fn write_sequence_number(value: u64, out: &mut Vec<u8>) {
+    let n = value as u32;
+    let _ = match n {
+        0 => write!(out, "fixed keys"),
+        1..=0x20 => write!(out, "reserved for local use"),
+        0x21..=0xfeff_0020 => write!(out, "age {}, page {}", (n - 0x21) >> 16, (n - 0x21) & 0xffff),
+        0xff01_0001..=0xffff_fffe => {
+            write!(out, "age -{}, page {}", (n - 0xff00_0001) >> 16, (n - 0xff00_0001) & 0xffff)
+        }
+        u32::MAX => write!(out, "invalid"),
+        _ => write!(out, "reserved"),
+    };
 }

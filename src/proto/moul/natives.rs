@@ -13,9 +13,9 @@ use crate::tree::{
 pub const NATIVES: [Native; 4] = {
     let parts: &[&str] = &["SafeCount"];
     [
-        Native { parts, ..Native::new("safe_string", safe_string) },
-        Native { parts, ..Native::new("safe_wstring", safe_wstring) },
-        Native { parts, ..Native::new("p_string", p_string) },
+        Native { parts, ..Native::new("safe_string", read_safe_string) },
+        Native { parts, ..Native::new("safe_wstring", read_safe_wstring) },
+        Native { parts, ..Native::new("p_string", read_p_string) },
         Native::new("wide_time", read_wide_time),
     ]
 };
@@ -32,7 +32,7 @@ const EXACT: u64 = 1 << 53;
 ///
 /// The argument says whether two more bytes follow a count without those bits (the form used before
 /// 2003).
-fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn read_safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let old = count & 0xf000 == 0;
@@ -43,7 +43,7 @@ fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
     let len = usize::from(count & 0x0fff);
     let (at, bytes) = cursor.take(len)?;
     let (kind, note) =
-        if is_inverted_ascii(bytes) { (TextKind::Inverted8, None) } else { form_of(bytes) };
+        if is_inverted_ascii(bytes) { (TextKind::Inverted8, None) } else { find_form(bytes) };
     let place = Node::place(at, len);
     let node = Spans { start, count, pad, place, len, tail: 0, kind }.add(run, cursor, call);
     if old {
@@ -65,7 +65,7 @@ fn safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
 
 /// A text with a u16 count of bytes before it: UTF-8 as the client writes it, or Latin-1 as it
 /// reads it and others write it.
-fn p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn read_p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count);
@@ -87,16 +87,23 @@ fn p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u
     Ok(0)
 }
 
+/// The year 2514, in seconds since 1970.
+const WIDE_END: u64 = 1 << 34;
+
 /// Seconds since 1970, in 32 bits. A time that these cannot say is 0xffffffff, and 64 signed bits
-/// follow. Without these the number stays as it is.
+/// follow. Older writers mean 0xffffffff itself: then what follows is hardly ever a time before 1970
+/// or from 2038 to [`WIDE_END`], and only such a time is taken for the 64 bits.
 fn read_wide_time(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let seconds = u32::from_le_bytes(cursor.array()?);
-    let wide = if seconds == u32::MAX && cursor.left() >= 8 {
-        Some(i64::from_le_bytes(cursor.array()?))
-    } else {
-        None
-    };
+    let behind = cursor.rest().first_chunk().map(|bytes| i64::from_le_bytes(*bytes));
+    let wide = behind.filter(|wide| {
+        let beyond = *wide < 0 || *wide > i64::from(i32::MAX);
+        seconds == u32::MAX && beyond && wide.abs_diff(0) < WIDE_END
+    });
+    if wide.is_some() {
+        cursor.skip(8)?;
+    }
     let (value, kind) = match wide {
         Some(seconds) if seconds.unsigned_abs() <= EXACT => (seconds as u64, Kind::Signed),
         Some(seconds) => (seconds as u64, Kind::Signed64),
@@ -111,7 +118,7 @@ fn read_wide_time(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Re
 /// is not inverted, so they misread a name that begins with a letter beyond ASCII. The tree shows
 /// what the sender meant.
 #[cold]
-fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
+fn find_form(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
     let taken_for_plain = bytes.first().is_some_and(|b| b & 0x80 == 0);
     if is_inverted_utf8(bytes) {
         let note = taken_for_plain.then_some("readers take this text for one that is not inverted");
@@ -127,7 +134,7 @@ fn form_of(bytes: &[u8]) -> (TextKind, Option<&'static str>) {
 /// inverted, then a zero unit.
 ///
 /// The argument says whether an empty text has the zero unit too.
-fn safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn read_safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let count = u16::from_le_bytes(cursor.array()?);
     let len = usize::from(count & 0x0fff) * 2;
@@ -185,11 +192,11 @@ impl Spans {
         let bits = (self.len * 8) as u32;
         let node = run.tree.leaf(whole);
         run.tree.leaf(count);
-        let text = padding(run, Node { name, start, bits, marks, ..whole }, self.pad);
+        let text = add_padding(run, Node { name, start, bits, marks, ..whole }, self.pad);
         if self.len > 0 {
             run.tree.leaf(text);
         }
-        padding(run, Node { start: text.start + bits, ..text }, self.tail);
+        add_padding(run, Node { start: text.start + bits, ..text }, self.tail);
         run.tree.close(node, cursor.pos());
         node
     }
@@ -197,7 +204,7 @@ impl Spans {
 
 /// Adds bytes without meaning, if there are any, before a node. Returns the node, which now begins
 /// behind them.
-fn padding(run: &mut Run<'_>, before: Node, bytes: usize) -> Node {
+fn add_padding(run: &mut Run<'_>, before: Node, bytes: usize) -> Node {
     if bytes == 0 {
         return before;
     }

@@ -4,7 +4,7 @@
 use super::super::{LazyTables, Opening, Verdict};
 use super::PORT;
 use super::search::MessageReader;
-use super::service_search::service_of;
+use super::service_search::find_service;
 use crate::table::Evaluator;
 use crate::tree::Tree;
 
@@ -21,7 +21,7 @@ const PRODUCT_AT: usize = 15;
 
 /// The length of the data that a connection type carries, and whether the data begins with its own
 /// length. The data of types without a known layout has any length.
-fn data_of(connection_type: u8) -> Option<(usize, bool)> {
+fn data_length(connection_type: u8) -> Option<(usize, bool)> {
     match connection_type {
         10 | 22 => Some((20, true)),
         11 => Some((36, true)),
@@ -35,8 +35,8 @@ fn data_of(connection_type: u8) -> Option<(usize, bool)> {
 
 /// Whether a connection begins like a MOUL connection or, if its beginning was not captured,
 /// continues like one.
-pub(super) fn tcp(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
-    match (connect_packet(opening.client), connect_packet(opening.server)) {
+pub(super) fn recognise_tcp(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
+    match (recognise_connect_packet(opening.client), recognise_connect_packet(opening.server)) {
         (Verdict::Yes { .. }, _) => return Verdict::Yes { swapped: false },
         (_, Verdict::Yes { .. }) if !opening.whole => return Verdict::Yes { swapped: true },
         (Verdict::Maybe, _) if !opening.last => return Verdict::Maybe,
@@ -55,32 +55,32 @@ pub(super) fn tcp(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     if !opening.last {
         return Verdict::Maybe;
     }
-    joined(opening, tables)
+    recognise_joined(opening, tables)
 }
 
 /// Whether a connection's bytes hold MOUL messages in clear somewhere.
-fn joined(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
+fn recognise_joined(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
     let mut reader = MessageReader {
         tables: tables.get(),
         evaluator: &mut Evaluator::default(),
         tree: &mut Tree::new(),
         max_message: 1 << 20,
     };
-    match service_of(opening, &mut reader) {
+    match find_service(opening, &mut reader) {
         Some((_, swapped)) => Verdict::Yes { swapped },
         None => Verdict::No,
     }
 }
 
 /// Whether bytes begin with a connect packet, or may do so.
-pub(super) fn begins(bytes: &[u8]) -> bool {
-    connect_packet(bytes) != Verdict::No || is_http(bytes)
+pub(super) fn may_begin(bytes: &[u8]) -> bool {
+    recognise_connect_packet(bytes) != Verdict::No || is_http(bytes)
 }
 
 /// Whether bytes begin with a connect packet.
-fn connect_packet(bytes: &[u8]) -> Verdict {
+fn recognise_connect_packet(bytes: &[u8]) -> Verdict {
     let Some((kind, rest)) = bytes.split_first() else { return Verdict::Maybe };
-    let Some((data, counted)) = data_of(*kind) else { return Verdict::No };
+    let Some((data, counted)) = data_length(*kind) else { return Verdict::No };
     let header = (HEADER as u16).to_le_bytes();
     if !rest.iter().zip(header).all(|(a, b)| *a == b) {
         return Verdict::No;
@@ -130,9 +130,9 @@ mod tests {
     fn a_connect_packet_is_known_when_its_length_is_there() {
         let bytes = parse_hex(AUTH).unwrap();
         for cut in 0..35 {
-            assert_eq!(connect_packet(&bytes[..cut]), Verdict::Maybe, "{cut} bytes");
+            assert_eq!(recognise_connect_packet(&bytes[..cut]), Verdict::Maybe, "{cut} bytes");
         }
-        assert_eq!(connect_packet(&bytes[..35]), Verdict::Yes { swapped: false });
+        assert_eq!(recognise_connect_packet(&bytes[..35]), Verdict::Yes { swapped: false });
     }
 
     #[test]
@@ -145,20 +145,24 @@ mod tests {
             for (kind, data) in [("0a", "14000000"), ("0c", "")] {
                 let bytes = parse_hex(&format!("{kind} {header} {data}")).unwrap();
                 assert_eq!(
-                    connect_packet(&bytes),
+                    recognise_connect_packet(&bytes),
                     Verdict::Yes { swapped: false },
                     "{kind} {build_type} {branch}"
                 );
                 for cut in 0..HEADER {
                     assert_eq!(
-                        connect_packet(&bytes[..cut]),
+                        recognise_connect_packet(&bytes[..cut]),
                         Verdict::Maybe,
                         "{cut} bytes of {kind}"
                     );
                 }
             }
             let other = parse_hex(&format!("0c {header}").replace("219848ea", "01010101")).unwrap();
-            assert_eq!(connect_packet(&other), Verdict::No, "of another product, without data");
+            assert_eq!(
+                recognise_connect_packet(&other),
+                Verdict::No,
+                "of another product, without data"
+            );
         }
     }
 
@@ -166,8 +170,8 @@ mod tests {
     fn what_only_looks_alike_is_not_taken() {
         let mut bytes = parse_hex(AUTH).unwrap();
         bytes[31] = 21;
-        assert_eq!(connect_packet(&bytes), Verdict::No);
-        assert_eq!(connect_packet(b"GET / HTTP/1.1"), Verdict::No);
-        assert_eq!(connect_packet(&[10, 31, 1]), Verdict::No);
+        assert_eq!(recognise_connect_packet(&bytes), Verdict::No);
+        assert_eq!(recognise_connect_packet(b"GET / HTTP/1.1"), Verdict::No);
+        assert_eq!(recognise_connect_packet(&[10, 31, 1]), Verdict::No);
     }
 }

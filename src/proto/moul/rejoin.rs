@@ -2,12 +2,14 @@
 //! and may begin within a message.
 
 use super::super::Opening;
-use super::half::Stage;
-use super::joined_key::JoinedKey;
-use super::keys::{KeyRing, KeystreamStart, SessionHint, write_session_line};
-use super::keystream::{Keystream, LOOK, Position, WINDOW};
+use super::direction::Stage;
+use super::keys::{
+    KeyRing, KeystreamStart, SEARCH_FAILED, SEARCH_FOUND, SessionHint, SessionLine,
+    write_session_line,
+};
+use super::keystream::{Keystream, MAX_BYTES, Position, WINDOW};
 use super::search::MessageReader;
-use super::service_search::{LOOK_CLEAR, service_of};
+use super::service_search::{MAX_CLEAR_BYTES, find_service};
 use super::session::MoulSession;
 use super::settings::MoulSettings;
 use crate::capture::Moment;
@@ -22,9 +24,9 @@ const MAX_USED: u64 = 1 << 30;
 
 impl MoulSession {
     /// Handles a connection whose first captured bytes are not its beginning.
-    pub(super) fn join(&mut self) {
-        for half in &mut self.halves {
-            half.stage = Stage::Joined;
+    pub(super) fn mark_joined(&mut self) {
+        for direction in &mut self.directions {
+            direction.stage = Stage::Joined;
         }
         if let Some((service, name)) = self.known.take() {
             self.service = Some(service);
@@ -34,15 +36,23 @@ impl MoulSession {
 
     /// Finds out whether the connection is in clear or which session key opens it. Returns whether
     /// there is more to do.
-    pub(super) fn rejoin(&mut self, last: bool, at: Moment, context: &mut Context<'_>) -> bool {
+    pub(super) fn decide_joined(
+        &mut self,
+        last: bool,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) -> bool {
         if let Some(key) = self.joined_by.take() {
-            return self.rejoin_other(key, last, at, context);
+            return self.open_other_direction(key, last, at, context);
         }
-        let [client, server] = &self.halves;
+        let [client, server] = &self.directions;
         // To find the position of a session key takes more bytes than to recognise messages in
         // clear, so wait longer if there are session keys.
-        let enough =
-            if MoulSettings::of(context.settings).keys.has_sessions() { LOOK } else { LOOK_CLEAR };
+        let enough = if MoulSettings::of(context.settings).keys.has_sessions() {
+            MAX_BYTES
+        } else {
+            MAX_CLEAR_BYTES
+        };
         let full =
             client.stream.waiting().len() >= enough || server.stream.waiting().len() >= enough;
         let opening = Opening {
@@ -53,11 +63,11 @@ impl MoulSession {
             last: last || full,
             known: None,
         };
-        if let Some((service, _)) = service_of(&opening, &mut MessageReader::of(context)) {
+        if let Some((service, _)) = find_service(&opening, &mut MessageReader::new(context)) {
             self.join_in_clear(service, at, context);
             return true;
         }
-        if self.joined_key(at, context) {
+        if self.try_session_keys(at, context) {
             return true;
         }
         if !(last || full) {
@@ -66,7 +76,7 @@ impl MoulSession {
         }
         let text =
             "captured from the middle, without its handshake: it cannot be decrypted".to_string();
-        self.shut(EventKind::NoKey, text, at, context);
+        self.stop_decrypting(EventKind::NoKey, text, at, context);
         true
     }
 
@@ -74,19 +84,19 @@ impl MoulSession {
         self.service = Some(service);
         self.service_name =
             context.tables.service(service).map_or(String::new(), |s| s.name.to_string());
-        for half in &mut self.halves {
-            half.stage = Stage::Lost;
-            half.stream.set_need(1);
+        for direction in &mut self.directions {
+            direction.stage = Stage::Lost;
+            direction.stream.set_need(1);
         }
         let at = self.first_waiting().unwrap_or(at);
         let text =
             "joined after its beginning; known by its messages, which are in clear".to_string();
-        self.say(Side::Client, EventKind::Remark, text, at, context);
+        self.report(Side::Client, EventKind::Remark, text, at, context);
     }
 
     /// Tries the session keys that the user gave for this connection. Returns whether one opens a
     /// direction of it.
-    fn joined_key(&mut self, at: Moment, context: &mut Context<'_>) -> bool {
+    fn try_session_keys(&mut self, at: Moment, context: &mut Context<'_>) -> bool {
         let hint = SessionHint {
             client: Some(self.ends.client),
             server: Some(self.ends.server),
@@ -97,14 +107,14 @@ impl MoulSession {
             let named = found.line.service.and_then(|s| context.tables.service_named(s.name()));
             let services: Vec<ServiceId> = match self.service.or(named) {
                 Some(one) => vec![one],
-                None => all_services(context.tables),
+                None => list_encrypted_services(context.tables),
             };
             let key = JoinedKey {
                 line: found.line.clone(),
                 file: found.file.to_string(),
                 carried: found.carried,
             };
-            let Starts { places, service } = self.positions(&services, &key, context);
+            let Starts { places, service } = self.find_positions(&services, &key, context);
             let Some(service) = service else { continue };
             self.service = Some(service);
             self.service_name =
@@ -119,30 +129,37 @@ impl MoulSession {
 
     /// How far the keystream of each direction was used, if the key file says so or the bytes show
     /// it, and the service of the messages that show it.
-    fn positions(
+    fn find_positions(
         &self,
         services: &[ServiceId],
         key: &JoinedKey,
         context: &mut Context<'_>,
     ) -> Starts {
-        let longest = self.halves.iter().map(|half| half.stream.waiting().len()).max().unwrap_or(0);
+        let longest = self
+            .directions
+            .iter()
+            .map(|direction| direction.stream.waiting().len())
+            .max()
+            .unwrap_or(0);
         let keys = &MoulSettings::of(context.settings).keys;
-        let mut searched = Searched { stream: None, refused: false };
+        let mut searched = SearchedKeystream { stream: None, refused: false };
         let mut starts = Starts { places: [None; 2], service: None };
         for (side, start) in
             [(Side::Client, key.line.client_start), (Side::Server, key.line.server_start)]
         {
-            let Some(half) =
-                self.halves.get(side.index()).filter(|half| half.stage == Stage::Joined)
+            let Some(direction) = self
+                .directions
+                .get(side.index())
+                .filter(|direction| direction.stage == Stage::Joined)
             else {
                 continue;
             };
-            let bytes = half.stream.waiting();
+            let bytes = direction.stream.waiting();
             let services = starts.service.as_ref().map_or(services, std::slice::from_ref);
             let known = match start {
-                KeystreamStart::Used(used) => Some(used.saturating_add(half.stream.offset())),
+                KeystreamStart::Used(used) => Some(used.saturating_add(direction.stream.offset())),
                 KeystreamStart::Sequence(number) => {
-                    used_at(number, context.sequences, side, half.stream.offset())
+                    keystream_used_at(number, context.sequences, side, direction.stream.offset())
                 }
                 KeystreamStart::Search => None,
             };
@@ -156,8 +173,8 @@ impl MoulSession {
                 Some(used) => {
                     services.first().map(|service| (*service, Position { used, bits: 0 }))
                 }
-                None => searched.stream(key, longest, keys).and_then(|stream| {
-                    stream.find(services, side, bytes, &mut MessageReader::of(context))
+                None => searched.keystream(key, longest, keys).and_then(|stream| {
+                    stream.find_position(services, side, bytes, &mut MessageReader::new(context))
                 }),
             };
             if let Some((service, position)) = found {
@@ -166,7 +183,7 @@ impl MoulSession {
             }
         }
         if starts.service.is_some() && searched.stream.is_some() {
-            key.search_found(keys);
+            key.refund_search(keys);
         }
         starts
     }
@@ -183,14 +200,14 @@ impl MoulSession {
             "a session key of {} opens this connection, joined after its handshake",
             key.file
         );
-        let mut line = self.session_line(key.line.key);
+        let mut line = self.make_session_line(key.line.key);
         for (side, start) in [Side::Client, Side::Server].into_iter().zip(starts) {
             let Some(Position { used, bits }) = start else { continue };
-            let half = self.half(side);
-            let before = KeystreamStart::Used(used.saturating_sub(half.stream.offset()));
-            half.stage = Stage::Lost;
-            half.stream.set_need(1);
-            half.decrypt_at(key.line.key.cipher(), used);
+            let direction = self.direction(side);
+            let before = KeystreamStart::Used(used.saturating_sub(direction.stream.offset()));
+            direction.stage = Stage::Lost;
+            direction.stream.set_need(1);
+            direction.decrypt_at(key.line.key.cipher(), used);
             if bits > 0 {
                 let side = side.word();
                 text.push_str(&format!(
@@ -205,7 +222,7 @@ impl MoulSession {
         }
         let at = self.first_waiting().unwrap_or(at);
         let secret = Secret::new(write_session_line(&line));
-        self.say(
+        self.report(
             Side::Server,
             EventKind::Key { key_file: key.file.clone(), secret },
             text,
@@ -216,7 +233,7 @@ impl MoulSession {
 
     /// Tries a key that opened one direction on the other one again, now that more bytes are there.
     /// Returns whether it opened it.
-    fn rejoin_other(
+    fn open_other_direction(
         &mut self,
         key: JoinedKey,
         last: bool,
@@ -224,18 +241,18 @@ impl MoulSession {
         context: &mut Context<'_>,
     ) -> bool {
         let Some(service) = self.service else { return false };
-        let starts = self.positions(&[service], &key, context);
+        let starts = self.find_positions(&[service], &key, context);
         if starts.service.is_some() {
             self.open_joined(&key, starts.places, at, context);
             return true;
         }
         let waiting = self
-            .halves
+            .directions
             .iter()
-            .filter(|h| h.stage == Stage::Joined)
-            .map(|h| h.stream.waiting().len())
+            .filter(|direction| direction.stage == Stage::Joined)
+            .map(|direction| direction.stream.waiting().len())
             .max();
-        if !last && waiting.is_none_or(|waiting| waiting < LOOK) {
+        if !last && waiting.is_none_or(|waiting| waiting < MAX_BYTES) {
             self.wait_for_more();
             self.joined_by = Some(key);
             return false;
@@ -243,11 +260,11 @@ impl MoulSession {
         let text =
             "the position of this direction's keystream was not found: what it says stays closed";
         for side in [Side::Client, Side::Server] {
-            let half = self.half(side);
-            if half.stage == Stage::Joined && !half.stream.waiting().is_empty() {
-                half.stage = Stage::Closed;
-                half.stream.set_need(1);
-                self.say(side, EventKind::WrongKey, text.to_string(), at, context);
+            let direction = self.direction(side);
+            if direction.stage == Stage::Joined && !direction.stream.waiting().is_empty() {
+                direction.stage = Stage::Encrypted;
+                direction.stream.set_need(1);
+                self.report(side, EventKind::WrongKey, text.to_string(), at, context);
             }
         }
         true
@@ -256,9 +273,11 @@ impl MoulSession {
     /// Sets how many bytes must wait before the next attempt: 32 times as many each time, so that
     /// there are few attempts.
     fn wait_for_more(&mut self) {
-        for half in self.halves.iter_mut().filter(|half| half.stage == Stage::Joined) {
-            let waiting = half.stream.waiting().len();
-            half.stream.set_need((waiting * 32).clamp(WINDOW, LOOK).max(waiting + 1));
+        for direction in
+            self.directions.iter_mut().filter(|direction| direction.stage == Stage::Joined)
+        {
+            let waiting = direction.stream.waiting().len();
+            direction.stream.set_need((waiting * 32).clamp(WINDOW, MAX_BYTES).max(waiting + 1));
         }
     }
 }
@@ -266,11 +285,39 @@ impl MoulSession {
 /// How many bytes of a keystream were used before `offset`, if its first byte encrypted the byte
 /// with TCP sequence number `number`. `None` if that byte comes later, or if the stream's sequence
 /// numbers are not known.
-fn used_at(number: u32, sequences: [Option<u32>; 2], side: Side, offset: u64) -> Option<u64> {
+fn keystream_used_at(
+    number: u32,
+    sequences: [Option<u32>; 2],
+    side: Side,
+    offset: u64,
+) -> Option<u64> {
     let first = (*sequences.get(side.index())?)?;
     let here = first.wrapping_add(offset as u32);
     let used = here.wrapping_sub(number);
     (used <= u32::MAX / 2).then_some(u64::from(used))
+}
+
+/// A session key that opens a connection, or one direction of it so far.
+pub(super) struct JoinedKey {
+    line: SessionLine,
+    file: String,
+    /// The capture carries the key, so its searches are charged to the budget.
+    carried: bool,
+}
+
+impl JoinedKey {
+    /// Takes one search from the run's limit and, for a carried key, its price from the budget.
+    /// Returns whether both allow it.
+    fn may_search(&self, keys: &KeyRing) -> bool {
+        (!self.carried || keys.budget.take_keystream(SEARCH_FAILED)) && keys.may_search()
+    }
+
+    /// Refunds most of the price, because the search found its position.
+    fn refund_search(&self, keys: &KeyRing) {
+        if self.carried {
+            keys.budget.return_keystream(SEARCH_FAILED - SEARCH_FOUND);
+        }
+    }
 }
 
 /// The positions in the keystreams of client and server, and the service of the messages that prove
@@ -281,25 +328,25 @@ struct Starts {
 }
 
 /// The keystream in which both directions are searched. It is generated once.
-struct Searched {
+struct SearchedKeystream {
     stream: Option<Keystream>,
     /// No more searches are allowed.
     refused: bool,
 }
 
-impl Searched {
+impl SearchedKeystream {
     /// The keystream, long enough for `bytes` bytes of a direction. `None` if no search is allowed.
-    fn stream(&mut self, key: &JoinedKey, bytes: usize, keys: &KeyRing) -> Option<&Keystream> {
+    fn keystream(&mut self, key: &JoinedKey, bytes: usize, keys: &KeyRing) -> Option<&Keystream> {
         if self.stream.is_none() && !self.refused {
             self.refused = !key.may_search(keys);
-            self.stream =
-                (!self.refused).then(|| Keystream::of(&key.line.key, keys.search.positions, bytes));
+            self.stream = (!self.refused)
+                .then(|| Keystream::generate(&key.line.key, keys.search.positions, bytes));
         }
         self.stream.as_ref()
     }
 }
 
-fn all_services(tables: &Tables) -> Vec<ServiceId> {
+fn list_encrypted_services(tables: &Tables) -> Vec<ServiceId> {
     let encrypted = ["auth", "game", "gatekeeper", "csr"];
     encrypted.into_iter().filter_map(|name| tables.service_named(name)).collect()
 }

@@ -5,7 +5,7 @@
 //! gap, so places with little evidence are passed over. The work is linear in the bytes, and
 //! bounded.
 
-use super::evidence::{Against, evidence};
+use super::evidence::{Against, weigh_message};
 use crate::session::{Context, Side};
 use crate::session::{Requests, transaction_key};
 use crate::table::{Evaluator, HeaderRole, Outcome, Service, ServiceId, Tables};
@@ -44,7 +44,7 @@ pub(super) struct MessageReader<'a> {
 
 impl<'a> MessageReader<'a> {
     /// The tables, evaluator and tree that a session works with.
-    pub(super) fn of(context: &'a mut Context<'_>) -> MessageReader<'a> {
+    pub(super) fn new(context: &'a mut Context<'_>) -> MessageReader<'a> {
         MessageReader {
             tables: context.tables,
             evaluator: context.evaluator,
@@ -150,12 +150,16 @@ pub(super) fn search(search: &Search<'_>, reader: &mut MessageReader<'_>) -> Sea
     // Values that messages ask to remember are not kept during the search: a wrong place must not
     // change how later messages are read.
     reader.evaluator.memory.frozen = true;
-    let found = places(search, service, reader);
+    let found = try_places(search, service, reader);
     reader.evaluator.memory.frozen = false;
     found
 }
 
-fn places(search: &Search<'_>, service: &Service, reader: &mut MessageReader<'_>) -> SearchResult {
+fn try_places(
+    search: &Search<'_>,
+    service: &Service,
+    reader: &mut MessageReader<'_>,
+) -> SearchResult {
     let mut budget = BUDGET;
     let mut pending = None;
     // The highest evidence of an earlier place whose messages run to the end of the bytes. They
@@ -171,7 +175,7 @@ fn places(search: &Search<'_>, service: &Service, reader: &mut MessageReader<'_>
             continue;
         }
         // Text contains every number and count by chance, so a place within text is no candidate.
-        if search.predicted != Some(at) && within_text(search.bytes, at) {
+        if search.predicted != Some(at) && is_within_text(search.bytes, at) {
             continue;
         }
         budget -= 1;
@@ -183,7 +187,7 @@ fn places(search: &Search<'_>, service: &Service, reader: &mut MessageReader<'_>
         // Messages often begin at the start of a piece, or right behind a gap. Elsewhere the first
         // message needs evidence of its own.
         let first = if at == 0 || expected || piece { 0 } else { PROOF_FIRST };
-        let chain = chain(search, service, at, first, reader);
+        let chain = read_chain(search, service, at, first, reader);
         let enough = match (expected, piece) {
             (true, _) => PROOF_PREDICTED,
             (_, true) => PROOF_PIECE,
@@ -254,7 +258,7 @@ fn may_begin(service: &Service, side: Side, rest: &[u8], reader: &MessageReader<
 /// Whether a place lies within wide text: the 16 bytes around it are Latin letters of two bytes
 /// each. Letters look like any number or count, and the rest of the text is long enough for that
 /// count.
-fn within_text(bytes: &[u8], at: usize) -> bool {
+fn is_within_text(bytes: &[u8], at: usize) -> bool {
     let around =
         bytes.get(at.saturating_sub(8)..bytes.len().min(at.saturating_sub(8) + 16)).unwrap_or(&[]);
     let (units, _) = around.as_chunks::<2>();
@@ -265,7 +269,7 @@ fn within_text(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Reads messages from one place on, as long as they are flawless.
-fn chain(
+fn read_chain(
     search: &Search<'_>,
     service: &Service,
     from: usize,
@@ -292,7 +296,7 @@ fn chain(
         ) {
             Outcome::Message(id, length) => {
                 let whole = rest.get(..length).unwrap_or(rest);
-                let bits = evidence(
+                let bits = weigh_message(
                     tables,
                     service,
                     search.side.index(),
@@ -306,7 +310,7 @@ fn chain(
                 }
                 let answers = tables.message(id).map_or(&[][..], |m| m.answers.as_slice());
                 let known = transaction_key(tables, reader.tree, whole).map(|key| key.exact);
-                chain.bits += bits + continuity(search, known, last, answers);
+                chain.bits += bits + weigh_transaction(search, known, last, answers);
                 // Two zero bytes are everywhere, so a message with the number 0 needs more
                 // evidence.
                 let zero = whole.first_chunk::<2>() == Some(&[0, 0]);
@@ -342,7 +346,7 @@ fn chain(
 
 /// Evidence in a transaction number: a reply repeats the number of a request, and the numbers of
 /// requests count upwards.
-fn continuity(
+fn weigh_transaction(
     search: &Search<'_>,
     known: Option<u64>,
     last: Option<u64>,

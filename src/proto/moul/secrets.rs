@@ -1,7 +1,7 @@
 //! MOUL's keys for the commands about key files, and in captures.
 
 use super::keys::{CarriedBounds, KeyError, KeyFile, KeyService, Report, write_shard_keys};
-use super::settings::MoulSettings;
+use super::settings::{KEYS, MoulSettings};
 use crate::proto::{
     Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport,
 };
@@ -18,6 +18,10 @@ const CARRIED: &str = "keys in the capture";
 pub(super) struct ShardKeys;
 
 impl Secrets for ShardKeys {
+    fn option(&self) -> &'static str {
+        KEYS
+    }
+
     fn block_type(&self) -> u32 {
         BLOCK_TYPE
     }
@@ -57,7 +61,7 @@ impl Secrets for ShardKeys {
         Ok(SecretsReport {
             format: report.format.to_string(),
             text: report.to_string(),
-            entries: entries(&report),
+            entries: list_entries(&report),
             problem: report.problem.as_ref().map(|problem| problem.text().to_owned()),
             notes: report.notes,
         })
@@ -65,49 +69,50 @@ impl Secrets for ShardKeys {
 }
 
 /// The entries of a report, without the secrets.
-fn entries(report: &Report) -> Vec<SecretsEntry> {
+fn list_entries(report: &Report) -> Vec<SecretsEntry> {
     let mut entries = Vec::new();
     for key in &report.keys {
         let mut facts = vec![
-            server(key.service),
-            text("n_begins", key.fingerprint.clone()),
-            number("modulus_bits", key.modulus_bits),
-            number("exponent_bits", key.exponent_bits),
-            flag("prime", key.prime),
-            flag("safe_prime", key.safe_prime),
+            server_fact(key.service),
+            text_fact("n_begins", key.fingerprint.clone()),
+            number_fact("modulus_bits", key.modulus_bits),
+            number_fact("exponent_bits", key.exponent_bits),
+            flag_fact("prime", key.prime),
+            flag_fact("safe_prime", key.safe_prime),
         ];
-        facts.extend(key.generator.map(|g| number("generator", g)));
+        facts.extend(key.generator.map(|g| number_fact("generator", g)));
         entries.push(SecretsEntry { kind: "private", facts });
     }
-    for half in &report.public {
+    for key in &report.public {
         let facts = vec![
-            server(half.service),
-            text("n_begins", half.fingerprint.clone()),
-            number("modulus_bits", half.modulus_bits),
+            server_fact(key.service),
+            text_fact("n_begins", key.fingerprint.clone()),
+            number_fact("modulus_bits", key.modulus_bits),
         ];
         entries.push(SecretsEntry { kind: "public", facts });
     }
     for session in &report.sessions {
-        let mut facts = vec![server(session.service), flag("by_handshake", session.by_handshake)];
-        facts.extend(session.client.map(|end| text("client", end.to_string())));
-        facts.extend(session.server.map(|end| text("server", end.to_string())));
+        let mut facts =
+            vec![server_fact(session.service), flag_fact("by_handshake", session.by_handshake)];
+        facts.extend(session.client.map(|end| text_fact("client", end.to_string())));
+        facts.extend(session.server.map(|end| text_fact("server", end.to_string())));
         entries.push(SecretsEntry { kind: "session", facts });
     }
     entries
 }
 
-fn server(service: Option<KeyService>) -> Fact {
-    text("service", service.map_or("any", KeyService::name).to_owned())
+fn server_fact(service: Option<KeyService>) -> Fact {
+    text_fact("service", service.map_or("any", KeyService::name).to_owned())
 }
 
-fn text(name: &'static str, value: String) -> Fact {
+fn text_fact(name: &'static str, value: String) -> Fact {
     Fact { name, value: FactValue::Text(value) }
 }
 
-fn number(name: &'static str, value: u64) -> Fact {
+fn number_fact(name: &'static str, value: u64) -> Fact {
     Fact { name, value: FactValue::Number(value) }
 }
 
-fn flag(name: &'static str, value: bool) -> Fact {
+fn flag_fact(name: &'static str, value: bool) -> Fact {
     Fact { name, value: FactValue::Flag(value) }
 }

@@ -9,14 +9,14 @@ use std::collections::HashMap;
 
 use super::super::Opening;
 use super::PORT;
-use super::evidence::{Against, evidence};
+use super::evidence::{Against, weigh_message};
 use super::search::{MessageReader, Search, SearchResult, search};
 use crate::session::Requests;
 use crate::session::Side;
 use crate::table::{MessageId, Outcome, ServiceId};
 
 /// Bytes of a direction that are searched for messages in clear.
-pub(super) const LOOK_CLEAR: usize = 4096;
+pub(super) const MAX_CLEAR_BYTES: usize = 4096;
 /// Evidence that is enough to recognise a connection by its messages alone.
 const PROOF: i32 = 80;
 /// The same at the port where most servers are.
@@ -35,7 +35,7 @@ const COMPARED: usize = 64;
 
 /// The service whose messages in clear give the most evidence, and whether client and server are
 /// swapped.
-pub(super) fn service_of(
+pub(super) fn find_service(
     opening: &Opening<'_>,
     reader: &mut MessageReader<'_>,
 ) -> Option<(ServiceId, bool)> {
@@ -83,7 +83,7 @@ struct Trial {
 
 impl Trial {
     fn of(service: ServiceId, side: Side, bytes: &[u8], reader: &mut MessageReader<'_>) -> Trial {
-        let bytes = bytes.get(..LOOK_CLEAR).unwrap_or(bytes);
+        let bytes = bytes.get(..MAX_CLEAR_BYTES).unwrap_or(bytes);
         let asked = Requests::default();
         let mut trial = Trial::default();
         let mut seen = HashMap::new();
@@ -135,7 +135,7 @@ impl Trial {
                 _ => return at,
             };
             let whole = rest.get(..length).unwrap_or(rest);
-            let bits = evidence(tables, def, side.index(), reader.tree, whole, Against::Others);
+            let bits = weigh_message(tables, def, side.index(), reader.tree, whole, Against::Others);
             if bits < 0 {
                 return at;
             }

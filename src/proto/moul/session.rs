@@ -2,10 +2,10 @@
 //!
 //! It knows the order in which these come. The tables know what a message contains.
 
-use super::half::{Half, Stage};
-use super::joined_key::JoinedKey;
+use super::direction::{Direction, Stage};
 use super::keys::Deriver;
-use super::recognise::begins;
+use super::recognise::may_begin;
+use super::rejoin::JoinedKey;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::Added;
 use crate::capture::Moment;
@@ -21,7 +21,7 @@ const REQUESTS: usize = 2048;
 /// A connection.
 pub(super) struct MoulSession {
     pub(super) ends: Ends,
-    pub(super) halves: [Half; 2],
+    pub(super) directions: [Direction; 2],
     pub(super) service: Option<ServiceId>,
     pub(super) service_name: String,
     pub(super) y: Option<Vec<u8>>,
@@ -71,7 +71,8 @@ impl MoulSession {
     /// A connection before its first byte. Even if its start was not seen, the first bytes may be
     /// the connect packet.
     pub(super) fn new(start: &Start<'_>, tables: &Tables) -> Self {
-        let mut session = Self::at(start.ends, Requests::new(tables, REQUESTS).answered_once());
+        let mut session =
+            Self::with_requests(start.ends, Requests::new(tables, REQUESTS).answered_once());
         session.joined = !start.whole;
         if let Some(name) = start.service {
             session.known = tables.service_named(name).map(|id| (id, name.to_string()));
@@ -79,10 +80,10 @@ impl MoulSession {
         session
     }
 
-    fn at(ends: Ends, requests: Requests) -> Self {
+    fn with_requests(ends: Ends, requests: Requests) -> Self {
         MoulSession {
             ends,
-            halves: [Half::new(Stage::Connect), Half::new(Stage::Handshake)],
+            directions: [Direction::new(Stage::Connect), Direction::new(Stage::Handshake)],
             service: None,
             service_name: "unknown".into(),
             y: None,
@@ -99,8 +100,8 @@ impl MoulSession {
         }
     }
 
-    pub(super) fn half(&mut self, side: Side) -> &mut Half {
-        let [client, server] = &mut self.halves;
+    pub(super) fn direction(&mut self, side: Side) -> &mut Direction {
+        let [client, server] = &mut self.directions;
         match side {
             Side::Client => client,
             Side::Server => server,
@@ -110,36 +111,40 @@ impl MoulSession {
     /// Reads all that can be read of the waiting bytes. Bytes that were hidden while the key was
     /// not decided are shown piece by piece, in the order in which both sides sent them. So
     /// messages come out in that order too.
-    pub(super) fn pump(&mut self, at: Moment, context: &mut Context<'_>) {
-        self.pump_shown(at, context);
+    pub(super) fn read_all(&mut self, at: Moment, context: &mut Context<'_>) {
+        self.read_shown(at, context);
         while let Some((side, at)) = self.next_hidden() {
             if side == Side::Server {
-                self.no_more(Side::Client, at, context);
+                self.read_without_more(Side::Client, at, context);
             }
-            self.half(side).stream.reveal();
-            self.pump_shown(at, context);
+            self.direction(side).stream.reveal();
+            self.read_shown(at, context);
         }
     }
 
     /// The side whose hidden bytes came first, and the frame that brought them.
     fn next_hidden(&self) -> Option<(Side, Moment)> {
-        let sides = [Side::Client, Side::Server].into_iter().zip(&self.halves);
-        let hidden = sides.filter_map(|(side, half)| Some((side, half.stream.next_hidden()?)));
+        let sides = [Side::Client, Side::Server].into_iter().zip(&self.directions);
+        let hidden =
+            sides.filter_map(|(side, direction)| Some((side, direction.stream.next_hidden()?)));
         hidden.min_by_key(|(_, at)| at.frame)
     }
 
     /// The frame that brought the first waiting byte of either side.
     pub(super) fn first_waiting(&self) -> Option<Moment> {
-        self.halves.iter().filter_map(|half| half.stream.completed(1)).min_by_key(|at| at.frame)
+        self.directions
+            .iter()
+            .filter_map(|direction| direction.stream.completed(1))
+            .min_by_key(|at| at.frame)
     }
 
     /// Reads all that can be read of the shown bytes. A step of one direction may unblock the
     /// other, so both are tried until neither moves.
-    fn pump_shown(&mut self, at: Moment, context: &mut Context<'_>) {
+    fn read_shown(&mut self, at: Moment, context: &mut Context<'_>) {
         loop {
             let mut moved = false;
             for side in [Side::Client, Side::Server] {
-                while self.step(side, at, context) {
+                while self.take_step(side, at, context) {
                     moved = true;
                 }
             }
@@ -150,25 +155,30 @@ impl MoulSession {
     }
 
     /// Takes one step in one direction. Returns whether there may be more to do.
-    fn step(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
-        let half = self.half(side);
-        let waiting = half.stream.waiting().len();
-        if !half.stream.is_ready() {
+    fn take_step(&mut self, side: Side, at: Moment, context: &mut Context<'_>) -> bool {
+        let direction = self.direction(side);
+        let waiting = direction.stream.waiting().len();
+        if !direction.stream.is_ready() {
             return false;
         }
-        match half.stage {
-            Stage::Connect => self.connect(at, context),
-            Stage::Handshake => self.handshake(side, at, context),
-            Stage::Waiting => self.settle(false, at, context),
-            Stage::Messages => self.message(side, at, context),
-            Stage::Joined => self.rejoin(false, at, context),
-            Stage::Lost => self.find_way_back(side, false, at, context),
-            Stage::Closed | Stage::Foreign => {
-                let share = if half.stage == Stage::Closed { Share::Closed } else { Share::Opaque };
-                if half.stage == Stage::Foreign {
-                    context.emit.plaintext(side, half.stream.offset(), half.stream.waiting());
+        match direction.stage {
+            Stage::Connect => self.read_connect_packet(at, context),
+            Stage::Handshake => self.read_handshake(side, at, context),
+            Stage::Waiting => self.decide_encryption(false, at, context),
+            Stage::Messages => self.read_message(side, at, context),
+            Stage::Joined => self.decide_joined(false, at, context),
+            Stage::Lost => self.find_next_message(side, false, at, context),
+            Stage::Encrypted | Stage::Foreign => {
+                let share =
+                    if direction.stage == Stage::Encrypted { Share::Closed } else { Share::Opaque };
+                if direction.stage == Stage::Foreign {
+                    context.emit.plaintext(
+                        side,
+                        direction.stream.offset(),
+                        direction.stream.waiting(),
+                    );
                 }
-                half.stream.advance(waiting);
+                direction.stream.advance(waiting);
                 context.emit.account(side, share, waiting as u64);
                 false
             }
@@ -179,17 +189,17 @@ impl MoulSession {
     pub(super) fn emit(
         &mut self,
         side: Side,
-        whole: Whole<'_>,
+        parsed: ParsedMessage<'_>,
         at: Moment,
         context: &mut Context<'_>,
     ) {
-        let Whole { name, number, id, length } = whole;
+        let ParsedMessage { name, number, id, length } = parsed;
         let def = id.and_then(|id| context.tables.message(id));
-        let [client, server] = &self.halves;
-        let half = if side == Side::Client { client } else { server };
-        let bytes = half.stream.waiting().get(..length).unwrap_or(&[]);
+        let [client, server] = &self.directions;
+        let direction = if side == Side::Client { client } else { server };
+        let bytes = direction.stream.waiting().get(..length).unwrap_or(&[]);
         // If the bytes waited for the key, the frame of this call is later than theirs.
-        let at = half.stream.completed(length).unwrap_or(at);
+        let at = direction.stream.completed(length).unwrap_or(at);
         let key = def.and_then(|def| {
             if def.tied || def.echoes {
                 request_key(def, context.tables, context.tree, bytes)
@@ -208,13 +218,13 @@ impl MoulSession {
             _ => None,
         };
         let asked = id.filter(|id| self.requests.is_request(*id)).zip(key);
-        context.emit.plaintext(side, half.stream.offset(), bytes);
+        context.emit.plaintext(side, direction.stream.offset(), bytes);
         let message = Message {
             name: Captured::new(name),
             number,
             service: &self.service_name,
             from: side,
-            offset: half.stream.offset(),
+            offset: direction.stream.offset(),
             bytes,
             reply,
             no_reply: false,
@@ -237,33 +247,33 @@ impl MoulSession {
                 several: false,
             });
         }
-        let half = self.half(side);
+        let direction = self.direction(side);
         let transaction = key.filter(|key| !key.is_none()).map(|key| key.exact);
-        half.last_transaction = transaction.or(half.last_transaction);
-        half.stream.advance(length);
+        direction.last_transaction = transaction.or(direction.last_transaction);
+        direction.stream.advance(length);
         for (file, added) in learned {
-            self.say(side, EventKind::Remark, added_text(&file, &added), at, context);
+            self.report(side, EventKind::Remark, describe_added(&file, &added), at, context);
         }
     }
 
     /// Reads a client's waiting bytes as a whole message, although only a further byte would prove
     /// it. No further byte comes for now: the server has answered, or the stream has ended.
-    pub(super) fn no_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
-        let half = self.half(side);
-        let waiting = half.stream.waiting().len();
+    pub(super) fn read_without_more(&mut self, side: Side, at: Moment, context: &mut Context<'_>) {
+        let direction = self.direction(side);
+        let waiting = direction.stream.waiting().len();
         if side == Side::Client
-            && half.stage == Stage::Messages
-            && half.stream.need() == waiting + 1
+            && direction.stage == Stage::Messages
+            && direction.stream.need() == waiting + 1
             && waiting > 0
         {
-            half.stream.set_need(waiting);
+            direction.stream.set_need(waiting);
             self.alone = true;
-            self.pump_shown(at, context);
+            self.read_shown(at, context);
             self.alone = false;
         }
     }
 
-    pub(super) fn say(
+    pub(super) fn report(
         &mut self,
         from: Side,
         kind: EventKind,
@@ -283,9 +293,9 @@ impl MoulSession {
         at: Moment,
         context: &mut Context<'_>,
     ) {
-        let half = self.half(side);
-        half.follow(side, half.stream.waiting().len(), context.emit);
-        half.stream.pass(usize::MAX, context.options.max_undecoded);
+        let direction = self.direction(side);
+        direction.emit_plaintext(side, direction.stream.waiting().len(), context.emit);
+        direction.stream.pass(usize::MAX, context.options.max_undecoded);
         self.give_up_passed(side, text, at, context);
     }
 
@@ -297,8 +307,8 @@ impl MoulSession {
         at: Moment,
         context: &mut Context<'_>,
     ) {
-        let half = self.half(side);
-        let passed = half.stream.take_passed();
+        let direction = self.direction(side);
+        let passed = direction.stream.take_passed();
         if passed.length == 0 {
             return;
         }
@@ -313,7 +323,7 @@ impl MoulSession {
             1 => "1 more text is not UTF-8: read as Latin-1".to_string(),
             n => format!("{n} more texts are not UTF-8: read as Latin-1"),
         };
-        self.say(from, EventKind::Remark, text, at, context);
+        self.report(from, EventKind::Remark, text, at, context);
     }
 }
 
@@ -326,23 +336,23 @@ impl Session for MoulSession {
         at: Moment,
         context: &mut Context<'_>,
     ) {
-        if std::mem::take(&mut self.joined) && !(from == Side::Client && begins(bytes)) {
-            self.join();
+        if std::mem::take(&mut self.joined) && !(from == Side::Client && may_begin(bytes)) {
+            self.mark_joined();
         }
         if from == Side::Server {
-            self.no_more(Side::Client, at, context);
+            self.read_without_more(Side::Client, at, context);
         }
-        self.half(from).push(bytes, at);
-        self.pump(at, context);
+        self.direction(from).push(bytes, at);
+        self.read_all(at, context);
     }
 
     fn gap(&mut self, from: Side, offset: u64, length: u64, at: Moment, context: &mut Context<'_>) {
         self.lose_bytes(from, offset, length, at, context);
-        self.pump(at, context);
+        self.read_all(at, context);
     }
 
     fn held(&self) -> usize {
-        let waiting: usize = self.halves.iter().map(|half| half.stream.held()).sum();
+        let waiting: usize = self.directions.iter().map(|direction| direction.stream.held()).sum();
         waiting + self.requests.held() + self.downloads.held()
     }
 
@@ -352,28 +362,30 @@ impl Session for MoulSession {
     }
 
     fn end(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
-        self.no_more(from, at, context);
-        let stage = self.half(from).stage;
+        self.read_without_more(from, at, context);
+        let stage = self.direction(from).stage;
         match stage {
             Stage::Waiting => {
-                self.settle(true, at, context);
-                self.pump(at, context);
+                self.decide_encryption(true, at, context);
+                self.read_all(at, context);
             }
-            Stage::Joined if !self.half(from).stream.waiting().is_empty() => {
-                self.rejoin(true, at, context);
-                self.pump(at, context);
+            Stage::Joined if !self.direction(from).stream.waiting().is_empty() => {
+                self.decide_joined(true, at, context);
+                self.read_all(at, context);
             }
             _ => self.try_once_more(from, at, context),
         }
-        while self.half(from).stage == Stage::Lost && self.find_way_back(from, true, at, context) {
-            self.pump(at, context);
+        while self.direction(from).stage == Stage::Lost
+            && self.find_next_message(from, true, at, context)
+        {
+            self.read_all(at, context);
         }
-        let text = match self.half(from).stage {
+        let text = match self.direction(from).stage {
             Stage::Messages => "the stream ended within a message",
             Stage::Lost => "where a message begins is not known",
             _ => "the stream ended within the connection's opening",
         };
-        if self.half(from).stage == Stage::Lost {
+        if self.direction(from).stage == Stage::Lost {
             self.requests.lose_replies(from, at);
         }
         self.give_up(from, text, at, context);
@@ -391,7 +403,7 @@ impl Session for MoulSession {
 }
 
 /// A message all of whose bytes have come.
-pub(super) struct Whole<'a> {
+pub(super) struct ParsedMessage<'a> {
     pub(super) name: &'a str,
     pub(super) number: Option<u64>,
     pub(super) id: Option<MessageId>,
@@ -404,7 +416,7 @@ pub(super) fn message_name(id: MessageId, tables: &Tables) -> &str {
 }
 
 /// Says in words what a fetched descriptor file brought.
-fn added_text(file: &str, added: &Added) -> String {
+fn describe_added(file: &str, added: &Added) -> String {
     let mut text = match (added.descriptors, &added.error) {
         (0, Some(error)) => return error.to_string(),
         (1, _) => format!("{file}: one state descriptor, known from here on"),

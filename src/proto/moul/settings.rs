@@ -7,7 +7,7 @@ use super::sdl::store::{MAX_FILE, Store};
 use crate::proto::{FileRule, OptionFile, OptionKind, OptionSpec, OptionValues, SettingsError};
 use crate::session::Settings;
 
-const KEYS: &str = "keys";
+pub(super) const KEYS: &str = "keys";
 const SDL: &str = "sdl";
 
 /// The options.

@@ -2,7 +2,7 @@
 //! directions, and the messages that come out must prove it. One candidate is no key: a server may
 //! send in clear in spite of the handshake.
 
-use super::evidence::{Against, evidence};
+use super::evidence::{Against, weigh_message};
 use super::keys::{
     Deriver, KeyCandidate, KeyRing, KeyService, SessionCandidate, SessionHint, SessionKey,
 };
@@ -17,7 +17,7 @@ const PROOF: i32 = 22;
 /// one costs a modular power.
 const LIKELY: i32 = 8;
 /// How many bytes of a direction a trial looks at.
-const LOOK: usize = 4096;
+const MAX_BYTES: usize = 4096;
 
 /// Whether a connection's messages are encrypted.
 #[derive(Clone, PartialEq)]
@@ -39,7 +39,7 @@ pub(super) enum KeyVerdict {
 }
 
 /// What is known of the connection whose key is wanted.
-pub(super) struct Lock<'a> {
+pub(super) struct KeyQuery<'a> {
     pub(super) service: ServiceId,
     pub(super) ends: Ends,
     pub(super) y: Option<&'a [u8]>,
@@ -52,21 +52,22 @@ pub(super) struct Lock<'a> {
 
 /// Tries all candidates, one after the other. A key is derived only when it is tried, since that
 /// costs a modular power.
-pub(super) fn unlock(
-    lock: &Lock<'_>,
+pub(super) fn find_key(
+    query: &KeyQuery<'_>,
     deriver: &mut Deriver,
     context: &mut Context<'_>,
 ) -> KeyVerdict {
-    if !lock.last && lock.bytes.iter().all(|bytes| bytes.is_empty()) {
+    if !query.last && query.bytes.iter().all(|bytes| bytes.is_empty()) {
         return KeyVerdict::Undecided;
     }
     let mut undecided = false;
     let mut best: Option<(i32, Attempt)> = None;
     let mut tried = Vec::new();
-    let service = context.tables.service(lock.service).and_then(|s| KeyService::from_word(&s.name));
+    let service =
+        context.tables.service(query.service).and_then(|s| KeyService::from_word(&s.name));
     let keys = &MoulSettings::of(context.settings).keys;
-    for candidate in candidates(lock, service, keys) {
-        let Some(attempt) = candidate.attempt(lock, keys, deriver) else { continue };
+    for candidate in list_candidates(query, service, keys) {
+        let Some(attempt) = candidate.make_attempt(query, keys, deriver) else { continue };
         if let Encryption::Encrypted(key, _) = &attempt.mode {
             // Two services may share a key, and a session's own key may be given beside the
             // long-term one: each is tried once.
@@ -76,13 +77,13 @@ pub(super) fn unlock(
             tried.push(*key);
         }
         // Work for a carried key is charged before it is done, and refunded if the key fits.
-        let cost = lock.bytes.iter().map(|bytes| bytes.len().min(LOOK) as u64).sum();
+        let cost = query.bytes.iter().map(|bytes| bytes.len().min(MAX_BYTES) as u64).sum();
         if attempt.carried && !keys.budget.take_keystream(cost) {
             continue;
         }
-        match trial(lock, &attempt.mode, context) {
-            Trial::Fits(bits) if bits >= PROOF => return attempt.proved(cost, keys),
-            Trial::Fits(bits) if bits >= LIKELY && !lock.last => return KeyVerdict::Undecided,
+        match try_encryption(query, &attempt.mode, context) {
+            Trial::Fits(bits) if bits >= PROOF => return attempt.accept(cost, keys),
+            Trial::Fits(bits) if bits >= LIKELY && !query.last => return KeyVerdict::Undecided,
             Trial::Fits(bits) => {
                 undecided = true;
                 if best.as_ref().is_none_or(|b| bits > b.0) {
@@ -96,8 +97,8 @@ pub(super) fn unlock(
     match best {
         // At the end of the connection no more evidence can come: one flawless message is enough,
         // if chance rarely gives it.
-        Some((bits, attempt)) if lock.last && bits >= 12 => attempt.proved(0, keys),
-        _ if undecided && !lock.last => KeyVerdict::Undecided,
+        Some((bits, attempt)) if query.last && bits >= 12 => attempt.accept(0, keys),
+        _ if undecided && !query.last => KeyVerdict::Undecided,
         _ => KeyVerdict::None,
     }
 }
@@ -113,7 +114,7 @@ struct Attempt {
 
 impl Attempt {
     /// The attempt opens the connection: refunds what it was charged.
-    fn proved(self, keystream: u64, keys: &KeyRing) -> KeyVerdict {
+    fn accept(self, keystream: u64, keys: &KeyRing) -> KeyVerdict {
         if self.carried {
             keys.budget.return_keystream(keystream);
         }
@@ -137,7 +138,12 @@ enum Candidacy<'a> {
 impl Candidacy<'_> {
     /// An attempt with this candidate. `None` if it gives no key, or if the budget has no power
     /// left for it.
-    fn attempt(self, lock: &Lock<'_>, keys: &KeyRing, deriver: &mut Deriver) -> Option<Attempt> {
+    fn make_attempt(
+        self,
+        query: &KeyQuery<'_>,
+        keys: &KeyRing,
+        deriver: &mut Deriver,
+    ) -> Option<Attempt> {
         let encrypted = |key, file: &str| Encryption::Encrypted(key, file.to_string());
         Some(match self {
             Candidacy::Session(found) => Attempt {
@@ -146,8 +152,8 @@ impl Candidacy<'_> {
                 power: false,
             },
             Candidacy::Private(found) => {
-                let y = lock.y?;
-                let seed = lock.seed?;
+                let y = query.y?;
+                let seed = query.seed?;
                 let power = found.carried && !deriver.remembers(found.key, y);
                 if power && !keys.budget.take_power() {
                     return None;
@@ -162,17 +168,17 @@ impl Candidacy<'_> {
 
 /// The candidates for a connection: first the user's keys, the surest first, then the keys that the
 /// capture carries, and finally no key.
-fn candidates<'a>(
-    lock: &Lock<'_>,
+fn list_candidates<'a>(
+    query: &KeyQuery<'_>,
     service: Option<KeyService>,
     keys: &'a KeyRing,
 ) -> impl Iterator<Item = Candidacy<'a>> {
     let hint = SessionHint {
         service,
-        y: lock.y,
-        seed: lock.seed,
-        client: Some(lock.ends.client),
-        server: Some(lock.ends.server),
+        y: query.y,
+        seed: query.seed,
+        client: Some(query.ends.client),
+        server: Some(query.ends.server),
     };
     let sessions = keys.sessions(&hint);
     let of = move |carried: bool| {
@@ -191,15 +197,15 @@ enum Trial {
 }
 
 /// Reads the first messages of both directions on the assumption that `mode` is right.
-fn trial(lock: &Lock<'_>, mode: &Encryption, context: &mut Context<'_>) -> Trial {
+fn try_encryption(query: &KeyQuery<'_>, mode: &Encryption, context: &mut Context<'_>) -> Trial {
     let mut total = 0;
     let mut pending = false;
-    for (sender, bytes) in lock.bytes.iter().enumerate() {
-        let mut plain = bytes.get(..LOOK).unwrap_or(bytes).to_vec();
+    for (sender, bytes) in query.bytes.iter().enumerate() {
+        let mut plain = bytes.get(..MAX_BYTES).unwrap_or(bytes).to_vec();
         if let Encryption::Encrypted(key, _) = mode {
             key.cipher().apply(&mut plain);
         }
-        match direction(lock.service, sender, &plain, context) {
+        match try_direction(query.service, sender, &plain, context) {
             Trial::Fits(bits) => total += bits,
             Trial::Pending => pending = true,
             Trial::Fails => return Trial::Fails,
@@ -214,7 +220,12 @@ fn trial(lock: &Lock<'_>, mode: &Encryption, context: &mut Context<'_>) -> Trial
     }
 }
 
-fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Context<'_>) -> Trial {
+fn try_direction(
+    service: ServiceId,
+    sender: usize,
+    plain: &[u8],
+    context: &mut Context<'_>,
+) -> Trial {
     let tables = context.tables;
     let Some(def) = tables.service(service) else { return Trial::Fails };
     let mut at = 0;
@@ -231,7 +242,7 @@ fn direction(service: ServiceId, sender: usize, plain: &[u8], context: &mut Cont
         }
         match context.evaluator.message(tables, service, sender, rest, context.tree) {
             Outcome::Message(_, n) => {
-                let bits = evidence(
+                let bits = weigh_message(
                     tables,
                     def,
                     sender,
@@ -305,7 +316,7 @@ mod tests {
         }
         let lazy = testing::tables();
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 14617));
-        let lock = Lock {
+        let query = KeyQuery {
             service: lazy.get().service_named("game").unwrap(),
             ends: Ends { client: at, server: at },
             y: Some(&Y),
@@ -315,7 +326,7 @@ mod tests {
         };
         let mut deriver = Deriver::default();
         let verdict = testing::in_context(&lazy, keys, &mut IgnoreMessages, |context| {
-            unlock(&lock, &mut deriver, context)
+            find_key(&query, &mut deriver, context)
         });
         (verdict, format!("{deriver:?}"))
     }

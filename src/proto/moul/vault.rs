@@ -4,11 +4,11 @@ use crate::table::{Call, Cursor, Native, Run, Slots, Stop};
 use crate::tree::{Kind, Node, Severity, TextKind, mark};
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [Native; 1] = [Native::new("vault_text", text)];
+pub const NATIVES: [Native; 1] = [Native::new("vault_text", read_text)];
 
 /// A blob with its length in 4 bytes before it. Clients keep text in it, in UTF-8 and without a
 /// terminator. Content that is not text stays bytes: a program may put anything there.
-fn text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+fn read_text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let tables = run.tables;
     let Some(size) = tables.type_named("VaultSize") else { return Err(Stop::Unknown) };
     let length = run.field(cursor, tables.count_name(), size, mark::SPAN, Slots::default())?;

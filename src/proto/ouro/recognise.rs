@@ -65,9 +65,8 @@ fn proven(datagram: &[u8]) -> bool {
 
 /// Whether a datagram states a length that a packet may have, and is not longer.
 fn shaped(datagram: &[u8]) -> bool {
-    Header::parse(datagram).is_some_and(|h| {
-        h.possible() && h.bits < 1 << 16 && datagram.len() <= h.padded()
-    })
+    Header::parse(datagram)
+        .is_some_and(|h| h.possible() && h.bits < 1 << 16 && datagram.len() <= h.padded())
 }
 
 fn begins(stream: &[u8]) -> bool {

@@ -4,7 +4,7 @@
 //! It works on numbers: it knows neither bytes nor tables. Its memory is bounded: a direction
 //! remembers its last [`WINDOW`] datagrams.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::session::LearnedValue;
 
@@ -15,6 +15,8 @@ const FIRST: usize = 32;
 
 /// A larger step of sequence numbers than this is a restart, not a loss.
 const JUMP: u32 = 1 << 14;
+/// An acknowledgement so far ahead of the datagrams that came may be of one that was lost.
+const EARLY: u32 = 1 << 8;
 
 /// One datagram that was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,8 +56,12 @@ pub struct Counters {
     pub lost: u64,
     /// Datagrams that came after a later one.
     pub late: u64,
-    /// Acknowledgements that match no remembered datagram of this direction.
+    /// Acknowledgements of datagrams that this direction never sent.
     pub strange_acks: u64,
+    /// Those of them that match one when their bytes are reversed.
+    pub swapped_acks: u64,
+    /// Acknowledgements of datagrams of this direction that were sent and never captured.
+    pub unseen_acks: u64,
     /// Sum of the times from sending to acknowledgement, in nanoseconds.
     pub ack_nanos: u64,
 }
@@ -73,6 +79,8 @@ impl Counters {
             ("lost", self.lost),
             ("late", self.late),
             ("strange_acks", self.strange_acks),
+            ("swapped_acks", self.swapped_acks),
+            ("unseen_acks", self.unseen_acks),
         ];
         let mean = self.ack_nanos.checked_div(self.acknowledged).unwrap_or(0) / 1000;
         let counts = counts.into_iter().map(|(key, n)| (key, LearnedValue::Count(n)));
@@ -136,6 +144,8 @@ pub struct CircuitDirection {
     /// missing.
     lost_until: Option<i64>,
     window: Vec<SentDatagram>,
+    /// Acknowledgements of datagrams that would come soon.
+    early_acks: BTreeSet<u32>,
     /// The counts.
     pub counters: Counters,
     /// The counts by message number, for messages that asked for acknowledgements or came more than
@@ -192,6 +202,11 @@ impl CircuitDirection {
                 self.lost_until = Some(nanos);
             }
             self.next = Some(sequence.wrapping_add(1));
+            if !self.early_acks.is_empty() {
+                let before = self.early_acks.len();
+                self.early_acks.retain(|early| *early > sequence);
+                self.counters.unseen_acks += (before - self.early_acks.len()) as u64;
+            }
             return false;
         }
         if behind <= JUMP {
@@ -238,7 +253,7 @@ impl CircuitDirection {
         let slot = self.slot(sequence);
         let found = self.window.get_mut(slot).filter(|s| s.record != 0 && s.sequence == sequence);
         let Some(sent) = found else {
-            self.counters.strange_acks += 1;
+            self.count_unknown(sequence);
             return None;
         };
         if !sent.acked && sent.reliable {
@@ -253,6 +268,22 @@ impl CircuitDirection {
         Some(*sent)
     }
 
+    /// Counts an acknowledgement of a datagram that is not remembered: of one that was not captured,
+    /// or of one that was never sent. Of one that is not far ahead, later datagrams tell which.
+    fn count_unknown(&mut self, sequence: u32) {
+        let behind = self.next.map_or(0, |next| next.wrapping_sub(sequence));
+        if (1..=JUMP).contains(&behind) {
+            self.counters.unseen_acks += 1;
+            return;
+        }
+        if behind.wrapping_neg() < EARLY && self.early_acks.len() < EARLY as usize {
+            self.early_acks.insert(sequence);
+            return;
+        }
+        self.counters.strange_acks += 1;
+        self.counters.swapped_acks += u64::from(self.get(sequence.swap_bytes()).is_some());
+    }
+
     /// The reliable datagrams that still wait for an acknowledgement, oldest first. Counts them as
     /// unacknowledged.
     pub fn waiting(&mut self) -> Vec<SentDatagram> {
@@ -263,6 +294,8 @@ impl CircuitDirection {
             .copied()
             .collect();
         all.sort_by_key(|s| s.record);
+        self.counters.strange_acks += self.early_acks.len() as u64;
+        self.early_acks.clear();
         self.counters.unacknowledged += all.len() as u64;
         for sent in &all {
             self.tallies.entry(sent.number).or_default().unacknowledged += 1;
@@ -376,8 +409,10 @@ mod tests {
         send(&mut d, 2, 2, true);
         assert_eq!(d.acknowledge(1, 3500).map(|s| s.record), Some(1));
         assert_eq!(d.acknowledge(9, 3500), None);
-        assert_eq!((d.counters.ack_nanos, d.counters.strange_acks), (2500, 1));
+        assert_eq!((d.counters.ack_nanos, d.counters.strange_acks), (2500, 0));
         assert_eq!(d.waiting().iter().map(|s| s.record).collect::<Vec<_>>(), [2]);
+        // Datagram 9 might have come later.
+        assert_eq!(d.counters.strange_acks, 1);
         assert_eq!(d.counters.unacknowledged, 1);
         let tally = d.tallies.get(&0).copied().unwrap_or_default();
         assert_eq!((tally.reliable, tally.acknowledged, tally.unacknowledged), (2, 1, 1));

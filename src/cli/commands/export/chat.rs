@@ -68,7 +68,7 @@ pub(super) fn run(args: &ExportChatArgs) -> Result<Status, CliError> {
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
-    ending.close(&outcome, filter.as_deref())
+    ending.close(&mut outcome, filter.as_deref())
 }
 
 /// Prints utterances as they come.

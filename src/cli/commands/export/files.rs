@@ -109,7 +109,7 @@ pub(super) fn run(args: &ExportFilesArgs) -> Result<Status, CliError> {
             say(format_args!("lists have more entries than are compared with files"));
         }
     }
-    ending.say_summary(&outcome);
+    ending.say_summary(&mut outcome);
     Ok(status)
 }
 

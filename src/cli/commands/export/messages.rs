@@ -99,7 +99,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
             plural(left_out, "is", "are")
         ));
     }
-    ending.say_summary(&outcome);
+    ending.say_summary(&mut outcome);
     Ok(status)
 }
 

@@ -96,7 +96,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
             ));
         }
     }
-    ending.say_summary(&outcome);
+    ending.say_summary(&mut outcome);
     Ok(status)
 }
 

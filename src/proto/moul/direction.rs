@@ -34,13 +34,13 @@ pub(super) enum Stage {
     /// A connection older than the capture. Whether and how it is encrypted is not known yet.
     Joined,
     /// Encrypted without a key.
-    Closed,
+    Encrypted,
     /// Another protocol, left alone.
     Foreign,
 }
 
 /// One direction.
-pub(super) struct Half {
+pub(super) struct Direction {
     /// How the next bytes are read.
     pub(super) stage: Stage,
     /// The waiting bytes, decrypted once the cipher is set.
@@ -63,9 +63,9 @@ pub(super) struct Half {
     pub(super) last_transaction: Option<u64>,
 }
 
-impl Half {
+impl Direction {
     pub(super) fn new(stage: Stage) -> Self {
-        Half {
+        Direction {
             stage,
             stream: StreamBuffer::default(),
             cipher: None,
@@ -92,7 +92,7 @@ impl Half {
 
     /// Hands the first `bytes` waiting bytes, which become no message, to outputs that follow the
     /// stream. Bytes whose key is not decided yet are not plaintext, so they are left out.
-    pub(super) fn follow(&self, side: Side, bytes: usize, emit: &mut dyn Emit) {
+    pub(super) fn emit_plaintext(&self, side: Side, bytes: usize, emit: &mut dyn Emit) {
         let settled =
             matches!(self.stage, Stage::Connect | Stage::Handshake | Stage::Messages | Stage::Lost);
         let bytes = self.stream.waiting().get(..bytes).unwrap_or(self.stream.waiting());
@@ -129,7 +129,7 @@ impl Half {
 
     /// Begins the search for lost framing. With `pieces_tell`, most pieces of the stream still
     /// begin with a message.
-    pub(super) fn lose(&mut self, pieces_tell: bool) {
+    pub(super) fn begin_search(&mut self, pieces_tell: bool) {
         self.stage = Stage::Lost;
         self.pieces_tell = pieces_tell;
         self.searches = 0;
@@ -139,7 +139,7 @@ impl Half {
     /// before the next search.
     pub(super) fn wait_for_search(&mut self, side: Side, context: &mut Context<'_>) {
         if self.stream.waiting().len() > WINDOW {
-            self.follow(side, WINDOW / 2, context.emit);
+            self.emit_plaintext(side, WINDOW / 2, context.emit);
             self.stream.pass(WINDOW / 2, context.options.max_undecoded);
         }
         let waiting = self.stream.waiting().len();
@@ -157,7 +157,7 @@ impl Half {
     /// Advances the keystream over `bytes` bytes that were never captured, now or once the key is
     /// decided. Returns false if that would be too much work for what was captured.
     pub(super) fn skip_keystream(&mut self, bytes: u64) -> bool {
-        if matches!(self.stage, Stage::Closed | Stage::Foreign) {
+        if matches!(self.stage, Stage::Encrypted | Stage::Foreign) {
             return true;
         }
         self.skipped = self.skipped.saturating_add(bytes);

@@ -8,7 +8,7 @@ const NAMED: usize = 3;
 
 /// Says in words why none of the keys opened a connection to `service`. Expects at least one key on
 /// the ring.
-pub(super) fn why_closed(keys: &KeyRing, service: Option<KeyService>) -> String {
+pub(super) fn explain_wrong_key(keys: &KeyRing, service: Option<KeyService>) -> String {
     if keys.key_count() == 0 {
         return "encrypted, and the session keys that were given belong to other connections"
             .into();
@@ -20,7 +20,7 @@ pub(super) fn why_closed(keys: &KeyRing, service: Option<KeyService>) -> String 
     let Some(service) = service else { return format!("encrypted, and {all}") };
     let candidates: Vec<_> = keys.candidates(Some(service)).collect();
     let right: Vec<_> = candidates.iter().filter(|c| c.key.service() == Some(service)).collect();
-    if let Some(files) = listed(right.iter().map(|c| c.file.to_string())) {
+    if let Some(files) = list_names(right.iter().map(|c| c.file.to_string())) {
         let those = if right.len() == 1 { "the one" } else { "those" };
         return format!(
             "encrypted, and {all}, not even {those} for {service} ({files}): this is another shard"
@@ -29,7 +29,8 @@ pub(super) fn why_closed(keys: &KeyRing, service: Option<KeyService>) -> String 
     if candidates.iter().any(|c| c.key.service().is_none()) {
         return format!("encrypted, and {all}");
     }
-    let others = listed(candidates.iter().filter_map(|c| c.key.service()).map(|s| s.to_string()));
+    let others =
+        list_names(candidates.iter().filter_map(|c| c.key.service()).map(|s| s.to_string()));
     let others = others.unwrap_or_else(|| "other servers".into());
     format!(
         "encrypted, and no key for {service} was given: those that were given are for {others}, and do not open it"
@@ -37,7 +38,7 @@ pub(super) fn why_closed(keys: &KeyRing, service: Option<KeyService>) -> String 
 }
 
 /// Joins names, each once, as `a, b and c`. Empty if there are none.
-fn listed(names: impl Iterator<Item = String>) -> Option<String> {
+fn list_names(names: impl Iterator<Item = String>) -> Option<String> {
     let mut different: Vec<String> = Vec::new();
     for name in names {
         if !different.contains(&name) {
@@ -69,7 +70,7 @@ mod tests {
     fn a_wrong_file_and_a_missing_one_give_different_errors() {
         let dirtsand: &[u8] = include_bytes!("../../../keys/dirtsand.ini");
         let moss: &[u8] = include_bytes!("../../../keys/moss_game_key.der");
-        let says = |files: &[(&str, &[u8])], service| why_closed(&ring(files), service);
+        let says = |files: &[(&str, &[u8])], service| explain_wrong_key(&ring(files), service);
         assert_eq!(
             says(&[("dirtsand.ini", dirtsand)], Some(KeyService::Auth)),
             "encrypted, and none of the 3 keys that were given opens it, not even the one for auth (dirtsand.ini): \
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn names_are_listed_once() {
-        let list = |names: &[&str]| listed(names.iter().map(ToString::to_string));
+        let list = |names: &[&str]| list_names(names.iter().map(ToString::to_string));
         assert_eq!(list(&[]), None);
         assert_eq!(list(&["a", "a", "b"]).unwrap(), "a and b");
         assert_eq!(list(&["a", "b", "c", "d", "e"]).unwrap(), "a, b, c and 2 more");

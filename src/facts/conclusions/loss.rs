@@ -1,0 +1,193 @@
+//! Loss: TCP segments that had to be sent again, and what sessions tell of protocols with sequence
+//! numbers of their own: datagrams that are missing or were sent again, and acknowledgements of
+//! what was never sent.
+
+use super::words::percent;
+use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
+use crate::digits::{counted, plural};
+use crate::session::{Learned, LearnedValue, Side, Transport};
+
+/// So many in a hundred are felt.
+const FELT: u64 = 1;
+/// Fewer than this say nothing.
+const FEW: u64 = 3;
+
+/// What was lost of one side of a stream.
+struct Loss {
+    stream: StreamRef,
+    /// Whose packets, in words.
+    of: String,
+    side: Option<Side>,
+    packets: u64,
+    resent: u64,
+    lost: u64,
+    strange: u64,
+    swapped: u64,
+    /// Of the lost ones, those that the other side acknowledged.
+    unseen: u64,
+    frame: u64,
+}
+
+/// What was lost.
+#[derive(Default)]
+pub(super) struct Losses {
+    found: Vec<Loss>,
+}
+
+impl Losses {
+    /// A stream ended. Returns whether something of it was lost.
+    pub(super) fn stream(&mut self, stream: &StreamRef, ended: &EndedStream<'_>) -> bool {
+        let before = self.found.len();
+        for side in [Side::Client, Side::Server] {
+            let Some(traffic) = ended.traffic.sides.get(side.index()) else { continue };
+            // A probe of the last segment is sent again where nothing was lost.
+            if traffic.resent >= FEW && self.found.len() < MAX_FINDINGS {
+                self.found.push(Loss {
+                    stream: stream.clone(),
+                    of: format!("from the {}", side.word()),
+                    side: Some(side),
+                    packets: traffic.packets,
+                    resent: traffic.resent,
+                    lost: 0,
+                    strange: 0,
+                    swapped: 0,
+                    unseen: 0,
+                    frame: traffic.first_resent,
+                });
+            }
+        }
+        for learned in ended.learned.iter().filter(|learned| learned.of_stream) {
+            let loss = Loss::of_learned(stream, learned);
+            if loss.lost + loss.resent + loss.strange > 0 && self.found.len() < MAX_FINDINGS {
+                self.found.push(loss);
+            }
+        }
+        self.found.len() > before
+    }
+
+    pub(super) fn conclude(
+        &self,
+        names: &SessionNames,
+        wanted: &dyn Fn(&StreamRef) -> bool,
+        all: &mut Vec<Conclusion>,
+    ) {
+        for loss in self.found.iter().filter(|loss| wanted(&loss.stream)) {
+            loss.conclude(names, all);
+        }
+    }
+}
+
+impl Loss {
+    fn of_learned(stream: &StreamRef, learned: &Learned) -> Loss {
+        let count = |wanted: &str| {
+            let facts = learned.facts.iter().filter(|(key, _)| *key == wanted);
+            facts
+                .map(|(_, value)| match value {
+                    LearnedValue::Count(count) => *count,
+                    LearnedValue::Text(_) | LearnedValue::Microseconds(_) => 0,
+                })
+                .sum::<u64>()
+        };
+        let own = learned.name.get(learned.heading..).unwrap_or_default();
+        let of = own.trim_start_matches([',', ' ']).to_string();
+        let side = [Side::Client, Side::Server].into_iter().find(|side| of.ends_with(side.word()));
+        Loss {
+            stream: stream.clone(),
+            of,
+            side,
+            packets: count("datagrams"),
+            resent: count("resends"),
+            lost: count("lost"),
+            strange: count("strange_acks"),
+            swapped: count("swapped_acks"),
+            unseen: count("unseen_acks"),
+            frame: 0,
+        }
+    }
+
+    fn conclude(&self, names: &SessionNames, all: &mut Vec<Conclusion>) {
+        let (transport, number) = self.stream.id;
+        let udp = transport == Transport::Udp;
+        let noun = if udp { "datagram" } else { "segment" };
+        let of = &self.of;
+        let stream = format!("{} {number}", transport.word());
+        let service = &self.stream.service;
+        let ends = self.stream.ends;
+        let session = names.of(&self.stream, 0).map(|session| session.number);
+        let more = format!(
+            "moulsniff … --oneline -Y 'transport == {} and stream == {number}'",
+            transport.word()
+        );
+        let mut add = |weight, kind, blame: Option<Blame>, size, text| {
+            let conclusion = Conclusion::new(weight, kind, text)
+                .showing(Vec::new(), vec![self.frame])
+                .in_session(session)
+                .sized(size)
+                .more(more.clone());
+            all.push(Conclusion { blame, ..conclusion });
+        };
+        let felt = |n: u64, whole: u64| match n >= FEW && n * 100 >= whole * FELT {
+            true => Weight::Trouble,
+            false => Weight::Hint,
+        };
+        if self.lost > 0 {
+            let all = self.packets + self.lost;
+            // What the other side acknowledged came to it: the capture alone lacks it.
+            let in_capture = self.unseen * 2 >= self.lost;
+            let (kind, blame, why) = match in_capture {
+                true => (
+                    Kind::Dropped,
+                    Blame::Capture,
+                    format!(
+                        "; {} of them were acknowledged, so the capture lacks them",
+                        self.unseen
+                    ),
+                ),
+                false => (Kind::Loss, Blame::Network, String::new()),
+            };
+            let text = format!(
+                "{} {of} never came to the place of the capture, {} of {all} between {ends} ({service}, {stream}){why}",
+                counted(self.lost, noun),
+                percent(self.lost, all)
+            );
+            add(felt(self.lost, all), kind, Some(blame), self.lost, text);
+        }
+        if self.resent > 0 {
+            let kind = if udp { Kind::Resent } else { Kind::Loss };
+            let text = format!(
+                "{} {of} {} sent again, {} of {} between {ends} ({service}, {stream}): they or their acknowledgements were lost",
+                counted(self.resent, noun),
+                plural(self.resent, "was", "were"),
+                percent(self.resent, self.packets),
+                self.packets
+            );
+            add(felt(self.resent, self.packets), kind, Some(Blame::Network), self.resent, text);
+        }
+        if self.strange > 0 {
+            // The other side acknowledged what this one did not send.
+            let blame = self.side.map(|side| match side {
+                Side::Client => Blame::Server,
+                Side::Server => Blame::Client,
+            });
+            let who = self.side.map_or("one side", |side| side.other().word());
+            let swapped = match self.swapped {
+                0 => String::new(),
+                n if n == self.strange => {
+                    ": with the bytes of the numbers in reverse they are right".to_string()
+                }
+                n => format!(": with the bytes of the numbers in reverse {n} of them are right"),
+            };
+            let text = format!(
+                "the {who} acknowledged {} that {} never sent between {ends} ({service}, {stream}){swapped}",
+                counted(self.strange, noun),
+                plural(self.strange, "was", "were"),
+            );
+            let weight = if self.strange >= FEW || self.swapped > 0 {
+                Weight::Trouble
+            } else {
+                Weight::Hint
+            };
+            add(weight, Kind::StrangeAcks, blame, self.strange, text);
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Slowness: servers and clients that take long to reply, networks over which packets take long,
+//! requests that hold up others, and receivers that do not read.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use super::watch::{Holding, NOTICEABLE, ReplyTimes, SlowReply, StreamWatch};
+use super::words::{clock, length, percent};
+use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
+use crate::digits::{counted, plural};
+use crate::session::{Side, Transport};
+
+/// The most servers that are told apart.
+const MAX_SERVERS: usize = 1024;
+/// A reply that takes this long keeps a player waiting, in nanoseconds.
+const SLOW: i64 = 1_000_000_000;
+/// One that takes this long is worth knowing.
+const HINT: i64 = 500_000_000;
+/// Fewer replies than this say nothing of what is usual.
+const FEW: u64 = 5;
+/// A way there and back that takes this long is felt in everything, in nanoseconds …
+const FAR: i64 = 250_000_000;
+/// … and from this on it is worth knowing.
+const AWAY: i64 = 150_000_000;
+/// A request that holds up fewer others holds up nobody.
+const OTHERS: u64 = 2;
+
+/// How long the two sides of the streams of one server took to reply.
+struct ServerTimes {
+    stream: StreamRef,
+    /// The replies of the clients and of the server.
+    sides: [SideTimes; 2],
+    /// Streams whose way there and back was measured, and those where it was far.
+    ways: u64,
+    far: u64,
+    /// The longest way, with the parts to the client and to the server.
+    longest: Option<(i64, [Option<i64>; 2], StreamRef)>,
+    /// The shortest reply of the streams whose way was not measured.
+    shortest: Option<i64>,
+    unmeasured: u64,
+}
+
+#[derive(Default)]
+struct SideTimes {
+    replies: u64,
+    noticeable: u64,
+    worst: Option<(SlowReply, StreamRef)>,
+}
+
+/// A side that said that it takes no more bytes.
+struct FullReceiver {
+    stream: StreamRef,
+    side: Side,
+    times: u64,
+    longest: i64,
+    frame: u64,
+}
+
+/// What was slow.
+#[derive(Default)]
+pub(super) struct Slowness {
+    servers: BTreeMap<(SocketAddr, String), ServerTimes>,
+    held: Vec<(Holding, StreamRef, Side)>,
+    full: Vec<FullReceiver>,
+}
+
+impl Slowness {
+    /// A stream ended. Returns whether something in it was slow.
+    pub(super) fn stream(
+        &mut self,
+        stream: &StreamRef,
+        watch: &StreamWatch,
+        ended: &EndedStream<'_>,
+    ) -> bool {
+        let mut found = false;
+        for side in [Side::Client, Side::Server] {
+            let traffic = ended.traffic.sides.get(side.index());
+            if let Some(traffic) = traffic.filter(|traffic| traffic.zero_windows > 0)
+                && self.full.len() < MAX_FINDINGS
+            {
+                found = true;
+                self.full.push(FullReceiver {
+                    stream: stream.clone(),
+                    side,
+                    times: traffic.zero_windows,
+                    longest: traffic.longest_zero_window,
+                    frame: traffic.first_zero_window,
+                });
+            }
+            let held = watch.replies.get(side.index()).and_then(|times| times.held.as_ref());
+            if let Some(held) = held.filter(|held| held.others >= OTHERS)
+                && self.held.len() < MAX_FINDINGS
+            {
+                found = true;
+                self.held.push((held.clone(), stream.clone(), side));
+            }
+        }
+        let key = (stream.ends.server, stream.service.clone());
+        if self.servers.len() >= MAX_SERVERS && !self.servers.contains_key(&key) {
+            return found;
+        }
+        let server = self.servers.entry(key).or_insert_with(|| ServerTimes {
+            stream: stream.clone(),
+            sides: Default::default(),
+            ways: 0,
+            far: 0,
+            longest: None,
+            shortest: None,
+            unmeasured: 0,
+        });
+        found | server.add(stream, watch, ended)
+    }
+
+    /// The conclusions about single streams.
+    pub(super) fn conclude_streams(
+        &self,
+        names: &SessionNames,
+        wanted: &dyn Fn(&StreamRef) -> bool,
+        all: &mut Vec<Conclusion>,
+    ) {
+        for (held, stream, side) in self.held.iter().filter(|(_, stream, _)| wanted(stream)) {
+            all.push(held_up(held, stream, *side, names));
+        }
+        for full in self.full.iter().filter(|full| wanted(&full.stream)) {
+            all.push(full.conclude(names));
+        }
+    }
+
+    /// The conclusions about servers.
+    pub(super) fn conclude(&self, names: &SessionNames, all: &mut Vec<Conclusion>) {
+        for server in self.servers.values() {
+            for side in [Side::Client, Side::Server] {
+                let own = server.sides.get(side.index());
+                let worst_held = |reply: &SlowReply| {
+                    self.held.iter().any(|(held, ..)| held.slow.request == reply.request)
+                };
+                all.extend(own.and_then(|own| own.conclude(side, names, &worst_held)));
+            }
+            all.extend(server.network(names));
+        }
+    }
+}
+
+impl ServerTimes {
+    fn add(&mut self, stream: &StreamRef, watch: &StreamWatch, ended: &EndedStream<'_>) -> bool {
+        let mut found = false;
+        for (own, times) in self.sides.iter_mut().zip(&watch.replies) {
+            found |= own.add(stream, times);
+        }
+        let parts = [ended.round_trips.client, ended.round_trips.server]
+            .map(|trip| trip.map(|trip| trip.nanos));
+        let whole: i64 = parts.iter().flatten().fold(0, |sum, part| sum.saturating_add(*part));
+        if parts.iter().any(Option::is_some) {
+            self.ways += 1;
+            self.far += u64::from(whole >= AWAY);
+            if self.longest.as_ref().is_none_or(|longest| longest.0 < whole) {
+                self.longest = Some((whole, parts, stream.clone()));
+            }
+            return found | (whole >= AWAY);
+        }
+        let [_, server] = &watch.replies;
+        if let Some(shortest) = server.shortest.filter(|_| server.count >= FEW) {
+            self.unmeasured += 1;
+            self.shortest = Some(self.shortest.map_or(shortest, |known| known.min(shortest)));
+        }
+        found
+    }
+
+    /// The conclusion about the way between the clients and the server.
+    fn network(&self, names: &SessionNames) -> Option<Conclusion> {
+        let service = &self.stream.service;
+        if let Some((whole, parts, stream)) = &self.longest
+            && self.far * 2 > self.ways
+        {
+            let weight = if *whole >= FAR { Weight::Trouble } else { Weight::Hint };
+            let [client, server] = parts.map(|part| part.map(length));
+            let parts = match (client, server) {
+                (Some(client), Some(server)) => {
+                    format!(
+                        ": {client} between the capture and the client, {server} between it and the server"
+                    )
+                }
+                (Some(_), None) => " between the capture and the client".to_string(),
+                _ => " between the capture and the server".to_string(),
+            };
+            let text = format!(
+                "packets between clients and the {service} server {} take {} there and back{parts}",
+                self.stream.ends.server,
+                length(*whole)
+            );
+            let conclusion = Conclusion::new(weight, Kind::SlowNetwork, text)
+                .of(Blame::Network)
+                .in_session(names.of(stream, 0).map(|session| session.number))
+                .sized(u64::try_from(*whole).unwrap_or(0));
+            return Some(conclusion.more("moulsniff sessions …"));
+        }
+        let shortest = self.shortest.filter(|shortest| *shortest >= FAR)?;
+        let datagrams = self.stream.id.0 == Transport::Udp;
+        let why = if datagrams { "nothing in UDP tells" } else { "the capture does not show" };
+        let text = format!(
+            "no reply of the {service} server {} came within {}: the network or the server, {why} which",
+            self.stream.ends.server,
+            length(shortest)
+        );
+        let conclusion = Conclusion::new(Weight::Trouble, Kind::SlowNetwork, text)
+            .sized(u64::try_from(shortest).unwrap_or(0));
+        Some(conclusion.more("moulsniff stats …"))
+    }
+}
+
+impl SideTimes {
+    /// Adds the times of a stream. Returns whether its slowest reply is the slowest of all.
+    fn add(&mut self, stream: &StreamRef, times: &ReplyTimes) -> bool {
+        self.replies += times.count;
+        self.noticeable += times.noticeable;
+        let Some(worst) = &times.worst else { return false };
+        let slower = self.worst.as_ref().is_none_or(|(known, _)| known.own() < worst.own());
+        if slower {
+            self.worst = Some((worst.clone(), stream.clone()));
+        }
+        slower
+    }
+
+    fn conclude(
+        &self,
+        side: Side,
+        names: &SessionNames,
+        is_held_up: &dyn Fn(&SlowReply) -> bool,
+    ) -> Option<Conclusion> {
+        let (worst, stream) = self.worst.as_ref()?;
+        let usual = self.replies >= FEW && self.noticeable * 2 > self.replies;
+        let weight = match worst.own() {
+            SLOW.. => Weight::Trouble,
+            _ if usual => Weight::Trouble,
+            HINT.. => Weight::Hint,
+            _ => return None,
+        };
+        if !usual && is_held_up(worst) {
+            return None;
+        }
+        let who = names.side(stream, worst.reply, side);
+        let (about, frame) = names.about(stream, worst.request);
+        let about = if about.is_empty() { String::new() } else { format!(" ({about})") };
+        let parts = match worst.network {
+            Some(network) => format!(", of which the network took {}", length(network)),
+            None => String::new(),
+        };
+        let share = if usual {
+            format!(
+                "{} of {} of {who} took {} or longer without the network; the slowest is",
+                percent(self.noticeable, self.replies),
+                format_args!("{} {}", self.replies, plural(self.replies, "reply", "replies")),
+                length(NOTICEABLE)
+            )
+        } else {
+            format!("{who} was slow:")
+        };
+        let text = format!(
+            "{share} {}{about} after {} at {}{parts}",
+            worst.message,
+            length(worst.nanos),
+            clock(worst.at.time)
+        );
+        let (kind, blame) = match side {
+            Side::Client => (Kind::SlowClient, Blame::Client),
+            Side::Server => (Kind::SlowServer, Blame::Server),
+        };
+        let session = names.of(stream, worst.reply).map(|session| session.number);
+        let conclusion = Conclusion::new(weight, kind, text)
+            .of(blame)
+            .showing(vec![worst.request, worst.reply], vec![frame, worst.at.frame])
+            .in_session(session)
+            .sized(u64::try_from(worst.own()).unwrap_or(0));
+        let milliseconds = NOTICEABLE / 1_000_000;
+        Some(conclusion.more(format!("moulsniff … --oneline -Y 'elapsed_ms > {milliseconds}'")))
+    }
+}
+
+fn held_up(held: &Holding, stream: &StreamRef, side: Side, names: &SessionNames) -> Conclusion {
+    let slow = &held.slow;
+    let who = names.side(stream, slow.reply, side);
+    let (about, frame) = names.about(stream, slow.request);
+    let about = if about.is_empty() { String::new() } else { format!(" ({about})") };
+    let text = format!(
+        "{who} took {} for {}{about} until {}, and {} behind it had to wait for that, up to {}",
+        length(slow.own()),
+        slow.message,
+        clock(slow.at.time),
+        counted(held.others, "request"),
+        length(held.longest)
+    );
+    let blame = if side == Side::Server { Blame::Server } else { Blame::Client };
+    let session = names.of(stream, slow.reply).map(|session| session.number);
+    let conclusion = Conclusion::new(Weight::Trouble, Kind::HeldUp, text)
+        .of(blame)
+        .showing(held.records.clone(), vec![frame, slow.at.frame])
+        .in_session(session)
+        .sized(u64::try_from(slow.own()).unwrap_or(0));
+    conclusion.more(format!("moulsniff … --oneline -Y 'elapsed_ms > {}'", 100))
+}
+
+impl FullReceiver {
+    fn conclude(&self, names: &SessionNames) -> Conclusion {
+        let FullReceiver { stream, side, times, longest, frame } = self;
+        let who = names.side(stream, 0, *side);
+        let text = format!(
+            "{who} did not read what came: it took nothing for up to {}, {} in all ({}, tcp {})",
+            length(*longest),
+            counted(*times, "time"),
+            stream.service,
+            stream.id.1
+        );
+        let weight = if *longest >= HINT { Weight::Trouble } else { Weight::Hint };
+        let (kind, blame) = match side {
+            Side::Client => (Kind::SlowClient, Blame::Client),
+            Side::Server => (Kind::SlowServer, Blame::Server),
+        };
+        let session = names.of(stream, 0).map(|session| session.number);
+        let conclusion = Conclusion::new(weight, kind, text)
+            .of(blame)
+            .showing(Vec::new(), vec![*frame])
+            .in_session(session)
+            .sized(*times);
+        conclusion.more(format!(
+            "moulsniff … --oneline -Y 'transport == tcp and stream == {}'",
+            stream.id.1
+        ))
+    }
+}
