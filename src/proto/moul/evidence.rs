@@ -15,6 +15,9 @@ pub(super) enum Against {
     /// The inside of some other message: zeros and small numbers are everywhere there, and prove
     /// little.
     Content,
+    /// Traffic of any other protocol: numbers, counters, lengths and zeros, which are small there
+    /// as well.
+    Others,
 }
 
 /// Evidence in bits that the tree's message is really there. Negative if it surely is not.
@@ -37,21 +40,27 @@ pub(super) fn weigh_message(
     if against == Against::Content && bytes.first_chunk::<2>() == Some(&[0, 0]) {
         bits = 2;
     }
+    if against == Against::Others {
+        bits = 4;
+    }
     bits -= 12 * tree.problems().iter().filter(|p| p.severity == Severity::Warning).count() as i32;
     for (at, node) in tree.nodes().iter().enumerate().skip(1).take(64) {
         let mut worth = weigh_node(tables, node, bytes);
+        if against == Against::Others {
+            worth = worth_among_others(tables, node, worth);
+        }
         // Any number may be the length of unstructured bytes, so it proves nothing by itself. Only
         // the fields behind those bytes can confirm it.
         let counts_bytes =
             node.has(mark::SPAN) && tree.nodes().get(at + 1).is_some_and(|n| n.kind == Kind::Bytes);
-        if against == Against::Content && counts_bytes {
+        if against != Against::Noise && counts_bytes {
             worth = worth.min(3);
         }
-        if against == Against::Content && is_within_text(node, bytes) {
+        if against != Against::Noise && is_within_text(node, bytes) {
             worth = -20;
         }
         let empty =
-            against == Against::Content && node.value == 0 && !matches!(node.kind, Kind::Text(_));
+            against != Against::Noise && node.value == 0 && !matches!(node.kind, Kind::Text(_));
         bits += if empty { worth.min(1) } else { worth };
     }
     if against == Against::Noise {
@@ -59,7 +68,21 @@ pub(super) fn weigh_message(
     }
     // A message proves at most the information in its nonzero bytes.
     let telling = bytes.iter().take(64).filter(|b| **b != 0).count() as i32;
-    bits.min(5 * telling)
+    bits.min(if against == Against::Others { 3 } else { 5 } * telling)
+}
+
+/// Evidence in a node, where `worth` is what it would be among the bytes of messages. Small numbers
+/// are everywhere, and a number that has no name where all have one is hardly ever sent.
+fn worth_among_others(tables: &Tables, node: &Node, worth: i32) -> i32 {
+    match node.kind {
+        Kind::Unsigned if tables.symbols(node.ty).is_some() => {
+            let wide = node.bits >= 32;
+            if worth < 0 { -40 } else { worth.min(if wide { 2 } else { 8 }) }
+        }
+        Kind::Unsigned | Kind::Signed if node.has(mark::SPAN) => worth.min(8),
+        Kind::Unsigned | Kind::Signed | Kind::Bool => worth.min(2),
+        _ => worth,
+    }
 }
 
 /// Whether a number or a UUID reads as wide text. Its bytes are then probably the inside of a text,

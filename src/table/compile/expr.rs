@@ -152,7 +152,7 @@ impl Compiler<'_> {
     pub(super) fn symbols_of(&self, e: &ExprAst, scope: &FieldScope) -> Option<EnumId> {
         match &e.kind {
             ExprKind::Name(name) => scope.vars.get(name).and_then(|v| v.value.symbols),
-            ExprKind::Binary(BinaryOp::BitAnd, a, b) => {
+            ExprKind::Binary(BinaryOp::BitAnd | BinaryOp::BitXor | BinaryOp::BitOr, a, b) => {
                 self.symbols_of(a, scope).or_else(|| self.symbols_of(b, scope))
             }
             _ => None,

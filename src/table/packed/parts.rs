@@ -41,7 +41,7 @@ packed_enums! {
     }
     ValueRead { Any, Int, Uint, Float, Text, Array, Packet, Mapping { of, keys, array } }
     LenFrom { Const(n), Expr(n), Inline(ty), Rest, Zero, To(unit), Until(place), Blanks, Last }
-    BinaryOp { Add, Sub, Mul, Div, Rem, BitAnd, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge, Has, And, Or }
+    BinaryOp { Add, Sub, Mul, Div, Rem, BitAnd, BitXor, BitOr, Shl, Shr, Eq, Ne, Lt, Le, Gt, Ge, Has, And, Or }
     LayoutStep {
         Field { marks, slot, name, ty, op },
         Branch { test, otherwise },

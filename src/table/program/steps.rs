@@ -235,6 +235,8 @@ pub(in crate::table) fn apply(op: BinaryOp, a: i128, b: i128) -> Option<i128> {
         BinaryOp::Div => a.checked_div(b)?,
         BinaryOp::Rem => a.checked_rem(b)?,
         BinaryOp::BitAnd => a & b,
+        BinaryOp::BitXor => a ^ b,
+        BinaryOp::BitOr => a | b,
         BinaryOp::Shl => a.checked_shl(shift?)?,
         BinaryOp::Shr => a >> shift?,
         BinaryOp::Eq => i128::from(a == b),

@@ -42,7 +42,7 @@ impl TableParser<'_> {
     }
 
     fn comparison(&mut self) -> Result<ExprAst, TableError> {
-        let left = self.sum()?;
+        let left = self.number()?;
         let ops = [
             ("==", BinaryOp::Eq),
             ("!=", BinaryOp::Ne),
@@ -53,19 +53,19 @@ impl TableParser<'_> {
         ];
         for (sign, op) in ops {
             if self.eat(sign)? {
-                let right = self.sum()?;
+                let right = self.number()?;
                 return binary(self, op, left, right);
             }
         }
         if self.eat_word("has")? {
-            let right = self.sum()?;
+            let right = self.number()?;
             return binary(self, BinaryOp::Has, left, right);
         }
         if self.eat_word("in")? {
             self.need("(")?;
             let mut values = Vec::new();
             while !self.eat(")")? {
-                values.push(self.sum()?);
+                values.push(self.number()?);
                 self.eat(",")?;
             }
             return Ok(ExprAst {
@@ -77,36 +77,44 @@ impl TableParser<'_> {
         Ok(left)
     }
 
-    pub(super) fn sum(&mut self) -> Result<ExprAst, TableError> {
-        let mut left = self.product()?;
-        loop {
-            let op = if self.eat("+")? {
-                BinaryOp::Add
-            } else if self.eat("-")? {
-                BinaryOp::Sub
-            } else {
-                return Ok(left);
-            };
-            let right = self.product()?;
-            left = binary(self, op, left, right)?;
-        }
+    /// An expression that is a number: what may be compared. Of its signs, those of later lines bind
+    /// closer: `|`, `^`, `&`, shifts, sums, products.
+    pub(super) fn number(&mut self) -> Result<ExprAst, TableError> {
+        self.operations(&[("|", BinaryOp::BitOr)], Self::alternative)
+    }
+
+    /// A number in a list in which `|` separates them.
+    pub(super) fn alternative(&mut self) -> Result<ExprAst, TableError> {
+        self.operations(&[("^", BinaryOp::BitXor)], |parser| {
+            parser.operations(&[("&", BinaryOp::BitAnd)], Self::shift)
+        })
+    }
+
+    fn shift(&mut self) -> Result<ExprAst, TableError> {
+        let signs = [("<<", BinaryOp::Shl), (">>", BinaryOp::Shr)];
+        self.operations(&signs, |parser| {
+            let signs = [("+", BinaryOp::Add), ("-", BinaryOp::Sub)];
+            parser.operations(&signs, Self::product)
+        })
     }
 
     fn product(&mut self) -> Result<ExprAst, TableError> {
-        let mut left = self.atom()?;
-        let ops = [
-            ("*", BinaryOp::Mul),
-            ("/", BinaryOp::Div),
-            ("%", BinaryOp::Rem),
-            ("&", BinaryOp::BitAnd),
-            ("<<", BinaryOp::Shl),
-            (">>", BinaryOp::Shr),
-        ];
+        let signs = [("*", BinaryOp::Mul), ("/", BinaryOp::Div), ("%", BinaryOp::Rem)];
+        self.operations(&signs, Self::atom)
+    }
+
+    /// Operations that bind equally, from left to right.
+    fn operations(
+        &mut self,
+        signs: &[(&str, BinaryOp)],
+        operand: fn(&mut Self) -> Result<ExprAst, TableError>,
+    ) -> Result<ExprAst, TableError> {
+        let mut left = operand(self)?;
         'more: loop {
-            for (sign, op) in ops {
+            for (sign, op) in signs {
                 if self.eat(sign)? {
-                    let right = self.atom()?;
-                    left = binary(self, op, left, right)?;
+                    let right = operand(self)?;
+                    left = binary(self, *op, left, right)?;
                     continue 'more;
                 }
             }

@@ -69,7 +69,7 @@ impl TableParser<'_> {
         }
         if self.eat_word("remember")? {
             let kind = self.name("what kind of thing is remembered")?.name;
-            let key = self.sum()?;
+            let key = self.number()?;
             self.need("=")?;
             return Ok(Entry::Remember { kind, key, value: self.expr()? });
         }
@@ -143,7 +143,7 @@ impl TableParser<'_> {
     }
 
     fn matching(&mut self) -> Result<Entry, TableError> {
-        let on = self.sum()?;
+        let on = self.number()?;
         self.need("{")?;
         let mut arms = Vec::new();
         let mut otherwise = Vec::new();
@@ -153,9 +153,9 @@ impl TableParser<'_> {
                 self.need("=>")?;
                 otherwise = self.arm()?;
             } else {
-                let mut values = vec![self.sum()?];
+                let mut values = vec![self.number()?];
                 while self.eat(",")? {
-                    values.push(self.sum()?);
+                    values.push(self.number()?);
                 }
                 self.need("=>")?;
                 arms.push((values, self.arm()?));
@@ -192,7 +192,7 @@ impl TableParser<'_> {
                 return Ok(mods);
             }
             if self.eat("=")? {
-                mods.expect = Some(self.sum()?);
+                mods.expect = Some(self.number()?);
             } else if self.eat_word("max")? {
                 mods.max = Some(self.int("how many are allowed at most")?);
             } else if self.eat_word("shown")? {
@@ -241,9 +241,9 @@ impl TableParser<'_> {
 
     /// Values with `|` between them.
     fn alternatives(&mut self) -> Result<Vec<ExprAst>, TableError> {
-        let mut all = vec![self.sum()?];
+        let mut all = vec![self.alternative()?];
         while self.eat("|")? {
-            all.push(self.sum()?);
+            all.push(self.alternative()?);
         }
         Ok(all)
     }
@@ -254,7 +254,7 @@ impl TableParser<'_> {
             if matches!(self.now.tok, Tok::Str(_)) {
                 facts.refuses_unless_texts.push(self.string("")?);
             } else {
-                facts.refuses_unless.push(self.sum()?);
+                facts.refuses_unless.push(self.alternative()?);
             }
             if !self.eat("|")? {
                 return Ok(());

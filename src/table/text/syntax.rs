@@ -436,6 +436,10 @@ pub enum BinaryOp {
     Rem,
     /// `&`
     BitAnd,
+    /// `^`
+    BitXor,
+    /// `|`
+    BitOr,
     /// `<<`
     Shl,
     /// `>>`
