@@ -179,6 +179,8 @@ mod tests {
         struct Endless(Arc<()>);
         impl Read for Endless {
             fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+                // Held by this reader and by the test.
+                assert_eq!(Arc::strong_count(&self.0), 2);
                 Ok(out.len().min(1000))
             }
         }

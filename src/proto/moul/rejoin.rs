@@ -4,10 +4,7 @@
 use super::super::Opening;
 use super::direction::Stage;
 use super::joined_key::JoinedKey;
-use super::keys::{
-    KeyRing, KeystreamStart, SessionHint,
-    write_session_line,
-};
+use super::keys::{KeyRing, KeystreamStart, SessionHint, write_session_line};
 use super::keystream::{Keystream, MAX_BYTES, Position, WINDOW};
 use super::search::MessageReader;
 use super::service_search::{MAX_CLEAR_BYTES, find_service};

@@ -54,7 +54,10 @@ pub(super) fn find_service(
             let server = Trial::of(id, Side::Server, server, reader);
             let bits = client.bits + server.bits;
             if std::env::var("MOUL_TRIAL").is_ok() && bits > 20 {
-                eprintln!("TRIAL {} {} {} swapped={swapped} bits={bits} client={client:?} server={server:?}", opening.ends.client, opening.ends.server, service.name);
+                eprintln!(
+                    "TRIAL {} {} {} swapped={swapped} bits={bits} client={client:?} server={server:?}",
+                    opening.ends.client, opening.ends.server, service.name
+                );
             }
             let server_port =
                 if swapped { opening.ends.client.port() } else { opening.ends.server.port() };
@@ -126,8 +129,7 @@ impl Trial {
         let Some(def) = tables.service(service) else { return bytes.len() };
         let mut at = from;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-            let read =
-                reader.evaluator.message(tables, service, side.index(), rest, reader.tree);
+            let read = reader.evaluator.message(tables, service, side.index(), rest, reader.tree);
             let (id, length) = match read {
                 Outcome::Message(id, length) => (id, length.max(1)),
                 // The rest of it was not captured yet.
@@ -135,7 +137,8 @@ impl Trial {
                 _ => return at,
             };
             let whole = rest.get(..length).unwrap_or(rest);
-            let bits = weigh_message(tables, def, side.index(), reader.tree, whole, Against::Others);
+            let bits =
+                weigh_message(tables, def, side.index(), reader.tree, whole, Against::Others);
             if bits < 0 {
                 return at;
             }

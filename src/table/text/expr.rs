@@ -42,7 +42,7 @@ impl TableParser<'_> {
     }
 
     fn comparison(&mut self) -> Result<ExprAst, TableError> {
-        let left = self.number()?;
+        let left = self.parse_number()?;
         let ops = [
             ("==", BinaryOp::Eq),
             ("!=", BinaryOp::Ne),
@@ -53,19 +53,19 @@ impl TableParser<'_> {
         ];
         for (sign, op) in ops {
             if self.eat(sign)? {
-                let right = self.number()?;
+                let right = self.parse_number()?;
                 return binary(self, op, left, right);
             }
         }
         if self.eat_word("has")? {
-            let right = self.number()?;
+            let right = self.parse_number()?;
             return binary(self, BinaryOp::Has, left, right);
         }
         if self.eat_word("in")? {
             self.need("(")?;
             let mut values = Vec::new();
             while !self.eat(")")? {
-                values.push(self.number()?);
+                values.push(self.parse_number()?);
                 self.eat(",")?;
             }
             return Ok(ExprAst {
@@ -79,7 +79,7 @@ impl TableParser<'_> {
 
     /// An expression that is a number: what may be compared. Of its signs, those of later lines bind
     /// closer: `|`, `^`, `&`, shifts, sums, products.
-    pub(super) fn number(&mut self) -> Result<ExprAst, TableError> {
+    pub(super) fn parse_number(&mut self) -> Result<ExprAst, TableError> {
         self.operations(&[("|", BinaryOp::BitOr)], Self::alternative)
     }
 

@@ -69,7 +69,7 @@ impl TableParser<'_> {
         }
         if self.eat_word("remember")? {
             let kind = self.name("what kind of thing is remembered")?.name;
-            let key = self.number()?;
+            let key = self.parse_number()?;
             self.need("=")?;
             return Ok(Entry::Remember { kind, key, value: self.expr()? });
         }
@@ -143,7 +143,7 @@ impl TableParser<'_> {
     }
 
     fn matching(&mut self) -> Result<Entry, TableError> {
-        let on = self.number()?;
+        let on = self.parse_number()?;
         self.need("{")?;
         let mut arms = Vec::new();
         let mut otherwise = Vec::new();
@@ -153,9 +153,9 @@ impl TableParser<'_> {
                 self.need("=>")?;
                 otherwise = self.arm()?;
             } else {
-                let mut values = vec![self.number()?];
+                let mut values = vec![self.parse_number()?];
                 while self.eat(",")? {
-                    values.push(self.number()?);
+                    values.push(self.parse_number()?);
                 }
                 self.need("=>")?;
                 arms.push((values, self.arm()?));
@@ -192,7 +192,7 @@ impl TableParser<'_> {
                 return Ok(mods);
             }
             if self.eat("=")? {
-                mods.expect = Some(self.number()?);
+                mods.expect = Some(self.parse_number()?);
             } else if self.eat_word("max")? {
                 mods.max = Some(self.int("how many are allowed at most")?);
             } else if self.eat_word("shown")? {

@@ -68,11 +68,11 @@ impl TableParser<'_> {
                 framing.begins = Some(self.name("the structure that every message begins with")?)
             }
             "selects" => {
-                framing.selects = Some(self.number()?);
+                framing.selects = Some(self.parse_number()?);
                 framing.any_case = self.eat_word("anycase")?;
             }
             "length" => {
-                framing.length = Some(self.number()?);
+                framing.length = Some(self.parse_number()?);
                 if self.eat_word("max")? {
                     framing.max = Some(self.int("the largest length in bytes")?);
                 }
