@@ -183,9 +183,9 @@ impl People {
             let mut line = Vec::new();
             session_text(&session, true, &mut text);
             readable(&text);
-            session_csv(&session, &mut line);
+            session_csv(&session, &[], &mut line);
             line.clear();
-            session_json(&session, true, &mut line);
+            session_json(&session, &[], true, &mut line);
             checks::json(&line);
         }
     }
