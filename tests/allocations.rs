@@ -49,14 +49,15 @@ type Session = (&'static str, &'static [&'static str]);
 /// no list grows. Those of the auth server are descriptor files that were downloaded: they are
 /// taken apart while the message with their last part is read. On the file server each of 16
 /// requests has a name, which is copied for the reply; after 2,048 requests with names the oldest
-/// copy is used again.
+/// copy is used again. What a message carries, and what it refuses, are texts that are made for some
+/// messages.
 const BOUNDS: [(Session, &str, [usize; 3], usize); 6] = [
     (DIRTSAND, "gatekeeper", [0, 0, 0], 0),
-    (DIRTSAND, "auth", [954, 947, 960], 0),
-    (DIRTSAND, "game", [0, 0, 0], 0),
-    (DIRTSAND, "file", [16, 20, 26], 27),
-    (MOSS, "auth", [31, 37, 50], 0),
-    (MOSS, "game", [0, 0, 0], 0),
+    (DIRTSAND, "auth", [969, 947, 960], 0),
+    (DIRTSAND, "game", [0, 9, 9], 0),
+    (DIRTSAND, "file", [32, 20, 26], 27),
+    (MOSS, "auth", [47, 37, 50], 0),
+    (MOSS, "game", [0, 8, 8], 0),
 ];
 
 /// What lists that grow by doubling may allocate beyond that, in all rounds that count together:
