@@ -53,12 +53,6 @@ pub(super) fn find_service(
             let client = Trial::of(id, Side::Client, client, reader);
             let server = Trial::of(id, Side::Server, server, reader);
             let bits = client.bits + server.bits;
-            if std::env::var("MOUL_TRIAL").is_ok() && bits > 20 {
-                eprintln!(
-                    "TRIAL {} {} {} swapped={swapped} bits={bits} client={client:?} server={server:?}",
-                    opening.ends.client, opening.ends.server, service.name
-                );
-            }
             let server_port =
                 if swapped { opening.ends.client.port() } else { opening.ends.server.port() };
             let enough = if server_port == PORT { PROOF_AT_PORT } else { PROOF };
