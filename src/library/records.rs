@@ -166,6 +166,7 @@ impl Reader {
             parcel: Vec::new(),
             bytes: 0,
             open: true,
+            kept: false,
         };
         while out.open && !dropped.load(Ordering::Relaxed) {
             match capture.next_item() {
@@ -211,6 +212,8 @@ struct Collector {
     bytes: usize,
     /// Whether the receiver still exists.
     open: bool,
+    /// Whether the latest record was kept, so that its tree is wanted.
+    kept: bool,
 }
 
 impl Collector {
@@ -230,6 +233,7 @@ impl Collector {
 
 impl Output for Collector {
     fn record(&mut self, record: &Record<'_>) {
+        self.kept = false;
         // A frame may complete any number of records.
         if self.bytes >= PARCEL {
             self.send();
@@ -247,10 +251,13 @@ impl Output for Collector {
         let record = OwnedRecord::new(&self.context, record, time);
         self.bytes += record.size();
         self.parcel.push(record);
+        self.kept = true;
     }
 
     fn take_tree(&mut self, tree: &mut Tree) {
-        if let Some(record) = self.parcel.last_mut() {
+        if self.kept
+            && let Some(record) = self.parcel.last_mut()
+        {
             record.take_tree(tree);
         }
     }

@@ -43,7 +43,7 @@ struct Column<'a> {
 /// it.
 ///
 /// ```
-/// use moulsniff::out::schema::{SqlEngine, sql};
+/// use moulsniff::print::schema::{SqlEngine, sql};
 ///
 /// let text = sql(SqlEngine::DuckDb);
 /// assert!(text.contains("\"record\" BIGINT NOT NULL"));
