@@ -27,8 +27,8 @@ use crate::record::Record;
 use crate::session::{Message, Side, Transport};
 use crate::table::Tables;
 use crate::tree::{
-    BufferOrigin, Kind, LinkKind, Node, Problem, ProblemText, Severity, Sym, TextKind, Tree,
-    TreeParts,
+    BufferOrigin, Concern, Kind, LinkKind, Node, Problem, ProblemText, Severity, Sym, TextKind,
+    Tree, TreeParts,
 };
 
 /// What every packed tree begins with.
@@ -77,6 +77,8 @@ pub(super) const ORIGINS: [BufferOrigin; 4] = [
     BufferOrigin::Reassembled,
 ];
 /// Severities by number.
+pub(super) const CONCERNS: [Concern; 4] =
+    [Concern::None, Concern::Unhandled, Concern::UnknownVersion, Concern::TooLong];
 pub(super) const SEVERITIES: [Severity; 3] = [Severity::Note, Severity::Warning, Severity::Error];
 /// What earlier records are, by number.
 pub(super) const LINKS: [LinkKind; 2] = [LinkKind::Acknowledges, LinkKind::SentAgain];
@@ -231,7 +233,9 @@ impl Packer {
                 put_text(out, &self.text);
             }
         }
-        put(out, problem.bytes.is_some().into());
+        // The lowest bit says whether bytes follow.
+        let concern = u64::from(place(&CONCERNS, &problem.concern));
+        put(out, u64::from(problem.bytes.is_some()) | concern << 1);
         if let Some((buffer, start, length)) = problem.bytes {
             put(out, buffer.0.into());
             put(out, start.into());

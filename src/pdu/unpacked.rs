@@ -1,7 +1,7 @@
 //! Reads a packed tree back. Checks everything first, because a file may come from anyone.
 
 use super::packed::{
-    FROM_SERVER, HAS_NUMBER, HAS_REPLY, KINDS, LINKS, MAGIC, NO_REPLY, ORIGINS, OVER_UDP,
+    CONCERNS, FROM_SERVER, HAS_NUMBER, HAS_REPLY, KINDS, LINKS, MAGIC, NO_REPLY, ORIGINS, OVER_UDP,
     SEVERITIES, is_owned,
 };
 use crate::leb128::{Leb128Reader, unzigzag};
@@ -196,14 +196,16 @@ impl<'a> Unpacked<'a> {
             let severity = *SEVERITIES.get(usize::from(self.rest.byte()?))?;
             let node = self.rest.number32()?;
             let (text, a) = problem_text(self.rest.text()?, tables, parts)?;
-            let bytes = match self.rest.number()? {
+            let number = self.rest.number()?;
+            let concern = *CONCERNS.get(usize::try_from(number >> 1).ok()?)?;
+            let bytes = match number & 1 {
                 0 => None,
                 _ => {
                     let buffer = Buffer(u16::try_from(self.rest.number()?).ok()?);
                     Some((buffer, self.rest.number32()?, self.rest.number32()?))
                 }
             };
-            parts.problems.push(Problem { severity, node, text, a, b: 0, bytes });
+            parts.problems.push(Problem { severity, node, text, a, b: 0, bytes, concern });
         }
         Some(())
     }

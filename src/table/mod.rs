@@ -24,8 +24,7 @@ pub use cursor::{Cursor, Short};
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{
     BITSTREAM, Call, Evaluator, MessageLimits, MessageStart, Native, NoPackint, OTHER_FORM,
-    OVER_THE_BOUND, Outcome, READ_AS_LATIN_1, Remembered, Run, Slots, Stop, WholeMessage,
-    read_packint,
+    Outcome, READ_AS_LATIN_1, Remembered, Run, Slots, Stop, WholeMessage, read_packint,
 };
 pub use hex::parse_hex;
 pub use program::*;

@@ -20,7 +20,7 @@ use std::fmt;
 pub use link::{LinkKind, RecordLink};
 pub use nodes::Node;
 pub use parts::TreeParts;
-pub use problem::{Problem, ProblemCounts, ProblemText, Severity};
+pub use problem::{Concern, Problem, ProblemCounts, ProblemText, Severity};
 use telling::TellingFields;
 pub use value::{Kind, TextKind, decode_pieces, decode_text, is_inverted_ascii, is_inverted_utf8};
 pub use walk::{Children, Members, Walk};

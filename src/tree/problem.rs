@@ -32,6 +32,20 @@ impl Severity {
     }
 }
 
+/// What a problem says of the programs that talk, beyond the message that it is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Concern {
+    /// Nothing.
+    #[default]
+    None,
+    /// The receiver does not handle such a thing.
+    Unhandled,
+    /// It has a version that is not known.
+    UnknownVersion,
+    /// It is longer than the client's own bound, or ends earlier there.
+    TooLong,
+}
+
 /// Problems of messages by their severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProblemCounts {
@@ -117,6 +131,8 @@ pub struct Problem {
     pub b: i64,
     /// Bytes to show with it: buffer, start and length in bytes.
     pub bytes: Option<(Buffer, u32, u32)>,
+    /// What it says of the programs that talk.
+    pub concern: Concern,
 }
 
 impl Problem {
@@ -128,7 +144,13 @@ impl Problem {
 
     /// A problem with a fixed text and up to two numbers.
     pub fn new(severity: Severity, node: u32, text: &'static str, a: i64, b: i64) -> Self {
-        Problem { severity, node, text: ProblemText::Fixed(text), a, b, bytes: None }
+        let text = ProblemText::Fixed(text);
+        Problem { severity, node, text, a, b, bytes: None, concern: Concern::None }
+    }
+
+    /// The same problem, which says this of the programs that talk.
+    pub fn concerning(self, concern: Concern) -> Self {
+        Problem { concern, ..self }
     }
 
     /// The same problem with `length` bytes to show, from byte `at` of a buffer on.

@@ -7,25 +7,25 @@ use super::{Conclusion, EndedStream, Kind, MAX_FINDINGS, StreamRef, Weight};
 use crate::digits::{counted, plural};
 use crate::record::{EndedBy, Record};
 use crate::session::Message;
-use crate::table::{OVER_THE_BOUND, Tables};
-use crate::tree::{Problem, ProblemText, Severity, Tree};
+use crate::table::Tables;
+use crate::tree::{Concern, Problem, ProblemText, Severity, Tree};
 
 /// The most texts of problems that are told apart.
 const MAX_TEXTS: usize = 64;
 /// Characters of a problem's text.
 const TEXT: usize = 120;
 
-/// Which texts count together: a fixed one, one of the tables at an address, or one of the traffic.
+/// A text that is not made for one problem: a fixed one, or one of the tables at an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TextKey {
     Fixed(&'static str),
     Table(usize, u32),
-    Owned,
 }
 
-/// Problems with one text.
+/// Problems that differ in their numbers alone.
 struct ProblemGroup {
-    key: TextKey,
+    /// Their text without digits.
+    form: String,
     severity: Severity,
     kind: Kind,
     count: u64,
@@ -50,6 +50,8 @@ struct Unread {
 #[derive(Default)]
 pub(super) struct Disagreements {
     problems: Vec<ProblemGroup>,
+    /// The groups of texts, found without their words.
+    keys: Vec<(TextKey, Severity, usize)>,
     unread: Unread,
 }
 
@@ -78,30 +80,50 @@ impl Disagreements {
     ) {
         let Some((kind, key)) = classified(problem, tables) else { return };
         let severity = problem.severity;
-        let same = |group: &ProblemGroup| group.key == key && group.severity == severity;
-        if let Some(place) = self.problems.iter().position(same) {
-            if let Some(group) = self.problems.get_mut(place) {
-                group.count += 1;
+        let known = key.and_then(|key| self.known(key, severity));
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let text = text_of(problem, tables, tree);
+                let form: String = text.chars().filter(|c| !c.is_ascii_digit()).collect();
+                let same = |group: &ProblemGroup| {
+                    group.severity == severity && group.kind == kind && group.form == form
+                };
+                let place = self.problems.iter().position(same).unwrap_or(self.problems.len());
+                if place >= MAX_TEXTS {
+                    return;
+                }
+                if place == self.problems.len() {
+                    self.problems.push(ProblemGroup {
+                        form,
+                        severity,
+                        kind,
+                        count: 0,
+                        example: shortened(&text, TEXT),
+                        message: message.name.raw().to_string(),
+                        record: record.number,
+                        frame: record.at.frame,
+                    });
+                }
+                if let Some(key) = key.filter(|_| self.keys.len() < MAX_TEXTS) {
+                    self.keys.push((key, severity, place));
+                }
+                place
             }
-            // Frequent ones come first.
-            if let Some(before) = place.checked_sub(1) {
-                self.problems.swap(place, before);
-            }
-            return;
+        };
+        if let Some(group) = self.problems.get_mut(place) {
+            group.count += 1;
         }
-        if self.problems.len() >= MAX_TEXTS {
-            return;
+    }
+
+    /// The group of problems with a text that was met before. Frequent ones come to the front.
+    fn known(&mut self, key: TextKey, severity: Severity) -> Option<usize> {
+        let at = self.keys.iter().position(|(of, worse, _)| *of == key && *worse == severity)?;
+        let (_, _, place) = *self.keys.get(at)?;
+        if let Some(before) = at.checked_sub(1) {
+            self.keys.swap(at, before);
         }
-        self.problems.push(ProblemGroup {
-            key,
-            severity,
-            kind,
-            count: 1,
-            example: text_of(problem, tables, tree),
-            message: message.name.raw().to_string(),
-            record: record.number,
-            frame: record.at.frame,
-        });
+        Some(place)
     }
 
     /// A stream ended. Returns whether bytes of it became no message although all of them are there.
@@ -163,20 +185,21 @@ impl Disagreements {
     }
 }
 
-/// What a problem is about, and which texts count with its own; `None` for one that says nothing of
-/// the two programs.
-fn classified(problem: &Problem, tables: &Tables) -> Option<(Kind, TextKey)> {
-    let key = match problem.text {
-        ProblemText::Fixed(text) => TextKey::Fixed(text),
-        ProblemText::ShortFor(_) => TextKey::Fixed(ProblemText::SHORT),
-        ProblemText::Table(sym) => TextKey::Table(std::ptr::from_ref(tables).addr(), sym.0),
-        ProblemText::Owned(_) => TextKey::Owned,
+/// What a problem is about, and its text where that is not made for this problem; `None` for one
+/// that says nothing of the two programs.
+fn classified(problem: &Problem, tables: &Tables) -> Option<(Kind, Option<TextKey>)> {
+    let kind = match (problem.concern, problem.text) {
+        (Concern::Unhandled, _) => Kind::Unhandled,
+        (Concern::UnknownVersion, _) => Kind::UnknownVersion,
+        (Concern::TooLong, _) => Kind::TooLong,
+        (Concern::None, _) if problem.severity > Severity::Note => Kind::Unread,
+        (Concern::None, ProblemText::Table(sym)) if tables.is_dialect(sym) => Kind::Dialect,
+        (Concern::None, _) => return None,
     };
-    let kind = match problem.text {
-        _ if problem.severity > Severity::Note => Kind::Unread,
-        ProblemText::Fixed(OVER_THE_BOUND) => Kind::TooLong,
-        ProblemText::Table(sym) if tables.is_dialect(sym) => Kind::Dialect,
-        _ => return None,
+    let key = match problem.text {
+        ProblemText::Fixed(text) => Some(TextKey::Fixed(text)),
+        ProblemText::Table(sym) => Some(TextKey::Table(std::ptr::from_ref(tables).addr(), sym.0)),
+        ProblemText::ShortFor(_) | ProblemText::Owned(_) => None,
     };
     Some((kind, key))
 }
@@ -191,7 +214,7 @@ fn text_of(problem: &Problem, tables: &Tables, tree: &Tree) -> String {
             problem.write_numbered(|sym| tables.name(sym), &mut text)
         }
     }
-    shortened(&text, TEXT)
+    text
 }
 
 /// One conclusion for all problems of one severity.

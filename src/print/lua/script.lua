@@ -138,7 +138,8 @@ local function read_problems(from)
   local problems = {}
   for _ = 1, from:number() do
     local problem = { severity = from:byte(), node = from:number() + 1, text = from:text() }
-    if from:number() == 1 then
+    -- The lowest bit says whether bytes follow.
+    if from:number() % 2 == 1 then
       from:number() from:number() from:number()
     end
     problems[problem.node] = problems[problem.node] or {}

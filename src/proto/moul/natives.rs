@@ -5,7 +5,7 @@
 //! field a text or time is or what it means.
 
 use crate::table::{Call, Cursor, Native, READ_AS_LATIN_1, Run, Stop};
-use crate::tree::{
+use crate::tree::{Concern, 
     Kind, Node, Problem, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark,
 };
 
@@ -23,6 +23,12 @@ pub const NATIVES: [Native; 4] = {
 /// The note of a text that holds a zero. The count decides where the text ends, but programs that
 /// keep it as a C string lose what follows the zero.
 const ZERO_INSIDE: &str = "a zero inside the text, where a C string ends";
+
+/// A text holds a zero.
+fn report_zero(run: &mut Run<'_>, node: u32) {
+    let problem = Problem::new(Severity::Note, node, ZERO_INSIDE, 0, 0);
+    run.tree.problem(problem.concerning(Concern::TooLong));
+}
 
 /// The largest number that JSON readers keep exactly.
 const EXACT: u64 = 1 << 53;
@@ -58,7 +64,7 @@ fn read_safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> 
     }
     let zero = if kind == TextKind::Utf8 { 0 } else { !0 };
     if bytes.contains(&zero) {
-        run.problem(Severity::Note, node, ZERO_INSIDE, 0, 0);
+        report_zero(run, node);
     }
     Ok(0)
 }
@@ -82,7 +88,7 @@ fn read_p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Res
         ));
     }
     if bytes.contains(&0) {
-        run.problem(Severity::Note, node, ZERO_INSIDE, 0, 0);
+        report_zero(run, node);
     }
     Ok(0)
 }
@@ -150,7 +156,7 @@ fn read_safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) ->
         .add(run, cursor, call);
     run.check_text(node, kind, cursor.buffer(), at, bytes);
     if bytes.as_chunks::<2>().0.contains(&[!0, !0]) {
-        run.problem(Severity::Note, node, ZERO_INSIDE, 0, 0);
+        report_zero(run, node);
     }
     if end != 0 {
         run.problem(

@@ -226,9 +226,9 @@ impl Compiler<'_> {
             Entry::Match { on, arms, otherwise } => {
                 self.matching(on, arms, otherwise, scope, ops)?
             }
-            Entry::Say { severity, text } => {
+            Entry::Say { severity, concern, text } => {
                 let text = self.name(text);
-                ops.push(LayoutStep::Say { severity: *severity, text });
+                ops.push(LayoutStep::Say { severity: *severity, concern: *concern, text });
             }
             Entry::Undecoded => ops.push(LayoutStep::Undecoded),
             Entry::Partial => ops.push(LayoutStep::Partial),

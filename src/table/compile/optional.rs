@@ -2,7 +2,7 @@
 
 use super::super::program::*;
 use super::Compiler;
-use crate::tree::{Severity, Sym, TypeRef};
+use crate::tree::{Concern, Severity, Sym, TypeRef};
 
 impl Compiler<'_> {
     /// Compiles a field that may be missing at the region's end: a counted list is then empty,
@@ -26,7 +26,7 @@ impl Compiler<'_> {
             LayoutStep::Empty { name, ty }
         } else {
             let text = self.name(&format!("ends before `{text}`"));
-            LayoutStep::Say { severity: Severity::Note, text }
+            LayoutStep::Say { severity: Severity::Note, concern: Concern::None, text }
         });
     }
 }

@@ -4,10 +4,10 @@ use super::super::NativeType;
 use super::super::cursor::Cursor;
 use super::super::program::*;
 use super::{Call, Field, Run, Slots, Stop};
-use crate::tree::{Kind, Node, Severity, Sym, TypeRef, mark};
+use crate::tree::{Concern, Kind, Node, Problem, Severity, Sym, TypeRef, mark};
 
 /// The text of a problem: a number, a count or a length exceeds the bound of the client.
-pub const OVER_THE_BOUND: &str = "{a}, where the client's own table says {b} at most";
+const OVER_THE_BOUND: &str = "{a}, where the client's own table says {b} at most";
 
 impl Run<'_> {
     /// Reads one field and adds its node. Returns the value that expressions see (0 for a field
@@ -133,7 +133,9 @@ impl Run<'_> {
     /// Adds a problem if a value, count or length exceeds the `max` of its type.
     pub(super) fn check_max(&mut self, def: &TypeDef, node: u32, value: u64) {
         if let Some(max) = def.max.filter(|m| value > *m) {
-            self.problem(Severity::Note, node, OVER_THE_BOUND, value as i64, max as i64);
+            let problem =
+                Problem::new(Severity::Note, node, OVER_THE_BOUND, value as i64, max as i64);
+            self.tree.problem(problem.concerning(Concern::TooLong));
         }
     }
 

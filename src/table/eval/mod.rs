@@ -19,7 +19,6 @@ mod steps;
 mod stopped;
 
 pub use bitstream::{BITSTREAM, NoPackint, read_packint};
-pub use leaf::OVER_THE_BOUND;
 pub use many::READ_AS_LATIN_1;
 pub use memory::Remembered;
 pub use native::Native;

@@ -7,7 +7,7 @@ use super::extent::FoundEnd;
 use super::inflate::{Inflated, PackedSizes};
 use super::{Evaluator, Field, Run, Slots, Stop};
 use crate::tree::{
-    Buffer, BufferOrigin, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark,
+    Buffer, BufferOrigin, Concern, Kind, Node, Problem, ProblemText, Severity, Sym, TypeRef, mark,
 };
 
 /// The note of a region that was not read as the first of its types.
@@ -226,6 +226,7 @@ impl Run<'_> {
                     a: 0,
                     b: 0,
                     bytes: None,
+                    concern: Concern::None,
                 });
             }
         }

@@ -140,11 +140,13 @@ impl<'t> Run<'t> {
                     found.and_then(|i| targets.get(i)).map_or(*otherwise, |t| t.1) as usize
                 ));
             }
-            LayoutStep::Say { severity, text } => {
+            LayoutStep::Say { severity, concern, text } => {
                 let severity = *severity;
+                let concern = *concern;
                 let text = ProblemText::Table(*text);
                 let node = at.node;
-                self.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
+                let a = 0;
+                self.tree.problem(Problem { severity, node, text, a, b: 0, bytes: None, concern });
             }
             LayoutStep::Empty { name, ty } => {
                 let list =

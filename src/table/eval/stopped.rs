@@ -3,7 +3,7 @@
 
 use super::super::cursor::Cursor;
 use super::{Run, Stop};
-use crate::tree::{Problem, ProblemText, Severity, Sym};
+use crate::tree::{Concern, Problem, ProblemText, Severity, Sym};
 
 /// A field for which the bytes did not suffice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,7 @@ impl Run<'_> {
                     a,
                     b,
                     bytes: None,
+                    concern: Concern::None,
                 });
             }
             Some(Stop::Unknown) => {

@@ -3,7 +3,7 @@
 use super::super::program::*;
 use super::super::text::{BinaryOp, PlaceRole};
 use super::{Packed, ProgramPacker, ProgramUnpacker, packed_enums, packed_numbers, packed_structs};
-use crate::tree::{Kind, Severity, Sym, TextKind, TypeRef};
+use crate::tree::{Concern, Kind, Severity, Sym, TextKind, TypeRef};
 
 packed_numbers! { Sym TypeRef }
 
@@ -48,7 +48,7 @@ packed_enums! {
         Word { name, slot },
         Jump(to),
         Switch { on, targets, otherwise },
-        Say { severity, text },
+        Say { severity, concern, text },
         Empty { name, ty },
         Undecoded,
         Partial,
@@ -87,6 +87,7 @@ packed_enums! {
     ShareRole { Part, Whole }
     GraphRole { Id, Kind, Mask, Target, Asked, Parent, Child, Removed, Owner, Saver, Deleted }
     Severity { Note, Warning, Error }
+    Concern { None, Unhandled, UnknownVersion, TooLong }
     TextKind { Utf8, Latin1, Utf16, Inverted8, Inverted16, InvertedLatin1, Owned }
     Kind {
         Struct, List, Null, Unsigned, Signed, Unsigned64, Signed64, F32, F64, Bool, Uuid, UuidBe, Ipv4, Text(kind),

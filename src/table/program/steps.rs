@@ -4,7 +4,7 @@ use super::super::text::BinaryOp;
 use super::ids::{ExprId, InfoId};
 use super::positions::Positions;
 use super::type_op::TypeOp;
-use crate::tree::{Severity, Sym, TypeRef};
+use crate::tree::{Concern, Severity, Sym, TypeRef};
 
 /// A structure's steps.
 #[derive(Debug, Clone)]
@@ -79,6 +79,8 @@ pub enum LayoutStep {
     Say {
         /// Its severity.
         severity: Severity,
+        /// What it says of the programs that talk.
+        concern: Concern,
         /// Its text.
         text: Sym,
     },

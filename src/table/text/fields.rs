@@ -4,6 +4,7 @@ use super::super::error::TableError;
 use super::declarations::TableParser;
 use super::lex::Tok;
 use super::syntax::*;
+use crate::tree::Concern;
 
 /// The words that may follow a type. For suggestions only.
 const MODIFIERS: [&str; 29] = [
@@ -81,7 +82,10 @@ impl TableParser<'_> {
         }
         if let Some(severity) = self.severity() {
             self.advance()?;
-            return Ok(Entry::Say { severity, text: self.string("what there is to say, quoted")? });
+            let concern =
+                if self.eat_word("unhandled")? { Concern::Unhandled } else { Concern::None };
+            let text = self.string("what there is to say, quoted")?;
+            return Ok(Entry::Say { severity, concern, text });
         }
         let near = match &self.now.tok {
             Tok::Ident(word) => crate::suggest::suggestion(word, MODIFIERS.into_iter()),

@@ -1,7 +1,7 @@
 //! The syntax tree of a table file. Names are not resolved yet. Each part keeps its byte offset for
 //! errors.
 
-use crate::tree::Severity;
+use crate::tree::{Concern, Severity};
 
 /// The side that sends a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -234,6 +234,7 @@ pub(in crate::table) enum Entry {
     },
     Say {
         severity: Severity,
+        concern: Concern,
         text: String,
     },
     Undecoded,

@@ -8,7 +8,7 @@ use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
 use super::names::SdlNames;
 use super::store::Store;
 use crate::table::{Call, Cursor, Evaluator, Native, Run, Slots, Stop};
-use crate::tree::{
+use crate::tree::{Concern, 
     Kind, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_text, mark,
 };
 use std::fmt;
@@ -232,7 +232,7 @@ fn read_without_descriptor(
             let known = find_store(run).versions_text(&name);
             let text =
                 format_args!("no state descriptor `{name}` of version {version} is known{known}");
-            add_problem(run, Severity::Note, node, text);
+            add_concern(run, Severity::Note, Concern::UnknownVersion, node, text);
             SdlScratch::put_buffer(run.state, name);
         }
         None => {
@@ -260,8 +260,18 @@ fn leave_undecoded(run: &mut Run<'_>, cursor: &mut Cursor<'_>) {
 }
 
 fn add_problem(run: &mut Run<'_>, severity: Severity, node: u32, text: fmt::Arguments<'_>) {
+    add_concern(run, severity, Concern::None, node, text);
+}
+
+fn add_concern(
+    run: &mut Run<'_>,
+    severity: Severity,
+    concern: Concern,
+    node: u32,
+    text: fmt::Arguments<'_>,
+) {
     let text = ProblemText::Owned(run.tree.own_format(text));
-    run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None });
+    run.tree.problem(Problem { severity, node, text, a: 0, b: 0, bytes: None, concern });
 }
 
 /// What reading a record needs besides the bytes.
