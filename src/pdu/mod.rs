@@ -4,16 +4,22 @@
 //! A packet is a list of tags and behind it the message's bytes. Wireshark's own tags say which
 //! dissector takes the bytes, which addresses and ports they came from, and which frame. A tag of
 //! our own carries the message's tree (`packed`), so that a reader needs neither keys nor earlier
-//! messages. `docs/sharing.md` has the form.
+//! messages, and others what came between messages (`carried`), so that nothing that was found is
+//! lost. `docs/sharing.md` has the form.
 //!
 //! This module knows records, trees and tables. It knows no protocol, no file and no output.
 
+mod carried;
 mod packed;
 mod packet;
 mod tags;
 mod unpacked;
 
-pub use packet::{MAX_BYTES, PduPacket, PduWriter, dissector_name};
+pub use carried::{
+    CarriedBody, CarriedCapture, CarriedItem, CarriedReader, CarriedRecord, CarriedStream,
+    CarriedWriter,
+};
+pub use packet::{CARRIER, MAX_BYTES, PduPacket, PduWriter, WrittenPacket, dissector_name};
 pub use unpacked::{PackedHead, Unpacked};
 
 use crate::table::Tables;

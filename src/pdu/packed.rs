@@ -269,7 +269,7 @@ fn head(record: &Record<'_>, message: &Message<'_>, info: &str, out: &mut Vec<u8
     }
 }
 
-fn put_text(out: &mut Vec<u8>, text: &str) {
+pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     put(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
+use super::carried::CarriedReader;
 use super::packed::{PackSource, Packer};
 use super::tags::{self, TagReader};
 use super::{Unpacked, fingerprint};
@@ -12,6 +13,8 @@ use crate::table::Tables;
 
 /// The most bytes of a packet that Wireshark reads (`WTAP_MAX_PACKET_SIZE_STANDARD`).
 pub const MAX_BYTES: usize = 262_144;
+/// The dissector's name of a packet without a message, which only carries something.
+pub const CARRIER: &str = "moulsniff";
 /// The most bytes of the info column.
 const MAX_INFO: usize = 400;
 
@@ -26,11 +29,17 @@ pub struct PduWriter {
 }
 
 impl PduWriter {
-    /// The packet of a record, with a line that says what it is about; `None` for an event.
+    /// The packet of a record, with a line that says what it is about and with what it carries
+    /// beside its message; `None` for an event.
     ///
     /// Where the tree makes a packet longer than [`MAX_BYTES`] that would be short enough without
     /// it, the tree is left out.
-    pub fn packet(&mut self, record: &Record<'_>, info: &str) -> Option<&[u8]> {
+    pub fn packet(
+        &mut self,
+        record: &Record<'_>,
+        info: &str,
+        carried: &[u8],
+    ) -> Option<WrittenPacket> {
         let Body::Message { message, tables, tree } = record.body else { return None };
         let fingerprint = self.fingerprint(tables);
         let packet = &mut self.packet;
@@ -56,15 +65,22 @@ impl PduWriter {
         let column = if info.is_empty() { name.to_string() } else { format!("{name} {info}") };
         tags::put(packet, tags::INFO_COLUMN, column.as_bytes());
         self.packer.pack(record, PackSource { message, tables, tree, info, fingerprint }, packed);
+        tags::put(packet, tags::CARRIED, carried);
         // Each piece of the tree takes at most 8 bytes beside its own.
         let without = packet.len() + message.bytes.len() + 4;
         let with = without + packed.len() + 8 * (packed.len() / 65_532 + 1);
         if with <= MAX_BYTES || without > MAX_BYTES {
             tags::put(packet, tags::PACKED, packed);
         }
+        let tags_end = packet.len();
         tags::end(packet);
         packet.extend_from_slice(message.bytes);
-        Some(packet)
+        Some(WrittenPacket { bytes: std::mem::take(packet), tags_end })
+    }
+
+    /// Takes back the memory of a packet that was written.
+    pub fn reuse(&mut self, packet: WrittenPacket) {
+        self.packet = packet.bytes;
     }
 
     fn fingerprint(&mut self, tables: &Tables) -> u64 {
@@ -75,6 +91,34 @@ impl PduWriter {
         let new = fingerprint(tables);
         self.fingerprints.push((place, new));
         new
+    }
+}
+
+/// A packet that may still get something to carry.
+pub struct WrittenPacket {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Where the end of its list of tags is.
+    tags_end: usize,
+}
+
+impl WrittenPacket {
+    /// A packet without a message.
+    pub fn carrier(carried: &[u8]) -> WrittenPacket {
+        let mut bytes = Vec::new();
+        tags::put(&mut bytes, tags::DISSECTOR, CARRIER.as_bytes());
+        tags::put(&mut bytes, tags::CARRIED, carried);
+        let tags_end = bytes.len();
+        tags::end(&mut bytes);
+        WrittenPacket { bytes, tags_end }
+    }
+
+    /// The packet carries this, too, which came after its message.
+    pub fn carry_after(&mut self, carried: &[u8]) {
+        let mut tag = Vec::new();
+        tags::put(&mut tag, tags::CARRIED_AFTER, carried);
+        self.bytes.splice(self.tags_end..self.tags_end, tag.iter().copied());
+        self.tags_end += tag.len();
     }
 }
 
@@ -126,6 +170,8 @@ pub struct PduPacket<'a> {
     pub stream: Option<u32>,
     /// The packed tree.
     packed: Cow<'a, [u8]>,
+    /// What came before the message, and what came after it.
+    carried: [Cow<'a, [u8]>; 2],
     /// The message's bytes.
     pub bytes: &'a [u8],
 }
@@ -145,6 +191,7 @@ impl<'a> PduPacket<'a> {
             frame: None,
             stream: None,
             packed: Cow::Borrowed(&[]),
+            carried: [Cow::Borrowed(&[]), Cow::Borrowed(&[])],
             bytes: &[],
         };
         while let Some((tag, value)) = reader.next_tag()? {
@@ -160,6 +207,18 @@ impl<'a> PduPacket<'a> {
     /// The packed tree, where the packet carries one.
     pub fn unpacked(&self) -> Option<Unpacked<'_>> {
         Unpacked::new(&self.packed)
+    }
+
+    /// What the packet carries of before its message.
+    pub fn before(&self) -> CarriedReader<'_> {
+        let [before, _] = &self.carried;
+        CarriedReader::new(before)
+    }
+
+    /// What the packet carries of after its message.
+    pub fn after(&self) -> CarriedReader<'_> {
+        let [_, after] = &self.carried;
+        CarriedReader::new(after)
     }
 
     /// Takes a tag; one that is not known, or too short, says nothing.
@@ -196,9 +255,21 @@ impl<'a> PduPacket<'a> {
             }
             tags::FRAME => self.frame = tags::number(value),
             tags::TCP_STREAM => self.stream = tags::number(value),
-            tags::PACKED if self.packed.is_empty() => self.packed = Cow::Borrowed(value),
-            tags::PACKED => self.packed.to_mut().extend_from_slice(value),
+            tags::PACKED => add_piece(&mut self.packed, value),
+            tags::CARRIED | tags::CARRIED_AFTER => {
+                let [before, after] = &mut self.carried;
+                add_piece(if tag == tags::CARRIED { before } else { after }, value);
+            }
             _ => {}
         }
+    }
+}
+
+/// Adds a further piece of a value that is too long for one tag.
+fn add_piece<'a>(to: &mut Cow<'a, [u8]>, piece: &'a [u8]) {
+    if to.is_empty() {
+        *to = Cow::Borrowed(piece);
+    } else {
+        to.to_mut().extend_from_slice(piece);
     }
 }

@@ -25,6 +25,10 @@ pub(super) const TCP_STREAM: u16 = 39;
 /// unknown.
 pub(super) const PACKED: u16 = 0x4d53;
 
+/// Our own: what came before the message, and what came after it.
+pub(super) const CARRIED: u16 = 0x4d54;
+pub(super) const CARRIED_AFTER: u16 = 0x4d55;
+
 /// `PT_TCP` and `PT_UDP`.
 pub(super) const TCP: u32 = 2;
 pub(super) const UDP: u32 = 3;

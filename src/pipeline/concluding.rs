@@ -148,7 +148,7 @@ impl Pipeline {
             first_cut: flow.first_cut,
             cut_to: flow.cut_to,
             cut_bytes: flow.cut_bytes,
-            dropped: files.dropped,
+            dropped: files.dropped + self.exported.dropped(),
             not_read: self.not_read().reasons().into_iter().map(not_read).collect(),
             back: flow.back,
             back_by: flow.back_by,

@@ -169,8 +169,14 @@ impl RecordEmitter<'_> {
         self.record(side, at, service, Body::StreamEnd { end, text, counts, closed_in });
     }
 
+    /// Counts payload of a direction that came without its packets.
+    pub(super) fn count_payload(&mut self, from: Side, bytes: u64) {
+        self.count(from, |c| c.payload += bytes);
+    }
+
+    /// Hands a record on.
     #[inline]
-    fn record(&mut self, from: Side, at: Moment, service: &str, body: Body<'_>) -> u64 {
+    pub(super) fn record(&mut self, from: Side, at: Moment, service: &str, body: Body<'_>) -> u64 {
         self.summary.records += 1;
         let (ends, at) = match &mut self.pseudonyms {
             Some(pseudonyms) => (pseudonyms.ends(self.ends), pseudonyms.moment(at)),

@@ -7,16 +7,20 @@
 
 use std::collections::HashMap;
 
+use super::carried_captures::CarriedCaptures;
 use super::emitter::RecordEmitter;
 use super::shared::Shared;
-use super::{Output, Pseudonyms, StreamKey, StreamOver};
+use super::{Output, Pseudonyms, StreamKey, StreamOver, Summary};
 use crate::capture::{Frame, Moment};
 use crate::captured::Captured;
 use crate::facts::NameInference;
 use crate::maps::BoundedMap;
-use crate::pdu::{PackedHead, PduPacket, Unpacked, fingerprint};
+use crate::pdu::{
+    CARRIER, CarriedBody, CarriedItem, CarriedRecord, CarriedStream, PackedHead, PduPacket,
+    Unpacked, fingerprint,
+};
 use crate::proto::{LazyTables, feed_alone};
-use crate::record::{RoundTrips, StreamTraffic};
+use crate::record::{Body, RoundTrips, StreamTraffic};
 use crate::session::{Context, Emit, Ends, Event, EventKind, Message, Side, Start};
 use crate::session::{Counts, Reply};
 use crate::table::{Outcome, ServiceId};
@@ -34,6 +38,12 @@ pub(super) struct ExportedMessages {
     numbers: BoundedMap<u64, u64>,
     /// The fingerprints of the protocols' tables.
     fingerprints: HashMap<usize, u64>,
+    /// The number and the round trips of the next message, where its packet carries them.
+    trips: Option<(u64, RoundTrips)>,
+    /// How many packets there were, and their bytes.
+    packets: [u64; 2],
+    /// What is known of the captures that were exported.
+    captures: Option<CarriedCaptures>,
 }
 
 impl Default for ExportedMessages {
@@ -42,6 +52,9 @@ impl Default for ExportedMessages {
             streams: HashMap::new(),
             numbers: BoundedMap::new(MAX_RECORDS),
             fingerprints: HashMap::new(),
+            trips: None,
+            packets: [0; 2],
+            captures: None,
         }
     }
 }
@@ -65,6 +78,7 @@ struct ExportedPacket<'a> {
     from: Side,
     service: &'a str,
     at: Moment,
+    round_trips: RoundTrips,
 }
 
 impl ExportedMessages {
@@ -77,7 +91,18 @@ impl ExportedMessages {
     ) -> bool {
         let done = match PduPacket::parse(frame.data) {
             _ if (frame.wire_len as usize) > frame.data.len() => Err("it was cut by a snap length"),
-            Ok(packet) => self.packet(frame, &packet, shared, out),
+            Ok(packet) => {
+                let [packets, bytes] = &mut self.packets;
+                *packets += 1;
+                *bytes += frame.data.len() as u64;
+                packet.before().for_each(|item| self.carried(item, shared, out));
+                let done = match packet.dissector {
+                    CARRIER => Ok(()),
+                    _ => self.packet(frame, &packet, shared, out),
+                };
+                packet.after().for_each(|item| self.carried(item, shared, out));
+                done
+            }
             Err(why) => Err(why),
         };
         if let Err(why) = done {
@@ -106,6 +131,164 @@ impl ExportedMessages {
                 learned: Vec::new(),
             });
         }
+    }
+
+    /// What is known of the captures that were exported, in the counts of a run.
+    pub(super) fn put_into(&self, summary: &mut Summary) {
+        if let Some(captures) = &self.captures {
+            captures.put_into(self.packets, summary);
+        }
+    }
+
+    /// How many frames the programs that captured them say they dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        self.captures.as_ref().map_or(0, |captures| captures.dropped)
+    }
+
+    /// Handles something that a packet carries beside its message.
+    fn carried(&mut self, item: CarriedItem, shared: &mut Shared, out: &mut dyn Output) {
+        match item {
+            CarriedItem::Trips(number, trips) => self.trips = Some((number, trips)),
+            CarriedItem::Record(record) => {
+                self.carried_record(*record, shared, out);
+            }
+            CarriedItem::Stream(stream) => {
+                self.carried_stream(*stream, shared, out);
+            }
+            CarriedItem::Capture(capture) => {
+                let captures = self.captures.get_or_insert_default();
+                captures.add(&capture, &mut shared.passed_over);
+            }
+        }
+    }
+
+    /// The stream of a key, counted if it is new. `None` for a protocol that is not there.
+    fn stream(
+        &mut self,
+        key: StreamKey,
+        ends: Ends,
+        place: usize,
+        service: &str,
+        shared: &mut Shared,
+        out: &mut dyn Output,
+    ) -> Option<&mut ExportedStream> {
+        let protocol = shared.setup.tables.get(place)?.protocol().name();
+        if self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&key) {
+            self.finish(shared, out);
+        }
+        let before = self.streams.len();
+        self.streams.entry(key).or_insert_with(|| ExportedStream {
+            ends,
+            protocol,
+            service: String::new(),
+            counts: [Counts::default(); 2],
+        });
+        shared.summary.streams += (self.streams.len() - before) as u64;
+        let stream = self.streams.get_mut(&key)?;
+        // The first messages of a stream may come before its service is known.
+        stream.service.clear();
+        stream.service.push_str(service);
+        Some(stream)
+    }
+
+    /// An event, or the end of a direction.
+    fn carried_record(
+        &mut self,
+        record: CarriedRecord,
+        shared: &mut Shared,
+        out: &mut dyn Output,
+    ) -> Option<()> {
+        let CarriedRecord { number, at, transport, stream, ends, protocol, round_trips, body } =
+            record;
+        let place = protocol_place(&protocol, shared)?;
+        let key = StreamKey { transport, number: stream };
+        let (from, service) = match &body {
+            CarriedBody::Event(event) => (event.from, event.service.clone()),
+            CarriedBody::StreamEnd { from, service, .. } => (*from, service.clone()),
+        };
+        let service = known_service(&service, place, shared);
+        let mut counts = self.stream(key, ends, place, &service, shared, out)?.counts;
+        go_on_at(number, &mut shared.summary);
+        let name = shared.setup.tables.get(place)?.protocol().name();
+        let mut emitter = RecordEmitter {
+            out,
+            summary: &mut shared.summary,
+            key,
+            ends,
+            protocol: name,
+            round_trips,
+            counts: &mut counts,
+            pseudonyms: shared.setup.pseudonyms.as_mut(),
+            names: shared.names.as_mut(),
+        };
+        match body {
+            CarriedBody::Event(event) => {
+                emitter.count_payload(from, event.counts().payload);
+                let kind = self.renumbered(event.kind);
+                emitter.event(at, Event { kind, service, ..event });
+            }
+            CarriedBody::StreamEnd { end, text, counts, closed_in, .. } => {
+                let body = Body::StreamEnd { end, text: &text, counts, closed_in };
+                emitter.record(from, at, &service, body);
+            }
+        }
+        let new = shared.summary.records;
+        self.remember(number, new);
+        if let Some(stream) = self.streams.get_mut(&key) {
+            stream.counts = counts;
+        }
+        Some(())
+    }
+
+    /// An event that refers to another record refers to it by its new number.
+    fn renumbered(&self, kind: EventKind) -> EventKind {
+        match kind {
+            EventKind::Unanswered { request, message, waited, part } => EventKind::Unanswered {
+                request: self.numbers.get(&request).copied().unwrap_or(request),
+                message,
+                waited,
+                part,
+            },
+            kind => kind,
+        }
+    }
+
+    /// A stream that ended.
+    fn carried_stream(
+        &mut self,
+        carried: CarriedStream,
+        shared: &mut Shared,
+        out: &mut dyn Output,
+    ) -> Option<()> {
+        let CarriedStream { transport, stream, ends, protocol, service, .. } = carried;
+        let place = protocol_place(&protocol, shared)?;
+        let key = StreamKey { transport, number: stream };
+        let service = known_service(&service, place, shared);
+        self.stream(key, ends, place, &service, shared, out)?;
+        let own = self.streams.remove(&key)?;
+        let counts = carried.counts.unwrap_or(own.counts);
+        // What became no record is in the counts of the whole stream alone.
+        for (whole, counted) in counts.iter().zip(&own.counts) {
+            shared.summary.bytes.exchange(*counted, *whole);
+        }
+        let mut ends = ends;
+        let mut learned = carried.learned;
+        if let Some(pseudonyms) = &mut shared.setup.pseudonyms {
+            let shown = pseudonyms.ends(ends);
+            learned = pseudonyms.learned(learned, ends, shown);
+            ends = shown;
+        }
+        out.stream_over(&StreamOver {
+            key,
+            ends,
+            protocol: own.protocol,
+            service: &service,
+            counts,
+            round_trips: carried.round_trips,
+            traffic: carried.traffic,
+            learned,
+        });
+        Some(())
     }
 
     fn packet(
@@ -150,6 +333,7 @@ impl ExportedMessages {
             from,
             service: &service,
             at: Moment { frame: packet.frame.map_or(frame.number, u64::from), time: frame.time },
+            round_trips: RoundTrips::default(),
         };
         self.message(&exported, shared, out);
         Ok(())
@@ -162,26 +346,15 @@ impl ExportedMessages {
         shared: &mut Shared,
         out: &mut dyn Output,
     ) {
-        let Some(protocol) =
-            shared.setup.tables.get(exported.place).map(|tables| tables.protocol().name())
-        else {
-            return;
-        };
-        if self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&exported.key) {
-            self.finish(shared, out);
-        }
-        let before = self.streams.len();
-        let stream = self.streams.entry(exported.key).or_insert_with(|| ExportedStream {
-            ends: exported.ends,
-            protocol,
-            service: exported.service.to_string(),
-            counts: [Counts::default(); 2],
-        });
-        // The first messages of a stream may come before its service is known.
-        stream.service.clear();
-        stream.service.push_str(exported.service);
+        let ExportedPacket { key, ends, place, service, .. } = *exported;
+        let Some(stream) = self.stream(key, ends, place, service, shared, out) else { return };
         let mut counts = stream.counts;
-        shared.summary.streams += (self.streams.len() - before) as u64;
+        let trips = self.trips.take();
+        if let Some((number, _)) = trips {
+            go_on_at(number, &mut shared.summary);
+        }
+        let round_trips = trips.map_or_else(RoundTrips::default, |(_, trips)| trips);
+        let exported = &ExportedPacket { round_trips, ..*exported };
         let length = exported.packet.bytes.len() as u64;
         exported.from.of(&mut counts).payload += length;
         shared.summary.bytes.payload += length;
@@ -277,7 +450,7 @@ fn emitter<'a>(
 ) -> RecordEmitter<'a> {
     let key = exported.key;
     let ends = exported.ends;
-    let round_trips = RoundTrips::default();
+    let round_trips = exported.round_trips;
     RecordEmitter { out, summary, key, ends, protocol, round_trips, counts, pseudonyms, names }
 }
 
@@ -370,4 +543,28 @@ fn table_service(exported: &ExportedPacket<'_>, lazy: &LazyTables) -> Option<Ser
         .service(service)
         .filter(|service| !service.positional && !service.header.is_empty())
         .map(|_| service)
+}
+
+/// A protocol's place in the tables.
+fn protocol_place(protocol: &str, shared: &Shared) -> Option<usize> {
+    shared.setup.tables.iter().position(|tables| tables.protocol().name() == protocol)
+}
+
+/// The name of a service. The file may come from anyone, so what is no known service has to look
+/// like one: names of services are printed unescaped.
+fn known_service(service: &str, place: usize, shared: &Shared) -> String {
+    let tables = shared.setup.tables.get(place).map(LazyTables::get);
+    let known =
+        tables.is_some_and(|tables| tables.services().iter().any(|own| own.name == service));
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match known || service.len() <= 64 && service.chars().all(plain) {
+        true => service.to_string(),
+        false => "unknown".to_string(),
+    }
+}
+
+/// The next record has the number that it has in the capture that was exported, unless records with
+/// such numbers came already.
+fn go_on_at(number: u64, summary: &mut Summary) {
+    summary.records = summary.records.max(number.saturating_sub(1));
 }

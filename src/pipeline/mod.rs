@@ -6,6 +6,7 @@
 //! `RecordEmitter`, which hands them to the [`Output`]. This folder knows protocols and outputs
 //! only by their traits, none by name.
 
+mod carried_captures;
 mod concluding;
 mod connection;
 mod emitter;
@@ -207,7 +208,9 @@ impl Pipeline {
             let moved = |time| pseudonyms.moment(Moment { time, ..Moment::default() }).time;
             flow.times = flow.times.map(|(first, last)| (moved(first), moved(last)));
         }
-        Summary { flow, ..self.table.shared.summary }
+        let mut summary = Summary { flow, ..self.table.shared.summary };
+        self.exported.put_into(&mut summary);
+        summary
     }
 
     /// The tables of a protocol.

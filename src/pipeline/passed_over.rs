@@ -75,6 +75,16 @@ impl PassedOver {
         }
     }
 
+    /// Adds conversations on a port that were counted elsewhere.
+    pub(super) fn add_port(&mut self, at: PassedOverPort) {
+        let key = (at.transport, at.port);
+        if self.ports.len() < PORTS || self.ports.contains_key(&key) {
+            let (conversations, sum) = self.ports.entry(key).or_default();
+            *conversations += at.conversations;
+            *sum += at.bytes;
+        }
+    }
+
     /// The ports, those with most bytes first.
     pub fn ports(&self) -> Vec<PassedOverPort> {
         let all =

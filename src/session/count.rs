@@ -38,6 +38,17 @@ impl Counts {
         }
     }
 
+    /// Takes some counts out of these, and adds others in their place.
+    pub fn exchange(&mut self, old: Counts, new: Counts) {
+        let change = |all: &mut u64, old: u64, new: u64| *all = all.saturating_sub(old) + new;
+        change(&mut self.payload, old.payload, new.payload);
+        change(&mut self.explained, old.explained, new.explained);
+        change(&mut self.opaque, old.opaque, new.opaque);
+        change(&mut self.undecoded, old.undecoded, new.undecoded);
+        change(&mut self.closed, old.closed, new.closed);
+        change(&mut self.lost, old.lost, new.lost);
+    }
+
     /// Adds other counts to these.
     pub fn add(&mut self, other: Counts) {
         self.payload += other.payload;

@@ -1,12 +1,13 @@
 //! `moulsniff export messages`: every message decrypted, one packet each, for Wireshark and for
 //! readers who have no keys.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
 use std::io::{self, BufWriter};
 
-use crate::capture::{Frame, PcapngWriter};
+use crate::capture::{Frame, PcapngWriter, Time};
 use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
@@ -17,8 +18,10 @@ use crate::cli::summary::before_commit;
 use crate::digits::{counted, plural};
 use crate::facts::{InfoSource, write_info};
 use crate::output_file::{Access, OutputFile};
-use crate::pdu::{LINK_TYPE, MAX_BYTES, PduWriter};
-use crate::pipeline::{Filtered, Output};
+use crate::pdu::{
+    CarriedCapture, CarriedStream, CarriedWriter, LINK_TYPE, MAX_BYTES, PduWriter, WrittenPacket,
+};
+use crate::pipeline::{Filtered, Output, StreamKey, StreamOver};
 use crate::pseudonyms::Pseudonyms;
 use crate::record::{Body, Record};
 use crate::remark::say;
@@ -63,6 +66,9 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     let packets = Packets {
         capture,
         writer: PduWriter::default(),
+        carried: CarriedWriter::default(),
+        held: None,
+        kept: (filter.is_some() || limit != u64::MAX).then(HashSet::new),
         info: String::new(),
         redact,
         left: limit,
@@ -73,6 +79,9 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     let mut filtered = Filtered::new(packets, filter.clone(), u64::MAX);
     let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut filtered);
     let mut packets = filtered.into_inner();
+    // Of a part of the messages, what is known of the whole says nothing.
+    let whole = packets.kept.is_none() && !outcome.interrupted;
+    packets.finish(whole.then(|| outcome.pipeline.carried(outcome.files.dropped)));
     if let Some(error) = packets.error.take() {
         return Err(fail(error));
     }
@@ -103,10 +112,16 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     Ok(status)
 }
 
-/// Writes a packet for each message that the filter keeps.
+/// Writes a packet for each message that the filter keeps. What comes between messages travels with
+/// the next one, and what comes behind the last one with that: so one packet is held back.
 struct Packets {
     capture: PcapngWriter<BufWriter<OutputFile>>,
     writer: PduWriter,
+    carried: CarriedWriter,
+    /// The latest packet, with its time.
+    held: Option<(Time, WrittenPacket)>,
+    /// With a filter: the streams of which it kept something.
+    kept: Option<HashSet<StreamKey>>,
     info: String,
     redact: bool,
     /// How many packets may still be written.
@@ -118,12 +133,62 @@ struct Packets {
     error: Option<io::Error>,
 }
 
+/// What waits for a message takes a packet of its own from so many bytes on.
+const MAX_CARRIED: usize = 64 << 10;
+
+impl Packets {
+    /// Writes the packet that was held back.
+    fn write_held(&mut self) {
+        let Some((time, packet)) = self.held.take() else { return };
+        let data = packet.bytes.as_slice();
+        self.large += u64::from(data.len() > MAX_BYTES);
+        let wire_len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let frame = Frame { number: 0, time, link: LINK_TYPE, data, wire_len };
+        match self.capture.frame(&frame) {
+            Ok(()) => {}
+            // Nothing of it was written.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.left_out += 1,
+            Err(error) => self.error = Some(error),
+        }
+        self.writer.reuse(packet);
+    }
+
+    /// Gives what waits a packet of its own if it is much.
+    fn bound_carried(&mut self, time: Time) {
+        if self.carried.bytes().len() > MAX_CARRIED {
+            self.write_held();
+            self.held = Some((time, WrittenPacket::carrier(self.carried.bytes())));
+            self.carried.clear();
+        }
+    }
+
+    /// Everything was read: writes what waits.
+    fn finish(&mut self, capture: Option<CarriedCapture>) {
+        if let Some(capture) = capture {
+            self.carried.capture(&capture);
+        }
+        if !self.carried.bytes().is_empty() {
+            let none = || (Time::default(), WrittenPacket::carrier(&[]));
+            let (_, packet) = self.held.get_or_insert_with(none);
+            packet.carry_after(self.carried.bytes());
+        }
+        self.write_held();
+    }
+}
+
 impl Output for Packets {
     fn record(&mut self, record: &Record<'_>) {
         if self.left == 0 || self.error.is_some() {
             return;
         }
-        let Body::Message { message, tables, tree } = record.body else { return };
+        let stream = StreamKey { transport: record.transport, number: record.stream };
+        if let Some(kept) = &mut self.kept {
+            kept.insert(stream);
+        }
+        let Body::Message { message, tables, tree } = record.body else {
+            self.carried.record(record);
+            return self.bound_carried(record.at.time);
+        };
         let def = tables.message_named(message.name.raw()).and_then(|id| tables.message(id));
         let source = InfoSource::new(message, def, tables, tree, self.redact);
         self.info.clear();
@@ -132,17 +197,29 @@ impl Output for Packets {
             &|node| record.names.name_of(node).map(|(name, _)| name),
             &mut self.info,
         );
-        let Some(data) = self.writer.packet(record, &self.info) else { return };
+        self.write_held();
+        self.carried.message(record);
+        let packet = self.writer.packet(record, &self.info, self.carried.bytes());
+        self.carried.clear();
+        self.held = packet.map(|packet| (record.at.time, packet));
         self.left -= 1;
-        self.large += u64::from(data.len() > MAX_BYTES);
-        let wire_len = u32::try_from(data.len()).unwrap_or(u32::MAX);
-        let frame = Frame { number: 0, time: record.at.time, link: LINK_TYPE, data, wire_len };
-        match self.capture.frame(&frame) {
-            Ok(()) => {}
-            // Nothing of it was written.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => self.left_out += 1,
-            Err(error) => self.error = Some(error),
+    }
+
+    fn stream_over(&mut self, over: &StreamOver<'_>) {
+        if self.kept.as_ref().is_some_and(|kept| !kept.contains(&over.key)) {
+            return;
         }
+        self.carried.stream(&CarriedStream {
+            transport: over.key.transport,
+            stream: over.key.number,
+            ends: over.ends,
+            protocol: over.protocol.to_string(),
+            service: over.service.to_string(),
+            counts: self.kept.is_none().then_some(over.counts),
+            round_trips: over.round_trips,
+            traffic: over.traffic,
+            learned: over.learned.clone(),
+        });
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {
