@@ -205,6 +205,14 @@ test('a filter finds the rows, and a fault in it is said', async () => {
   assert.equal((await opened.rows()).length, 1);
   await filter(opened, 'node_id=10001');
   assert.ok((await opened.rows()).length > 0);
+  // The program's own language.
+  await filter(opened, 'not refused and session == 1 and service in {auth, game}');
+  assert.match(await opened.text('#count'), /^\d+ of \d+ records$/);
+  await filter(opened, '(refused or event == stream_end) and record > 1');
+  assert.match(await opened.text('#count'), /^\d+ of \d+ records$/);
+  await filter(opened, 'src in 10.0.0.0/8');
+  assert.match(await opened.text('#count'), /networks are for the program/);
+  assert.equal(await opened.page.$eval('#filter', (box) => box.getAttribute('aria-invalid')), 'true');
   assert.deepEqual(opened.faults, []);
   await opened.page.close();
 });

@@ -55,11 +55,21 @@ class App {
     const length = rows ? columns.time[rows - 1] : 0,
       start = new Date(meta.start);
     const day = start.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
-    byId('span').textContent =
-      `${day}, ${timeOfDay(this.report, 0).slice(0, 12)} – ${timeOfDay(this.report, length).slice(0, 12)} UTC · ${(length / 1000).toPrecision(4)} s · ${counted(meta.frames, 'frame')}`;
-    const who = meta.sessions
-      .filter((session) => session.inferred)
-      .map((session) => make('span', 'inferred', session.title));
+    // Where nothing was read there is no time.
+    const when = rows
+      ? `${day}, ${timeOfDay(this.report, 0).slice(0, 12)} – ${timeOfDay(this.report, length).slice(0, 12)} UTC · ${(length / 1000).toPrecision(4)} s · `
+      : 'nothing was read · ';
+    byId('span').textContent = when + counted(meta.frames, 'frame');
+    const who = meta.sessions.flatMap((session, i) => {
+      if (!session.inferred) return [];
+      const name = make('button', 'link inferred', session.title);
+      name.title = 'Only the records of this session';
+      name.addEventListener('click', () => {
+        this.setFilter(`session == ${i + 1}`);
+        this.show('messages');
+      });
+      return [name];
+    });
     const parts = who.slice(0, 6).flatMap((name, i) => (i ? [', ', name] : [name]));
     if (meta.keys.length)
       parts.push(make('span', '', `${parts.length ? ' · ' : ''}opened with ${meta.keys.join(', ')}`));
@@ -97,8 +107,8 @@ class App {
     };
     const { error, warning, note } = meta.problems,
       bytes = meta.bytes;
-    const understood = bytes.payload ? ((bytes.explained + bytes.opaque) / bytes.payload) * 100 : 100;
-    const share = understood === 100 ? '100' : Math.min(99.99, understood).toFixed(2);
+    const understood = ((bytes.explained + bytes.opaque) / bytes.payload) * 100;
+    const share = understood === 100 ? '100 %' : `${Math.min(99.99, understood).toFixed(2)} %`;
     const bar = make('span');
     bar.id = 'share';
     const whole = Math.max(1, bytes.payload + bytes.lost),
@@ -114,7 +124,7 @@ class App {
       'div',
       'figure',
       make('span', 'quiet', 'Bytes understood'),
-      make('b', '', share + ' %'),
+      make('b', '', bytes.payload ? share : 'nothing read'),
       bar,
       make('small', 'quiet', words.join(', ')),
     );
@@ -194,7 +204,7 @@ class App {
       make(
         'p',
         '',
-        'Words that a row must have, -word that it must not have, "exact words", #134, is:refused, is:unanswered, is:warning, service=auth, from=client, bytes>500, elapsed_ms>10, or any field of the trees: node_id=1001.',
+        'Words that a row must have, -word that it must not have, "exact words", #134, is:refused, is:unanswered, is:warning. Conditions as -Y has them: session == 2 and service in {auth, game}, elapsed_ms > 10, not refused, time >= 10:16, info matches "a door", and any field of the trees: node_id == 1001, *.name contains "Door".',
       ),
       make('p', 'quiet', `Made by ${this.report.meta.program}. This file asks nothing of any network.`),
       close,
@@ -242,6 +252,8 @@ class App {
       if (!rows || this.asked !== asked) return;
       box.setAttribute('aria-invalid', 'false');
       this.list.show(rows);
+      // The open record stays in sight.
+      if (this.row >= 0) this.list.select(this.row);
       this.counted(rows.length);
     } catch (error) {
       box.setAttribute('aria-invalid', 'true');
