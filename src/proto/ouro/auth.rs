@@ -25,11 +25,6 @@ const FIRST: [u8; 3] = [8, 0, 0];
 const MAX_WAITING: usize = 64 << 10;
 /// The upper half of the key of every connection. The seed is the lower half.
 const KEY: u64 = 0x8754_6ca1_0000_0000;
-/// The version whose logins have a DES key of their own.
-const TEST_VERSION: u32 = 30_206;
-/// The DES keys of logins: of that version, and of all others.
-const LOGIN_KEYS: [[u8; 8]; 2] =
-    [*b"TEST\0\0\0\0", [0x30, 0x79, 0x0a, 0x25, 0x73, 0x12, 0x62, 0x64]];
 /// The opcode of a login, and how many of the bytes behind it are in whole blocks of DES.
 const LOGIN: u8 = 0;
 const LOGIN_BLOCKS: usize = 24;
@@ -216,12 +211,19 @@ fn decrypt(body: &mut [u8], key: u64) {
     }
 }
 
+/// The version whose logins have a DES key of their own.
+#[cfg(feature = "des")]
+const TEST_VERSION: u32 = 30_206;
+
 /// Decrypts the blocks of a login. Returns whether this build can.
 #[cfg(feature = "des")]
 fn decrypt_login(blocks: &mut [u8], version: u32) -> bool {
     use des::cipher::{BlockCipherDecrypt, KeyInit};
-    let [test, other] = &LOGIN_KEYS;
-    let cipher = des::Des::new(if version == TEST_VERSION { test } else { other }.into());
+    let key = match version {
+        TEST_VERSION => *b"TEST\0\0\0\0",
+        _ => [0x30, 0x79, 0x0a, 0x25, 0x73, 0x12, 0x62, 0x64],
+    };
+    let cipher = des::Des::new(&key.into());
     for block in blocks.as_chunks_mut::<8>().0 {
         cipher.decrypt_block(block.into());
     }
