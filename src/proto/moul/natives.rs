@@ -5,8 +5,8 @@
 //! field a text or time is or what it means.
 
 use crate::table::{Call, Cursor, Native, READ_AS_LATIN_1, Run, Stop};
-use crate::tree::{Concern, 
-    Kind, Node, Problem, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark,
+use crate::tree::{
+    Concern, Kind, Node, Problem, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark,
 };
 
 /// The types with code, by the names tables use.

@@ -8,8 +8,8 @@ use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
 use super::names::SdlNames;
 use super::store::Store;
 use crate::table::{Call, Cursor, Evaluator, Native, Run, Slots, Stop};
-use crate::tree::{Concern, 
-    Kind, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_text, mark,
+use crate::tree::{
+    Concern, Kind, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_text, mark,
 };
 use std::fmt;
 use std::sync::Arc;
