@@ -3,6 +3,7 @@
 
 use crate::print::json::{JsonOptions, JsonWriter};
 use crate::proto::{MessageOrEvent, protocol_named, read_alone};
+use crate::record::MessageView;
 use crate::session::{Message, Side};
 use crate::table::{
     Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, Sender, ServiceFrame, TableError,
@@ -88,7 +89,7 @@ fn compare(
     expected: &serde_json::Value,
 ) -> Result<(), String> {
     let mut out = Vec::new();
-    JsonWriter::new(JsonOptions::default()).fields(tables, tree, bytes, &mut out);
+    JsonWriter::new(JsonOptions::default()).fields(MessageView { tables, tree, bytes }, &mut out);
     let got: serde_json::Value =
         serde_json::from_slice(&out).map_err(|e| format!("the output is no JSON: {e}"))?;
     match difference("", expected, &got) {

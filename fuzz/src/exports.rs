@@ -107,7 +107,7 @@ impl Output for Packets {
     fn record(&mut self, record: &Record<'_>) {
         let Body::Message { message, .. } = &record.body else { return };
         self.messages.push((record.number, message.name.raw().to_string(), message.bytes.len()));
-        self.packets.extend(self.writer.packet(record, "info").map(<[u8]>::to_vec));
+        self.packets.extend(self.writer.packet(record, "info", &[]).map(|packet| packet.bytes));
     }
 }
 

@@ -4,8 +4,9 @@
 //! The elements of a list whose order means nothing are hashed in the order of their own hashes.
 
 use super::hash::{hash_bytes, hash_text, mix};
+use crate::record::MessageView;
 use crate::table::Tables;
-use crate::tree::{Kind, Node, Sym, TextKind, Tree, TypeRef, decode_text};
+use crate::tree::{Kind, Node, Sym, TextKind, TypeRef, decode_text};
 
 /// A number or UUID that identifies a thing of a kind; or, in the marks of a set, where its
 /// elements begin and end.
@@ -65,9 +66,7 @@ pub(super) struct HashedMessage {
 /// A message as it is hashed.
 #[derive(Clone, Copy)]
 pub(super) struct ContentView<'a> {
-    pub(super) tables: &'a Tables,
-    pub(super) tree: &'a Tree,
-    pub(super) bytes: &'a [u8],
+    pub(super) message: MessageView<'a>,
     /// Nodes that are left out, in ascending order.
     pub(super) ignored: &'a [u32],
 }
@@ -92,11 +91,11 @@ impl ContentHasher {
         view: &ContentView<'_>,
         marks: &mut Vec<IdentityMark>,
     ) -> HashedMessage {
-        let at = self.known(view.tables);
+        let at = self.known(view.message.tables);
         let text = std::mem::take(&mut self.text);
         let Some(roles) = self.known.get(at) else { return HashedMessage::default() };
         let mut walk = Walker { view, roles, text, classes: 0, sort: 0, volatile: 0 };
-        let content = view.tree.get(0).map_or(0, |root| walk.value(0, root, marks));
+        let content = view.message.tree.get(0).map_or(0, |root| walk.value(0, root, marks));
         let sort = walk.sort;
         let volatile = walk.volatile;
         self.text = walk.text;
@@ -110,11 +109,11 @@ impl ContentHasher {
         index: u32,
         marks: &mut Vec<IdentityMark>,
     ) -> u64 {
-        let at = self.known(view.tables);
+        let at = self.known(view.message.tables);
         let Some(roles) = self.known.get(at) else { return 0 };
         let mut walk =
             Walker { view, roles, text: String::new(), classes: 0, sort: 0, volatile: 0 };
-        view.tree.get(index).map_or(0, |node| walk.value(index, node, marks))
+        view.message.tree.get(index).map_or(0, |node| walk.value(index, node, marks))
     }
 
     /// How to compare the values of a type. Nothing special for most types.
@@ -177,7 +176,7 @@ impl Walker<'_, '_> {
     fn name(&self, name: Sym) -> u64 {
         match self.roles.names.get(name.0 as usize) {
             Some(hash) => *hash,
-            None => self.view.tree.dynamic(name).map_or(0, |text| hash_text(text.raw())),
+            None => self.view.message.tree.dynamic(name).map_or(0, |text| hash_text(text.raw())),
         }
     }
 
@@ -208,7 +207,7 @@ impl Walker<'_, '_> {
         if self.classes >= CLASSES || self.roles.classes.is_empty() {
             return;
         }
-        let first = self.view.tree.members(index).next().map(|(_, class)| class);
+        let first = self.view.message.tree.members(index).next().map(|(_, class)| class);
         if let Some(class) =
             first.filter(|first| self.roles.classes.contains(&(first.name, first.ty)))
         {
@@ -224,7 +223,7 @@ impl Walker<'_, '_> {
         marks: &mut Vec<IdentityMark>,
         key: impl Fn(&Self, &Node) -> u64,
     ) -> u64 {
-        let tree = self.view.tree;
+        let tree = self.view.message.tree;
         let mut hash = first;
         for (at, node) in tree.members(index) {
             if self.is_left_out(at, node) {
@@ -242,13 +241,13 @@ impl Walker<'_, '_> {
             self.volatile = mix(self.volatile, self.leaf(node).0) | 1;
             return;
         }
-        let tree = self.view.tree;
+        let tree = self.view.message.tree;
         tree.members(index).for_each(|(at, node)| self.differs_each_time(at, node));
     }
 
     /// A list whose order means nothing.
     fn set(&mut self, index: u32, marks: &mut Vec<IdentityMark>) -> u64 {
-        let tree = self.view.tree;
+        let tree = self.view.message.tree;
         let mut elements = Vec::new();
         for (at, node) in tree.members(index) {
             let mut own = Vec::new();
@@ -270,8 +269,8 @@ impl Walker<'_, '_> {
     /// The hash of a value without parts, or the value itself if it is a number, and whether it is
     /// zero or empty.
     fn leaf(&mut self, node: &Node) -> (u64, bool) {
-        let tree = self.view.tree;
-        let bytes = self.view.bytes;
+        let tree = self.view.message.tree;
+        let bytes = self.view.message.bytes;
         match node.kind {
             Kind::Text(TextKind::Owned) => {
                 let text = tree.owned(node.value).raw();

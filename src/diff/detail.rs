@@ -9,11 +9,11 @@ use super::bounds::DiffBounds;
 use super::content::{ContentHasher, ContentView, IdentityMark};
 use super::digest::form_text;
 use super::ignore::IgnoreList;
-use crate::facts::{InfoSource, MessageValues, refused, write_info};
+use crate::facts::{InfoSource, refused, write_info};
 use crate::pipeline::Output;
 use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::{problem_path, problem_text};
-use crate::record::{Body, Record};
+use crate::record::{Body, MessageView, Record};
 use crate::session::Message;
 use crate::tree::{Kind, Node};
 
@@ -115,17 +115,21 @@ impl<'f> DetailCollector<'f> {
         let mut ignored = Vec::new();
         self.ignore.nodes(record, &mut ignored);
         let view = ContentView { ignored: &ignored, ..*view };
-        let Some(root) = view.tree.get(0) else { return };
+        let Some(root) = view.message.tree.get(0) else { return };
         let mut size = 0;
         let fields = self.value(&view, 0, root, &mut size);
-        let def =
-            view.tables.message_named(message.name.raw()).and_then(|id| view.tables.message(id));
+        let def = view
+            .message
+            .tables
+            .message_named(message.name.raw())
+            .and_then(|id| view.message.tables.message(id));
         let mut info = String::new();
-        let source = InfoSource::new(message, def, view.tables, view.tree, self.redact);
+        let source = InfoSource::new(message, def, view.message, self.redact);
         write_info(source, &|_| None, &mut info);
-        let values = MessageValues { tables: view.tables, tree: view.tree, bytes: view.bytes };
+        let values = view.message;
         let refused = def.and_then(|def| refused(def, &values)).map(|refused| {
-            let path = field_path(&problem_path(view.tree, view.tables, refused.node));
+            let path =
+                field_path(&problem_path(view.message.tree, view.message.tables, refused.node));
             let value = if refused.is_by_field() {
                 self.leaf(&view, refused.node)
             } else {
@@ -134,13 +138,15 @@ impl<'f> DetailCollector<'f> {
             [path, value, refused.reason(message.name.raw(), &values)]
         });
         let other = view
+            .message
             .tree
             .problems()
             .iter()
-            .filter(|problem| form_text(&problem.text, view.tables).is_some());
+            .filter(|problem| form_text(&problem.text, view.message.tables).is_some());
         let forms = other.map(|problem| {
-            let path = field_path(&problem_path(view.tree, view.tables, problem.node));
-            [path, problem_text(problem, view.tables, view.tree)]
+            let path =
+                field_path(&problem_path(view.message.tree, view.message.tables, problem.node));
+            [path, problem_text(problem, view.message.tables, view.message.tree)]
         });
         let forms = forms.collect();
         self.store.bytes += size + info.len() + size_of::<DetailMessage>() + 4 * ALLOCATION;
@@ -154,7 +160,7 @@ impl<'f> DetailCollector<'f> {
         node: &Node,
         size: &mut usize,
     ) -> DetailValue {
-        let role = self.hasher.role(view.tables, node.ty).cloned().unwrap_or_default();
+        let role = self.hasher.role(view.message.tables, node.ty).cloned().unwrap_or_default();
         let ignored = view.ignored.binary_search(&index).is_ok();
         let mut marks = Vec::new();
         let hash = self.hasher.node(view, index, &mut marks);
@@ -169,9 +175,10 @@ impl<'f> DetailCollector<'f> {
         *size +=
             size_of::<DetailValue>() + marks.len() * size_of::<IdentityMark>() + 3 * ALLOCATION;
         let name = view
+            .message
             .tree
             .dynamic(node.name)
-            .map_or_else(|| view.tables.name(node.name), |name| name.raw());
+            .map_or_else(|| view.message.tables.name(node.name), |name| name.raw());
         DetailValue {
             name: name.to_string(),
             content,
@@ -183,13 +190,17 @@ impl<'f> DetailCollector<'f> {
     }
 
     fn parts(&mut self, view: &ContentView<'_>, index: u32, size: &mut usize) -> Vec<DetailValue> {
-        view.tree.members(index).map(|(at, node)| self.value(view, at, node, size)).collect()
+        view.message
+            .tree
+            .members(index)
+            .map(|(at, node)| self.value(view, at, node, size))
+            .collect()
     }
 
     /// A value without parts as JSON.
     fn leaf(&mut self, view: &ContentView<'_>, index: u32) -> String {
         let mut out = Vec::new();
-        self.json.value(view.tables, view.tree, view.bytes, index, &mut out);
+        self.json.value(view.message, index, &mut out);
         let text = String::from_utf8_lossy(&out);
         match text.char_indices().nth(MAX_VALUE) {
             Some((end, _)) if text.starts_with('"') => {
@@ -220,7 +231,10 @@ impl Output for DetailCollector<'_> {
         {
             self.keep(
                 record,
-                &ContentView { tables, tree, bytes: message.bytes, ignored: &[] },
+                &ContentView {
+                    message: MessageView { tables, tree, bytes: message.bytes },
+                    ignored: &[],
+                },
                 message,
             );
         }

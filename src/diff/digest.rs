@@ -10,12 +10,10 @@ use super::content::{ContentHasher, ContentView, HashedMessage, IdentityMark};
 use super::hash::{hash_text, mix};
 use super::ignore::IgnoreList;
 use super::lane_digest::{LaneDigest, Loss, LossCause};
-use crate::facts::{
-    ClientSession, InfoSource, MessageValues, Sessions, TransportStream, definition, refused,
-};
+use crate::facts::{ClientSession, InfoSource, Sessions, TransportStream, definition, refused};
 use crate::filter::Filter;
 use crate::pipeline::{Output, StreamOver};
-use crate::record::{Body, Record};
+use crate::record::{Body, MessageView, Record};
 use crate::session::{Event, EventKind, Message, Side, Transport};
 use crate::table::{Refusal, Tables};
 use crate::tree::{LinkKind, ProblemText, Tree};
@@ -276,12 +274,18 @@ impl<'f> Digester<'f> {
     ) {
         let kept = self.keeps(record);
         let name = message.name.raw();
-        let def = definition(message.name, view.tables, view.tree);
-        let carried = InfoSource::new(message, def, view.tables, view.tree, false).carried();
+        let def = definition(message.name, view.message.tables, view.message.tree);
+        let carried = InfoSource::new(message, def, view.message, false).carried();
         let &NameFacts { place, hash, may_refuse, ignored } =
-            self.name(name, carried.as_deref(), view.tables);
+            self.name(name, carried.as_deref(), view.message.tables);
         let wanted = kept && !ignored;
-        if view.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain && link.node == 0) {
+        if view
+            .message
+            .tree
+            .links()
+            .iter()
+            .any(|link| link.kind == LinkKind::SentAgain && link.node == 0)
+        {
             self.digest.sent_again += 1;
             return;
         }
@@ -289,7 +293,7 @@ impl<'f> Digester<'f> {
             self.digest.beyond += 1;
             return;
         }
-        self.learn_kinds(record.protocol, view.tables);
+        self.learn_kinds(record.protocol, view.message.tables);
         let mut nodes = std::mem::take(&mut self.ignored);
         self.ignore.nodes(record, &mut nodes);
         let from = self.digest.marks.len() as u32;
@@ -310,7 +314,7 @@ impl<'f> Digester<'f> {
             exchange: content,
             marks: [from, self.digest.marks.len() as u32],
             refused,
-            form: form(view.tables, view.tree),
+            form: form(view.message.tables, view.message.tree),
             reply_to,
             elapsed,
             peer: NO_PEER,
@@ -371,7 +375,10 @@ impl Output for Digester<'_> {
         }
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let view = ContentView { tables, tree, bytes: message.bytes, ignored: &[] };
+                let view = ContentView {
+                    message: MessageView { tables, tree, bytes: message.bytes },
+                    ignored: &[],
+                };
                 self.message(record, stream, &view, message);
             }
             Body::Event(event) => self.event(record, stream, event),
@@ -395,8 +402,12 @@ fn stream_key(transport: Transport, number: u32) -> u64 {
 }
 
 fn refusal(view: &ContentView<'_>, message: &Message<'_>) -> u64 {
-    let def = view.tables.message_named(message.name.raw()).and_then(|id| view.tables.message(id));
-    let values = MessageValues { tables: view.tables, tree: view.tree, bytes: view.bytes };
+    let def = view
+        .message
+        .tables
+        .message_named(message.name.raw())
+        .and_then(|id| view.message.tables.message(id));
+    let values = view.message;
     let refused = def.and_then(|def| refused(def, &values));
     refused.map_or(0, |refused| hash_text(&refused.reason(message.name.raw(), &values)) | 1)
 }

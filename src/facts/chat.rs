@@ -6,10 +6,10 @@
 
 use std::collections::VecDeque;
 
-use super::{MessageValues, TransportStream};
+use super::TransportStream;
 use crate::capture::{Moment, Time};
 use crate::captured::Captured;
-use crate::record::{Body, Record};
+use crate::record::{Body, MessageView, Record};
 use crate::session::Side;
 use crate::table::ChatRole;
 use crate::tree::{Kind, Node, mark};
@@ -93,7 +93,7 @@ struct ChatMark<'a> {
 
 /// A message that is searched for chat.
 struct ChatSearch<'a, 'c, 'n> {
-    values: MessageValues<'a>,
+    values: MessageView<'a>,
     marked: Vec<ChatMark<'a>>,
     own: Option<(u32, &'a Node)>,
     called: &'c dyn Fn(u32) -> Option<&'n str>,
@@ -103,7 +103,7 @@ impl Chat {
     /// The chat message in a record. With `redact`, secrets are left out.
     pub fn record(&mut self, record: &Record<'_>, redact: bool) -> Vec<ChatLine> {
         let Body::Message { message, tables, tree } = &record.body else { return Vec::new() };
-        let values = MessageValues { tables, tree, bytes: message.bytes };
+        let values = MessageView { tables, tree, bytes: message.bytes };
         if !values.may_have(|facts| facts.chat == Some(ChatRole::Text)) {
             return Vec::new();
         }
@@ -194,7 +194,7 @@ impl ChatParty {
 
 impl<'a, 'c, 'n> ChatSearch<'a, 'c, 'n> {
     fn new(
-        values: MessageValues<'a>,
+        values: MessageView<'a>,
         called: &'c dyn Fn(u32) -> Option<&'n str>,
         redact: bool,
     ) -> Self {

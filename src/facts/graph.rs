@@ -10,10 +10,9 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 
-use super::message_values::any_type_has;
-use super::{MessageValues, TransportStream, definition, refused};
+use super::{TransportStream, definition, refused};
 use crate::maps::SeededMap;
-use crate::record::{Body, Record};
+use crate::record::{Body, MessageView, Record};
 use crate::session::Side;
 use crate::table::{GraphRole, MessageDef};
 use crate::tree::{Kind, Node};
@@ -147,11 +146,11 @@ impl Graph {
     /// Takes the next record. `value` makes the value of a node of its tree.
     pub fn record(&mut self, record: &Record<'_>, value: &mut dyn FnMut(u32) -> Value) {
         let Body::Message { message, tables, tree } = &record.body else { return };
-        let find = || any_type_has(tables, |facts| facts.graph.is_some());
+        let find = || tables.any_type_has(|facts| facts.graph.is_some());
         if !*self.have_nodes.entry(record.protocol).or_insert_with(find) {
             return;
         }
-        let values = MessageValues { tables, tree, bytes: message.bytes };
+        let values = MessageView { tables, tree, bytes: message.bytes };
         let Some(def) = definition(message.name, tables, tree) else { return };
         let answered = message.reply.and_then(|reply| self.take_pending(reply.record));
         let marked = marked(&values);
@@ -288,7 +287,7 @@ impl Graph {
     /// A message names nodes by their numbers; `base` is any node of their store.
     fn speak_of(
         &mut self,
-        values: &MessageValues<'_>,
+        values: &MessageView<'_>,
         marked: &GraphMark<'_>,
         base: GraphKey,
         record: u64,
@@ -327,7 +326,7 @@ impl Graph {
 
 /// The nodes and edges in a message.
 fn told(
-    values: &MessageValues<'_>,
+    values: &MessageView<'_>,
     marked: &[GraphMark<'_>],
     value: &mut dyn FnMut(u32) -> Value,
 ) -> Vec<GraphChange> {
@@ -358,7 +357,7 @@ fn told(
 }
 
 /// The nodes that tables mark, each once.
-fn marked<'a>(values: &MessageValues<'a>) -> Vec<GraphMark<'a>> {
+fn marked<'a>(values: &MessageView<'a>) -> Vec<GraphMark<'a>> {
     if !values.may_have(|facts| facts.graph.is_some()) {
         return Vec::new();
     }
@@ -390,7 +389,7 @@ fn marked<'a>(values: &MessageValues<'a>) -> Vec<GraphMark<'a>> {
 
 /// The number with a role in a structure.
 fn number(
-    values: &MessageValues<'_>,
+    values: &MessageView<'_>,
     marked: &[GraphMark<'_>],
     parent: u32,
     role: GraphRole,
@@ -401,7 +400,7 @@ fn number(
 
 /// The fields of a node, but for the mask that says which there are.
 fn fields(
-    values: &MessageValues<'_>,
+    values: &MessageView<'_>,
     index: u32,
     value: &mut dyn FnMut(u32) -> Value,
 ) -> Vec<(String, Value)> {
@@ -414,11 +413,7 @@ fn fields(
 }
 
 /// The name of a node: the first text that names the thing with the number `id`.
-fn name(
-    values: &MessageValues<'_>,
-    index: u32,
-    id: Option<&Node>,
-) -> Option<(String, Vec<String>)> {
+fn name(values: &MessageView<'_>, index: u32, id: Option<&Node>) -> Option<(String, Vec<String>)> {
     let own = id.and_then(|id| values.tables.type_def(id.ty)).map_or(&[][..], |def| &def.ids);
     values.tree.members(index).find_map(|(_, node)| {
         let def = values.tables.type_def(node.ty)?;

@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::message_values::symbol;
 use crate::captured::{CONTROL_LEADS, Captured, is_control};
 use crate::digits::{hex, uuid_text};
+use crate::record::MessageView;
 use crate::session::Message;
 use crate::table::{InfoLine, InfoPart, InfoStep, Layout, LayoutId, MessageDef, ReadAs, Tables};
-use crate::tree::{Kind, Node, TextKind, Tree, decode_text, mark};
+use crate::tree::{Kind, Node, TextKind, decode_text, mark};
 
 /// Characters of one value in a line; longer ones are cut.
 const MAX_VALUE: usize = 80;
@@ -25,12 +25,8 @@ const MAX_DEPTH: usize = 8;
 /// A message that a line is written about.
 #[derive(Clone, Copy)]
 pub struct InfoSource<'a> {
-    /// The tables that read it.
-    pub tables: &'a Tables,
-    /// Its fields.
-    pub tree: &'a Tree,
-    /// Its captured bytes.
-    pub bytes: &'a [u8],
+    /// The message as it was read.
+    pub view: MessageView<'a>,
     /// The layout of the whole message, where the tables have one.
     pub layout: Option<LayoutId>,
     /// Whether secrets are hidden.
@@ -43,40 +39,39 @@ impl<'a> InfoSource<'a> {
     pub fn new(
         message: &Message<'a>,
         def: Option<&MessageDef>,
-        tables: &'a Tables,
-        tree: &'a Tree,
+        view: MessageView<'a>,
         redact: bool,
     ) -> InfoSource<'a> {
         let layout = match def {
             Some(def) => def.layout,
-            None => tables.type_named(message.name.raw()).and_then(|ty| {
-                match tables.type_def(ty)?.read {
+            None => view.tables.type_named(message.name.raw()).and_then(|ty| {
+                match view.tables.type_def(ty)?.read {
                     ReadAs::Layout { layout, .. } => Some(layout),
                     _ => None,
                 }
             }),
         };
-        InfoSource { tables, tree, bytes: message.bytes, layout, redact }
+        InfoSource { view, layout, redact }
     }
 
     /// What the message carries, where its name does not say it: the class of an object, a method,
     /// a kind, an error code. The tables say which value tells it; where that is an object which
     /// carries something itself, the innermost one counts.
     pub fn carried(&self) -> Option<Cow<'a, str>> {
-        self.carried_by(self.tables.layout(self.layout?)?, 0, 0)
+        self.carried_by(self.view.tables.layout(self.layout?)?, 0, 0)
     }
 
     fn carried_by(&self, layout: &Layout, node: u32, depth: usize) -> Option<Cow<'a, str>> {
-        let path = self.tables.carries_of(layout).filter(|_| depth < MAX_DEPTH)?;
+        let path = self.view.tables.carries_of(layout).filter(|_| depth < MAX_DEPTH)?;
         let index = self.find(path, node)?;
-        let node = self.tree.get(index)?;
+        let node = self.view.tree.get(index)?;
         if self.redact && node.has(mark::SECRET) {
             return None;
         }
         match node.kind {
             Kind::Struct => {
                 let named =
-                    self.tree.members(index).next().and_then(|(_, class)| self.named(class));
+                    self.view.tree.members(index).next().and_then(|(_, class)| self.named(class));
                 let layout = self
                     .layout_of(node)
                     .filter(|layout| layout.carries.is_some())
@@ -84,10 +79,10 @@ impl<'a> InfoSource<'a> {
                 let inner = layout.and_then(|layout| self.carried_by(layout, index, depth + 1));
                 inner.or(named)
             }
-            Kind::Text(TextKind::Owned) => carried_text(self.tree.owned(node.value).raw()),
+            Kind::Text(TextKind::Owned) => carried_text(self.view.tree.owned(node.value).raw()),
             Kind::Text(kind) => {
                 let mut text = String::new();
-                let content = self.tree.content(node, self.bytes);
+                let content = self.view.tree.content(node, self.view.bytes);
                 decode_text(kind, content.get(..MAX_VALUE * 4 + 4).unwrap_or(&content), &mut text);
                 carried_text(&text)
             }
@@ -101,8 +96,8 @@ impl<'a> InfoSource<'a> {
 
     /// The name that an enum gives a number; of one without a name, the number.
     fn named(&self, node: &Node) -> Option<Cow<'a, str>> {
-        self.tables.symbols(node.ty).filter(|symbols| !symbols.flags)?;
-        Some(match symbol(self.tables, node, node.value) {
+        self.view.tables.symbols(node.ty).filter(|symbols| !symbols.flags)?;
+        Some(match self.view.symbol_of(node, node.value) {
             Some(name) => Cow::Borrowed(name),
             None if matches!(node.kind, Kind::Signed | Kind::Signed64) => {
                 Cow::Owned((node.value as i64).to_string())
@@ -114,18 +109,18 @@ impl<'a> InfoSource<'a> {
     /// The layout of a structure, also of one that may be absent.
     fn layout_of(&self, node: &Node) -> Option<&'a Layout> {
         let mut ty = node.ty;
-        while let ReadAs::NullOr { of, .. } = self.tables.type_def(ty)?.read {
+        while let ReadAs::NullOr { of, .. } = self.view.tables.type_def(ty)?.read {
             ty = of;
         }
-        match self.tables.type_def(ty)?.read {
-            ReadAs::Layout { layout, .. } => self.tables.layout(layout),
+        match self.view.tables.type_def(ty)?.read {
+            ReadAs::Layout { layout, .. } => self.view.tables.layout(layout),
             _ => None,
         }
     }
 
     fn layout_named(&self, name: &str) -> Option<&'a Layout> {
-        match self.tables.type_def(self.tables.type_named(name)?)?.read {
-            ReadAs::Layout { layout, .. } => self.tables.layout(layout),
+        match self.view.tables.type_def(self.view.tables.type_named(name)?)?.read {
+            ReadAs::Layout { layout, .. } => self.view.tables.layout(layout),
             _ => None,
         }
     }
@@ -134,9 +129,9 @@ impl<'a> InfoSource<'a> {
     fn find(&self, path: &[InfoStep], from: u32) -> Option<u32> {
         path.iter().try_fold(from, |at, step| match step {
             // Counts are among a structure's spans only, and may be asked for too.
-            InfoStep::Name(name) => self.tree.member_or_span(at, *name),
+            InfoStep::Name(name) => self.view.tree.member_or_span(at, *name),
             InfoStep::Element(number) => {
-                self.tree.members(at).nth(*number as usize).map(|(index, _)| index)
+                self.view.tree.members(at).nth(*number as usize).map(|(index, _)| index)
             }
         })
     }
@@ -160,7 +155,9 @@ pub fn write_info<'n>(
 ) {
     let from = out.len();
     let writer = InfoWriter { source, called };
-    let own = source.layout.and_then(|layout| source.tables.info_of(source.tables.layout(layout)?));
+    let own = source
+        .layout
+        .and_then(|layout| source.view.tables.info_of(source.view.tables.layout(layout)?));
     match own {
         Some(line) => {
             writer.line(line, 0, 0, out);
@@ -210,7 +207,7 @@ impl InfoWriter<'_, '_, '_> {
     fn may_fit(&self, parts: &[InfoPart], node: u32) -> bool {
         parts.iter().all(|part| match part {
             InfoPart::Field(path) | InfoPart::Each { list: path, .. } => {
-                let node = self.find(path, node).and_then(|at| self.source.tree.get(at));
+                let node = self.find(path, node).and_then(|at| self.source.view.tree.get(at));
                 node.is_some_and(|node| node.kind != Kind::Null)
             }
             _ => true,
@@ -252,7 +249,7 @@ impl InfoWriter<'_, '_, '_> {
 
     /// Appends the line of the structure that this one extends.
     fn extended(&self, layout: LayoutId, node: u32, depth: usize, out: &mut String) -> Told {
-        let tables = self.source.tables;
+        let tables = self.source.view.tables;
         let line = tables.layout(layout).and_then(|layout| tables.info_of(layout));
         match line {
             Some(line) if depth < MAX_DEPTH => self.line(line, node, depth + 1, out),
@@ -263,7 +260,7 @@ impl InfoWriter<'_, '_, '_> {
     /// Whether a field has a value; where the path ends in the name of a flag or of a value of an
     /// enum, whether the flag is set, or the value is that one. `None` if the field is absent.
     fn holds(&self, path: &[InfoStep], node: u32, depth: usize, out: &mut String) -> Option<bool> {
-        let InfoSource { tables, tree, .. } = self.source;
+        let MessageView { tables, tree, .. } = self.source.view;
         let from = out.len();
         if let Some(at) = self.find(path, node) {
             let told = self.value(at, depth, out);
@@ -285,7 +282,7 @@ impl InfoWriter<'_, '_, '_> {
     /// traffic, each with its name before it: those of them that have something to tell. `of` is
     /// the way from an element to what is told of it.
     fn each(&self, list: u32, of: &[InfoStep], depth: usize, out: &mut String) -> Told {
-        let tree = self.source.tree;
+        let tree = self.source.view.tree;
         let from = out.len();
         let (mut shown, mut more) = (0, 0);
         for (index, node) in tree.members(list) {
@@ -339,7 +336,7 @@ impl InfoWriter<'_, '_, '_> {
 
     /// Appends a value.
     fn value(&self, index: u32, depth: usize, out: &mut String) -> Told {
-        let InfoSource { tables, tree, bytes, redact, .. } = self.source;
+        let InfoSource { view: MessageView { tables, tree, bytes }, redact, .. } = self.source;
         let Some(node) = tree.get(index) else { return Told::Nothing };
         if redact && node.has(mark::SECRET) {
             let _ = write!(out, "<redacted, {} bytes>", node.bits.div_ceil(8));
@@ -393,7 +390,7 @@ impl InfoWriter<'_, '_, '_> {
         // If a number tells an object's class, the class is its first field, and the layout belongs
         // to a node inside.
         let layout = self.source.layout_of(node);
-        match layout.and_then(|layout| self.source.tables.info_of(layout)) {
+        match layout.and_then(|layout| self.source.view.tables.info_of(layout)) {
             Some(line) => self.line(line, index, depth + 1, out),
             None => self.family(index, layout, depth, out),
         }
@@ -402,9 +399,9 @@ impl InfoWriter<'_, '_, '_> {
     /// An object whose class a number tells: the class's name and its line. `own`, the layout of
     /// the node, has no line.
     fn family(&self, index: u32, own: Option<&Layout>, depth: usize, out: &mut String) -> Told {
-        let InfoSource { tables, tree, .. } = self.source;
+        let MessageView { tables, tree, .. } = self.source.view;
         let Some((first, class)) = tree.members(index).next() else { return Told::Nothing };
-        let Some(name) = symbol(tables, class, class.value) else {
+        let Some(name) = self.source.view.symbol_of(class, class.value) else {
             return self.value(first, depth + 1, out);
         };
         out.push_str(name);
@@ -426,10 +423,10 @@ impl InfoWriter<'_, '_, '_> {
     fn number(&self, tables: &Tables, node: &Node, out: &mut String) -> Told {
         let bytes = |length: usize| {
             let (start, _) = node.content();
-            let all = self.source.tree.bytes(node.buffer, self.source.bytes);
+            let all = self.source.view.tree.bytes(node.buffer, self.source.view.bytes);
             all.get(start..start.saturating_add(length)).unwrap_or_default()
         };
-        if let Some(name) = symbol(tables, node, node.value) {
+        if let Some(name) = self.source.view.symbol_of(node, node.value) {
             out.push_str(name);
             return Told::Value;
         }
@@ -471,7 +468,7 @@ impl InfoWriter<'_, '_, '_> {
     /// The message's first own fields: no header, no structures, no secrets, and no transaction. If
     /// it has only structures, those of their fields that have a value.
     fn first_fields(&self, out: &mut String) {
-        let InfoSource { tables, tree, layout, .. } = self.source;
+        let InfoSource { view: MessageView { tables, tree, .. }, layout, .. } = self.source;
         let own = |name| {
             layout.is_none_or(|layout| tables.fields_of(layout).any(|(field, _)| field == name))
         };
@@ -495,7 +492,7 @@ impl InfoWriter<'_, '_, '_> {
         left: &mut usize,
         out: &mut String,
     ) {
-        let InfoSource { tables, tree, .. } = self.source;
+        let MessageView { tables, tree, .. } = self.source.view;
         let name = |node: &Node| {
             tree.dynamic(node.name).map_or_else(|| tables.name(node.name), Captured::raw)
         };
@@ -575,7 +572,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
-    use crate::facts::MessageValues;
+    use crate::record::MessageView;
     use crate::table::{Evaluator, TableSource, parse_hex};
 
     const TABLE: &str = r#"
@@ -617,7 +614,11 @@ mod tests {
     fn info(hex: &str, sender: usize) -> String {
         let line = std::cell::RefCell::new(String::new());
         read(hex, sender, |tables, def, tree, bytes| {
-            let source = InfoSource { tables, tree, bytes, layout: def.layout, redact: false };
+            let source = InfoSource {
+                view: MessageView { tables, tree, bytes },
+                layout: def.layout,
+                redact: false,
+            };
             write_info(source, &|_| None, &mut line.borrow_mut());
         });
         line.into_inner()
@@ -649,13 +650,13 @@ mod tests {
     #[test]
     fn a_result_that_is_no_success_refuses_and_parts_are_partial() {
         read("0200 07000000 07000000 00", 1, |tables, def, tree, bytes| {
-            let values = MessageValues { tables, tree, bytes };
+            let values = MessageView { tables, tree, bytes };
             let refused = super::super::refused(def, &values).unwrap();
             assert_eq!((refused.value, refused.name), (Some(7), Some("kNoSuchAge")));
             assert!(!tree.get(0).unwrap().has(mark::PARTIAL));
         });
         read("0200 07000000 00000000 01", 1, |tables, def, tree, bytes| {
-            let values = MessageValues { tables, tree, bytes };
+            let values = MessageView { tables, tree, bytes };
             assert_eq!(super::super::refused(def, &values), None);
             assert!(tree.get(0).unwrap().has(mark::PARTIAL));
         });
@@ -686,8 +687,11 @@ mod tests {
         Evaluator::default().message(&tables, service, 0, &bytes, &mut tree);
         let id = tables.message_id(tables.service(service).unwrap(), 0, bytes[0].into()).unwrap();
         let layout = tables.message(id).unwrap().layout;
-        let source =
-            InfoSource { tables: &tables, tree: &tree, bytes: &bytes, layout, redact: false };
+        let source = InfoSource {
+            view: MessageView { tables: &tables, tree: &tree, bytes: &bytes },
+            layout,
+            redact: false,
+        };
         let mut line = String::new();
         write_info(source, &|_| None, &mut line);
         (source.carried().map(|carried| carried.into_owned()), line)

@@ -2,10 +2,9 @@
 //! once. It keeps the requests that wait ([`Waiting`] says how many).
 
 use super::Waiting;
-use super::message_values::MessageValues;
 use super::refusal::{known_message, refused};
 use super::requests::is_last_reply;
-use crate::record::{Body, Record};
+use crate::record::{Body, MessageView, Record};
 use crate::table::MessageId;
 
 /// The requests that wait for their last reply.
@@ -22,7 +21,7 @@ impl LastReplies {
         let Some((id, def)) = known_message(message.name, tables, tree) else { return false };
         let asked =
             message.reply.and_then(|reply| Some((reply.record, *self.waiting.get(reply.record)?)));
-        let values = MessageValues { tables, tree, bytes: message.bytes };
+        let values = MessageView { tables, tree, bytes: message.bytes };
         let refuses = || refused(def, &values).is_some();
         let last = asked.filter(|(_, asked)| is_last_reply(def, *asked, refuses(), Some(tree)));
         if let Some((request, _)) = last {

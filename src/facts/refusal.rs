@@ -1,7 +1,7 @@
 //! Whether a message refuses a request, and by which field.
 
-use super::message_values::{MessageValues, symbol};
 use crate::captured::Captured;
+use crate::record::MessageView;
 use crate::table::{MessageDef, MessageId, Refusal, Tables};
 use crate::tree::{Kind, Tree, mark};
 
@@ -29,7 +29,7 @@ impl Refused<'_> {
 
     /// Why, in one word: the field's text, the name of its number, or the number (`false` of a
     /// boolean). The name `message` where the message always refuses or the text is secret.
-    pub fn reason(&self, message: &str, values: &MessageValues<'_>) -> String {
+    pub fn reason(&self, message: &str, values: &MessageView<'_>) -> String {
         let text = values.tree.get(self.node).filter(|node| !node.has(mark::SECRET));
         if let Some(text) = text.and_then(|node| values.text(node, MAX_REASON)) {
             return text;
@@ -69,7 +69,7 @@ pub(super) fn known_message<'a>(
 
 /// Says whether a message of these tables refuses. A field that refuses may stand at any depth; the
 /// first one counts.
-pub fn refused<'a>(def: &MessageDef, values: &MessageValues<'a>) -> Option<Refused<'a>> {
+pub fn refused<'a>(def: &MessageDef, values: &MessageView<'a>) -> Option<Refused<'a>> {
     match def.refusal {
         Refusal::Never => None,
         Refusal::Always => Some(first_refusing(values).unwrap_or(Refused {
@@ -82,7 +82,7 @@ pub fn refused<'a>(def: &MessageDef, values: &MessageValues<'a>) -> Option<Refus
     }
 }
 
-fn first_refusing<'a>(values: &MessageValues<'a>) -> Option<Refused<'a>> {
+fn first_refusing<'a>(values: &MessageView<'a>) -> Option<Refused<'a>> {
     let tables = values.tables;
     (0..).zip(values.tree.nodes()).find_map(|(index, node)| {
         let facts = tables.type_def(node.ty)?.facts.as_ref().filter(|facts| facts.may_refuse())?;
@@ -96,7 +96,7 @@ fn first_refusing<'a>(values: &MessageValues<'a>) -> Option<Refused<'a>> {
             });
         }
         let number = values.number(node)?;
-        let name = symbol(tables, node, number);
+        let name = values.symbol_of(node, number);
         (!facts.refuses_unless.contains(&number)).then_some(Refused {
             node: index,
             value: Some(number),
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_reason_is_the_name_or_the_number_as_records_have_it() {
         let tables = Tables::load("test", Vec::new(), &[]).unwrap();
-        let values = MessageValues { tables: &tables, tree: &Tree::new(), bytes: &[] };
+        let values = MessageView { tables: &tables, tree: &Tree::new(), bytes: &[] };
         let reason = |kind, value, name| {
             Refused { node: 1, value, kind, name }.reason("JoinGroupReply", &values)
         };

@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::counters::OTHERS;
-use super::message_values::MessageValues;
 use super::requests::is_last_reply;
 use super::{LastReply, RequestCounts, Waiting, refused};
-use crate::record::Record;
+use crate::record::{MessageView, Record};
 use crate::session::Message;
 use crate::table::{Expectation, MessageDef, MessageId, Refusal, Tables};
 use crate::tree::Tree;
@@ -133,7 +132,7 @@ impl Replies {
 
     fn reply(&mut self, known: KnownMessage<'_>, counted: bool) {
         let KnownMessage { message, tables, def, tree, network, .. } = known;
-        let values = tree.map(|tree| MessageValues { tables, tree, bytes: message.bytes });
+        let values = tree.map(|tree| MessageView { tables, tree, bytes: message.bytes });
         let refusal = values.as_ref().and_then(|values| refused(def, values));
         if let Some(reply) = message.reply {
             let refused = refusal.is_some();

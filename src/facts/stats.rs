@@ -12,7 +12,7 @@ use super::pace::Pace;
 use super::problems::Problems;
 use super::replies::{KnownMessage, Replies};
 use super::world::World;
-use crate::record::{Body, Record, event_word};
+use crate::record::{Body, MessageView, Record, event_word};
 use crate::session::{EventKind, Learned, Message};
 use crate::table::{MessageId, Tables};
 
@@ -49,7 +49,13 @@ impl Stats {
                 }
                 let id = self.id(place, message, tables);
                 let def = id.and_then(|id| tables.message(id));
-                let carried = InfoSource::new(message, def, tables, tree, false).carried();
+                let carried = InfoSource::new(
+                    message,
+                    def,
+                    MessageView { tables, tree, bytes: message.bytes },
+                    false,
+                )
+                .carried();
                 if let Some(carried) = &carried {
                     self.carried(message.name.raw(), carried);
                 }

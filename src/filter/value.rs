@@ -7,14 +7,12 @@ use std::net::SocketAddr;
 use super::symbols::set_flags;
 use crate::capture::Time;
 use crate::digits::{hex, uuid_text};
-use crate::facts::{
-    InfoSource, MessageValues, Refused, SessionMap, definition, refused, write_info,
-};
+use crate::facts::{InfoSource, Refused, SessionMap, definition, refused, write_info};
 use crate::print::{format_time, problem_path, problem_text};
-use crate::record::{Body, Record};
+use crate::record::{Body, MessageView, Record};
 use crate::session::Counts;
-use crate::table::{EnumDef, MessageDef, Tables};
-use crate::tree::{Kind, LinkKind, Node, RecordLink, TextKind, Tree, decode_text, mark};
+use crate::table::{EnumDef, MessageDef};
+use crate::tree::{Kind, LinkKind, Node, RecordLink, TextKind, decode_text, mark};
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
@@ -29,14 +27,6 @@ pub struct RecordScope<'a> {
     sessions: Option<&'a SessionMap>,
     /// The line that says what the message is about, once it was asked for.
     info: OnceCell<String>,
-}
-
-/// A message's tree, with the tables and bytes that its nodes refer to.
-#[derive(Clone, Copy)]
-pub(super) struct MessageView<'a> {
-    pub(super) tables: &'a Tables,
-    pub(super) tree: &'a Tree,
-    pub(super) bytes: &'a [u8],
 }
 
 /// A value in a record's JSON: an object, a list, or a value without parts.
@@ -177,9 +167,7 @@ impl<'a> RecordScope<'a> {
 
     /// The value with which the message refuses a request.
     pub(super) fn refused(&self) -> Option<Refused<'a>> {
-        let view = self.message?;
-        let MessageView { tables, tree, bytes } = view;
-        refused(self.definition()?, &MessageValues { tables, tree, bytes })
+        refused(self.definition()?, &self.message?)
     }
 
     /// What earlier records call the message's numbers.
@@ -214,7 +202,12 @@ impl<'a> RecordScope<'a> {
     fn info_source(&self) -> Option<InfoSource<'a>> {
         let Body::Message { message, tables, tree } = &self.record.body else { return None };
         let def = definition(message.name, tables, tree);
-        Some(InfoSource::new(message, def, tables, tree, self.redact))
+        Some(InfoSource::new(
+            message,
+            def,
+            MessageView { tables, tree, bytes: message.bytes },
+            self.redact,
+        ))
     }
 
     /// The path of a field as the JSON's `names` and `refused` have it.

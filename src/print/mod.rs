@@ -33,6 +33,7 @@ mod table_cache;
 mod times;
 pub mod tree;
 mod value_texts;
+mod view;
 #[cfg(feature = "cli")]
 mod zone;
 #[cfg(not(feature = "cli"))]

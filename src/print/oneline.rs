@@ -12,7 +12,7 @@ use super::paint::Paint;
 use super::{PrintedTime, TimeForm};
 use crate::captured::{Captured, escape};
 use crate::facts::{InfoSource, definition, write_info};
-use crate::record::{Body, Record, event_word};
+use crate::record::{Body, MessageView, Record, event_word};
 use crate::session::Side;
 
 /// How lines are written.
@@ -165,7 +165,12 @@ impl OneLineWriter {
         let name = match &record.body {
             Body::Message { message, tables, tree } => {
                 let def = definition(message.name, tables, tree);
-                let source = InfoSource::new(message, def, tables, tree, self.options.redact);
+                let source = InfoSource::new(
+                    message,
+                    def,
+                    MessageView { tables, tree, bytes: message.bytes },
+                    self.options.redact,
+                );
                 let mut text = String::new();
                 write_info(
                     source,

@@ -1,5 +1,6 @@
 //! What every output is handed: one record, a message or an event with its place in the capture.
 
+mod message_view;
 mod names;
 mod stored;
 
@@ -9,6 +10,7 @@ use crate::capture::{Moment, Time};
 use crate::session::{Counts, Ends, Event, EventKind, Message, Side, Transport};
 use crate::table::Tables;
 use crate::tree::Tree;
+pub use message_view::MessageView;
 pub use names::{NameStore, Names};
 pub(crate) use stored::StoredBody;
 pub use stored::StoredRecord;

@@ -8,7 +8,7 @@ use crate::filter::{Leaf, Paths, RecordScope, RecordValue};
 use crate::print::csv_cell;
 use crate::print::format_time;
 use crate::print::json::{self, JsonOptions, JsonWriter};
-use crate::record::{Body, Record};
+use crate::record::{Body, MessageView, Record};
 
 /// Bytes that a cell's buffer keeps allocated for the next cell. Each thread has one.
 const KEEP: usize = 1 << 20;
@@ -172,7 +172,7 @@ impl<'a> Cell<'_, 'a> {
         let scope = self.scope;
         match (value, &self.record.body) {
             (RecordValue::Node(node), Body::Message { message, tables, tree }) => {
-                json.value(tables, tree, message.bytes, node, out)
+                json.value(MessageView { tables, tree, bytes: message.bytes }, node, out)
             }
             (RecordValue::Names(node), _) => {
                 out.push(b'[');
@@ -183,17 +183,21 @@ impl<'a> Cell<'_, 'a> {
                 out.push(b']');
             }
             (RecordValue::CalledNames, Body::Message { message, tables, tree }) => {
-                json.names(tables, tree, message.bytes, self.record.names, out);
+                json.names(
+                    MessageView { tables, tree, bytes: message.bytes },
+                    self.record.names,
+                    out,
+                );
             }
             (RecordValue::CalledName(called), _) => json::called(called.name, called.record, out),
             (RecordValue::Refused(refused), Body::Message { tables, tree, message }) => {
-                json.refusal(tables, tree, message.bytes, &refused, out);
+                json.refusal(MessageView { tables, tree, bytes: message.bytes }, &refused, out);
             }
             (RecordValue::Problems, Body::Message { message, tables, tree }) => {
-                json.problem_list(tables, tree, message.bytes, out);
+                json.problem_list(MessageView { tables, tree, bytes: message.bytes }, out);
             }
             (RecordValue::Problem(index), Body::Message { message, tables, tree }) => {
-                json.problem(tables, tree, message.bytes, index, out);
+                json.problem(MessageView { tables, tree, bytes: message.bytes }, index, out);
             }
             (RecordValue::Links(kind), Body::Message { tree, .. }) => json.links(tree, kind, out),
             (RecordValue::Link(link), _) => json.link(&link, out),

@@ -87,6 +87,12 @@ impl Tables {
         self.lists.types.get(ty.0 as usize)
     }
 
+    /// Whether some type has the wanted facts. It looks at all types, so callers remember the
+    /// answer.
+    pub fn any_type_has(&self, wanted: impl Fn(&FieldFacts) -> bool) -> bool {
+        self.lists.types.iter().any(|def| def.facts.as_deref().is_some_and(&wanted))
+    }
+
     /// Whether tables say more about a type than how to read it: its values are names or numbers of
     /// things, or it has facts.
     pub fn is_telling(&self, ty: TypeRef) -> bool {

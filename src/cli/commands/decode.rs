@@ -15,7 +15,7 @@ use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::tree::{TreeOptions, TreeWriter};
 use crate::print::{Paint, json};
 use crate::proto::{LazyTables, NamedService, decode_named, protocol_named};
-use crate::record::Names;
+use crate::record::{MessageView, Names};
 use crate::session::Message;
 use crate::table::{Evaluator, TableError, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
@@ -234,7 +234,7 @@ fn print_value(
                     if let Some(node) = rest {
                         node.marks |= mark::SPAN;
                     }
-                    printer.json.value(tables, &tree, bytes, 0, out);
+                    printer.json.value(MessageView { tables, tree: &tree, bytes }, 0, out);
                 }
             }
             out.extend_from_slice(b",\"bit_length\":");
@@ -244,10 +244,12 @@ fn print_value(
                 append_hex(out, &hex);
                 out.push(b'"');
             }
-            printer.json.problems(tables, &tree, bytes, out);
+            printer.json.problems(MessageView { tables, tree: &tree, bytes }, out);
             out.extend_from_slice(b"}\n");
         }
-        Some(writer) => writer.body(tables, &tree, bytes, Names::default(), out),
+        Some(writer) => {
+            writer.body(MessageView { tables, tree: &tree, bytes }, Names::default(), out)
+        }
     }
     Ok(())
 }
@@ -279,12 +281,17 @@ impl DecodePrinter {
         match &mut self.tree {
             None => {
                 out.push(b'{');
-                self.json.message_body(message, tables, tree, out);
+                self.json.message_body(
+                    message,
+                    MessageView { tables, tree, bytes: message.bytes },
+                    out,
+                );
                 out.extend_from_slice(b"}\n");
             }
             Some(writer) => {
-                writer.message_line(message, tables, tree, out);
-                writer.body(tables, tree, message.bytes, Names::default(), out);
+                let view = MessageView { tables, tree, bytes: message.bytes };
+                writer.message_line(message, view, out);
+                writer.body(view, Names::default(), out);
             }
         }
     }

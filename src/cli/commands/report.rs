@@ -15,8 +15,7 @@ use crate::cli::options::{CountArgs, FilterArgs, ReadArgs, number};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::before_commit;
 use crate::facts::{
-    ClientSession, Graph, InfoSource, LastReplies, MessageValues, Sessions, definition, refused,
-    write_info,
+    ClientSession, Graph, InfoSource, LastReplies, Sessions, definition, refused, write_info,
 };
 use crate::output_file::{Access, OutputFile};
 use crate::pipeline::{Filtered, Output, StreamOver};
@@ -24,7 +23,7 @@ use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::report::{
     About, MAX_SESSIONS, ReportOptions, ReportSession, ReportWriter, RowFacts, SessionRow,
 };
-use crate::record::{Body, Record};
+use crate::record::{Body, MessageView, Record};
 use crate::run::CaptureRun;
 use crate::session::EventKind;
 
@@ -218,20 +217,20 @@ impl Output for ReportOutput {
             Body::Message { message, tables, tree } => {
                 let json = &mut self.json;
                 let value = &mut self.value;
+                let view = MessageView { tables, tree, bytes: message.bytes };
                 self.graph.record(record, &mut |node| {
                     value.clear();
-                    json.value(tables, tree, message.bytes, node, value);
+                    json.value(view, node, value);
                     serde_json::from_slice(value)
                         .unwrap_or_else(|_| String::from_utf8_lossy(value).into())
                 });
                 let def = definition(message.name, tables, tree);
-                let source = InfoSource::new(message, def, tables, tree, self.redact);
+                let source = InfoSource::new(message, def, view, self.redact);
                 write_info(source, &called, info);
                 carried = source.carried();
                 facts.expects_reply = def.is_some_and(|def| message.expects_reply(def));
-                let values = MessageValues { tables, tree, bytes: message.bytes };
-                let refused = def.and_then(|def| refused(def, &values));
-                refusal = refused.map(|refused| refused.reason(message.name.raw(), &values));
+                let refused = def.and_then(|def| refused(def, &view));
+                refusal = refused.map(|refused| refused.reason(message.name.raw(), &view));
             }
             Body::Event(event) => {
                 info.push_str(&event.text);

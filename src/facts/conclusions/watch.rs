@@ -7,8 +7,8 @@ use super::open_waits::{OpenWaits, UnansweredRequest};
 use super::words::nanos;
 use crate::capture::Moment;
 use crate::facts::refusal::{known_message, refused};
-use crate::facts::{InfoSource, MessageValues, write_info};
-use crate::record::{EndedBy, Record};
+use crate::facts::{InfoSource, write_info};
+use crate::record::{EndedBy, MessageView, Record};
 use crate::session::{Event, EventKind, Message, Side};
 use crate::table::{MessageDef, Refusal, Tables};
 use crate::tree::Tree;
@@ -202,7 +202,7 @@ impl StreamWatch {
         tree: &Tree,
     ) {
         let Some((_, def)) = known_message(message.name, tables, tree) else { return };
-        let values = MessageValues { tables, tree, bytes: message.bytes };
+        let values = MessageView { tables, tree, bytes: message.bytes };
         let refusal = match def.refusal {
             Refusal::Never => None,
             Refusal::Always | Refusal::ByField => refused(def, &values),
@@ -214,13 +214,7 @@ impl StreamWatch {
                 let is_step = |asked| tables.message(asked).is_some_and(|asked| asked.step);
                 let mut about = String::new();
                 if unasked {
-                    let source = InfoSource {
-                        tables,
-                        tree,
-                        bytes: message.bytes,
-                        layout: def.layout,
-                        redact: true,
-                    };
+                    let source = InfoSource { view: values, layout: def.layout, redact: true };
                     write_info(source, &|_| None, &mut about);
                 }
                 self.refusal = Some(LastRefusal {

@@ -1,6 +1,6 @@
 //! The nodes of a message that its table marks with `file`, sorted by their roles.
 
-use crate::facts::MessageValues;
+use crate::record::MessageView;
 use crate::table::FileRole;
 use crate::tree::{Kind, Node, mark};
 
@@ -19,13 +19,13 @@ pub(super) struct FileMark<'a> {
 
 /// The marked nodes of a message.
 pub(super) struct FileMarks<'a> {
-    pub(super) values: MessageValues<'a>,
+    pub(super) values: MessageView<'a>,
     pub(super) all: Vec<FileMark<'a>>,
 }
 
 impl<'a> FileMarks<'a> {
     /// Finds them. With `redact`, secrets are skipped.
-    pub(super) fn of(values: MessageValues<'a>, redact: bool) -> FileMarks<'a> {
+    pub(super) fn of(values: MessageView<'a>, redact: bool) -> FileMarks<'a> {
         let mut all: Vec<FileMark<'a>> = Vec::new();
         if !values.may_have(|facts| facts.file.is_some()) {
             return FileMarks { values, all };

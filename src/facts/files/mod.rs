@@ -18,8 +18,8 @@ use marks::FileMarks;
 use transfer::FilePart;
 pub use transfer::{FileTransfer, PartOrder, Piece};
 
-use super::{MessageValues, TransportStream, refused};
-use crate::record::{Body, Record};
+use super::{TransportStream, refused};
+use crate::record::{Body, MessageView, Record};
 use crate::session::EventKind;
 use crate::table::{FileRole, MessageDef};
 use crate::tree::mark;
@@ -91,7 +91,7 @@ impl Files {
         let stream = (record.transport, record.stream);
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let values = MessageValues { tables, tree, bytes: message.bytes };
+                let values = MessageView { tables, tree, bytes: message.bytes };
                 let Some(def) = values.definition(message.name.raw()) else { return };
                 let marks = FileMarks::of(values, self.redact);
                 if !marks.all.is_empty() && !values.is_sent_again() {

@@ -5,8 +5,9 @@ use super::number_filter::NumberFilter;
 use super::stream_places::Nameable;
 use crate::facts::TransportStream;
 use crate::maps::BoundedMap;
+use crate::record::MessageView;
 use crate::table::Tables;
-use crate::tree::{Kind, Node, Sym, Tree};
+use crate::tree::{Kind, Node, Sym};
 
 /// How many names are remembered; beyond that the oldest are forgotten.
 pub(super) const MAX_NAMES: usize = 16_384;
@@ -14,9 +15,7 @@ pub(super) const MAX_NAMES: usize = 16_384;
 /// A message to learn from and to find names for.
 #[derive(Clone, Copy)]
 pub(super) struct InferenceMessage<'a> {
-    pub(super) tables: &'a Tables,
-    pub(super) tree: &'a Tree,
-    pub(super) bytes: &'a [u8],
+    pub(super) view: MessageView<'a>,
     /// The number of its record.
     pub(super) record: u64,
     /// The record it answers.
@@ -48,9 +47,9 @@ impl KnownNames {
             return None;
         }
         let key = number_of(seen, node)?;
-        let ids = &seen.tables.type_def(node.ty)?.ids;
+        let ids = &seen.view.tables.type_def(node.ty)?.ids;
         let known =
-            ids.iter().find_map(|id| self.things.get(&(tables_id(seen.tables), *id, key)))?;
+            ids.iter().find_map(|id| self.things.get(&(tables_id(seen.view.tables), *id, key)))?;
         Some((known.0.as_str(), known.1))
     }
 
@@ -73,13 +72,13 @@ impl KnownNames {
         record: u64,
     ) -> bool {
         let mut given = false;
-        for (_, number) in seen.tree.children(parent) {
-            let Some(def) = seen.tables.type_def(number.ty) else { continue };
+        for (_, number) in seen.view.tree.children(parent) {
+            let Some(def) = seen.view.tables.type_def(number.ty) else { continue };
             if def.refers || !def.ids.contains(&kind) {
                 continue;
             }
             if let Some(key) = number_of(seen, number) {
-                self.keep((tables_id(seen.tables), kind, key), name, record);
+                self.keep((tables_id(seen.view.tables), kind, key), name, record);
                 given = true;
             }
         }
@@ -116,14 +115,15 @@ pub(super) fn tables_id(tables: &Tables) -> usize {
 pub(super) fn number_of(seen: InferenceMessage<'_>, node: &Node) -> Option<u128> {
     let key = match node.kind {
         Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 if node.value != 0 => {
-            let facts = seen.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
+            let facts = seen.view.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
             let stream =
                 facts.filter(|facts| facts.local).map_or(0, |_| u128::from(seen.stream.1) + 1);
             stream << 64 | u128::from(node.value)
         }
         Kind::Uuid | Kind::UuidBe => {
             let (start, _) = node.content();
-            let bytes = seen.tree.bytes(node.buffer, seen.bytes).get(start..start + 16)?;
+            let bytes =
+                seen.view.tree.bytes(node.buffer, seen.view.bytes).get(start..start + 16)?;
             u128::from_be_bytes(*bytes.first_chunk::<16>()?)
         }
         _ => return None,

@@ -10,7 +10,7 @@ mod stream_places;
 
 use std::collections::VecDeque;
 
-use crate::record::{Body, NameStore, Names, Record};
+use crate::record::{Body, MessageView, NameStore, Names, Record};
 use crate::table::PlaceRole;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 use known_names::{InferenceMessage, KnownNames, number_of, tables_id};
@@ -48,9 +48,7 @@ impl NameInference {
         self.store.clear();
         if let Body::Message { message, tables, tree } = record.body {
             self.infer_in(InferenceMessage {
-                tables,
-                tree,
-                bytes: message.bytes,
+                view: MessageView { tables, tree, bytes: message.bytes },
                 record: record.number,
                 answers: message.reply.map(|reply| reply.record),
                 stream: (record.transport, record.stream),
@@ -68,7 +66,7 @@ impl NameInference {
             }
             for index in &self.numbers {
                 if let Some((name, record)) =
-                    seen.tree.get(*index).and_then(|node| self.known.of(seen, node))
+                    seen.view.tree.get(*index).and_then(|node| self.known.of(seen, node))
                 {
                     self.store.add(*index, name, record);
                 }
@@ -98,11 +96,11 @@ impl NameInference {
                 texts.push(index);
             }
         };
-        match seen.tree.telling() {
+        match seen.view.tree.telling() {
             Some(fields) => fields.for_each(|(index, node)| {
-                add(index, node, seen.tables.type_def(node.ty).map_or(0, role));
+                add(index, node, seen.view.tables.type_def(node.ty).map_or(0, role));
             }),
-            None => walk(seen.tree.nodes(), seen.tables, &mut add),
+            None => walk(seen.view.tree.nodes(), seen.view.tables, &mut add),
         }
     }
 
@@ -113,8 +111,8 @@ impl NameInference {
         let request = seen.answers.is_none() && has_transaction(seen);
         for at in 0..self.texts.len() {
             let Some(index) = self.texts.get(at).copied() else { break };
-            let Some(node) = seen.tree.get(index) else { continue };
-            let Some(def) = seen.tables.type_def(node.ty) else { continue };
+            let Some(node) = seen.view.tree.get(index) else { continue };
+            let Some(def) = seen.view.tables.type_def(node.ty) else { continue };
             read_name(seen, node, &mut self.text);
             if self.text.is_empty() {
                 continue;
@@ -123,7 +121,7 @@ impl NameInference {
             for named in &def.names {
                 let beside = self.known.give(
                     seen,
-                    parent(seen.tree, index),
+                    parent(seen.view.tree, index),
                     *named,
                     &self.text,
                     seen.record,
@@ -138,15 +136,15 @@ impl NameInference {
 
     /// Learns the number of the place that the client enters on this stream.
     fn place_of_stream(&mut self, seen: InferenceMessage<'_>) {
-        for node in self.numbers.iter().filter_map(|index| seen.tree.get(*index)) {
-            let Some(def) = seen.tables.type_def(node.ty) else { continue };
+        for node in self.numbers.iter().filter_map(|index| seen.view.tree.get(*index)) {
+            let Some(def) = seen.view.tables.type_def(node.ty) else { continue };
             if !is_entered(def) {
                 continue;
             }
             let (Some(kind), Some(number)) = (def.ids.first(), number_of(seen, node)) else {
                 continue;
             };
-            let thing = (tables_id(seen.tables), *kind, number);
+            let thing = (tables_id(seen.view.tables), *kind, number);
             if let Some((name, record)) = self.places.enter(seen.stream, thing) {
                 self.known.keep(thing, name, record);
             }
@@ -157,8 +155,8 @@ impl NameInference {
     /// its kinds in the same message.
     fn name_of_stream(&mut self, seen: InferenceMessage<'_>) {
         for index in &self.texts {
-            let Some(node) = seen.tree.get(*index) else { continue };
-            let Some(def) = seen.tables.type_def(node.ty) else { continue };
+            let Some(node) = seen.view.tree.get(*index) else { continue };
+            let Some(def) = seen.view.tables.type_def(node.ty) else { continue };
             if role_of_place(def) != Some(PlaceRole::Named) {
                 continue;
             }
@@ -166,12 +164,16 @@ impl NameInference {
             if self.text.is_empty() {
                 continue;
             }
-            for number in self.numbers.iter().filter_map(|index| seen.tree.get(*index)) {
+            for number in self.numbers.iter().filter_map(|index| seen.view.tree.get(*index)) {
                 let kinds =
-                    seen.tables.type_def(number.ty).map_or(&[][..], |def| def.ids.as_slice());
+                    seen.view.tables.type_def(number.ty).map_or(&[][..], |def| def.ids.as_slice());
                 let kind = kinds.iter().find(|kind| def.names.contains(kind));
                 if let (Some(kind), Some(key)) = (kind, number_of(seen, number)) {
-                    self.known.keep((tables_id(seen.tables), *kind, key), &self.text, seen.record);
+                    self.known.keep(
+                        (tables_id(seen.view.tables), *kind, key),
+                        &self.text,
+                        seen.record,
+                    );
                 }
             }
             if let Some(thing) = self.places.name(seen.stream, &self.text, seen.record) {
@@ -186,7 +188,8 @@ impl NameInference {
         let first = self.asked.partition_point(|asked| asked.0 < request);
         for (_, kind, name) in self.asked.range(first..).take_while(|asked| asked.0 == request) {
             self.known.give(seen, 0, *kind, name, request);
-            for (list, _) in seen.tree.children(0).filter(|(_, node)| node.kind == Kind::List) {
+            for (list, _) in seen.view.tree.children(0).filter(|(_, node)| node.kind == Kind::List)
+            {
                 self.known.give(seen, list, *kind, name, request);
             }
         }
@@ -209,10 +212,10 @@ fn ask(asked: &mut VecDeque<(u64, Sym, String)>, record: u64, kind: Sym, name: &
 fn read_name(seen: InferenceMessage<'_>, node: &Node, out: &mut String) {
     out.clear();
     match node.kind {
-        Kind::Text(TextKind::Owned) => out.push_str(seen.tree.owned(node.value).raw()),
+        Kind::Text(TextKind::Owned) => out.push_str(seen.view.tree.owned(node.value).raw()),
         Kind::Text(kind) => {
             let (start, len) = node.content();
-            let all = seen.tree.bytes(node.buffer, seen.bytes);
+            let all = seen.view.tree.bytes(node.buffer, seen.view.bytes);
             decode_text(kind, all.get(start..start.saturating_add(len)).unwrap_or(&[]), out);
         }
         _ => {}
@@ -224,12 +227,12 @@ fn read_name(seen: InferenceMessage<'_>, node: &Node, out: &mut String) {
 
 /// Appends the fields behind a name that go on with it (`continues`), with a blank before each.
 fn append_continued(seen: InferenceMessage<'_>, index: u32, out: &mut String) {
-    let siblings = seen.tree.children(parent(seen.tree, index));
+    let siblings = seen.view.tree.children(parent(seen.view.tree, index));
     // A text's length comes between it and the text before it.
     let behind = siblings.filter(|(at, node)| *at > index && !node.has(mark::SPAN));
     let mut part = String::new();
     for (_, node) in behind {
-        let def = seen.tables.type_def(node.ty);
+        let def = seen.view.tables.type_def(node.ty);
         if !def.and_then(|def| def.facts.as_ref()).is_some_and(|facts| facts.continues) {
             return;
         }
@@ -243,9 +246,10 @@ fn append_continued(seen: InferenceMessage<'_>, index: u32, out: &mut String) {
 
 /// Whether a message has a number that its reply will repeat.
 fn has_transaction(seen: InferenceMessage<'_>) -> bool {
-    seen.tree
+    seen.view
+        .tree
         .children(0)
-        .any(|(_, node)| seen.tables.type_def(node.ty).is_some_and(|def| def.transaction))
+        .any(|(_, node)| seen.view.tables.type_def(node.ty).is_some_and(|def| def.transaction))
 }
 
 /// The structure that contains a node.
@@ -299,9 +303,7 @@ mod tests {
             assert!(matches!(outcome, Outcome::Message(..)), "{outcome:?}");
             self.record += 1;
             let seen = InferenceMessage {
-                tables: &self.tables,
-                tree: &tree,
-                bytes: &bytes,
+                view: MessageView { tables: &self.tables, tree: &tree, bytes: &bytes },
                 record: self.record,
                 answers: reply,
                 stream: (Transport::Tcp, stream),
@@ -388,9 +390,7 @@ mod tests {
         let mut names = NameInference::default();
         Evaluator::default().value(&tables, ty, Sym::ELEMENT, &bytes, 0, &mut tree);
         let seen = InferenceMessage {
-            tables: &tables,
-            tree: &tree,
-            bytes: &bytes,
+            view: MessageView { tables: &tables, tree: &tree, bytes: &bytes },
             record: 1,
             answers: None,
             stream: (Transport::Tcp, 0),

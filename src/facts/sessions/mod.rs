@@ -38,7 +38,6 @@ pub use stream::{SessionStream, TiedBy, TransportStream};
 pub use values::{Identity, IdentityValue, Place};
 
 use super::Chat;
-use super::message_values::any_type_has;
 use crate::maps::SeededMap;
 use crate::record::{Body, EndedBy, Record};
 use crate::session::{Counts, Event, EventKind, Learned, Side};
@@ -184,7 +183,7 @@ impl Sessions {
 
     /// Looks up whether the clients of a protocol identify themselves.
     fn tells_of(&mut self, protocol: &'static str, tables: &Tables) {
-        self.telling.entry(protocol).or_insert_with(|| any_type_has(tables, |facts| facts.own));
+        self.telling.entry(protocol).or_insert_with(|| tables.any_type_has(|facts| facts.own));
     }
 
     /// A stream ended: adds its bytes, and the facts of the protocol's session. Nothing is kept if

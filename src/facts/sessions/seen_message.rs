@@ -1,9 +1,8 @@
 //! A message of a stream as sessions look at it: the fields that tables mark, and what they
 //! identify.
 
-use super::super::message_values::MessageValues;
 use super::values::IdentityValue;
-use crate::record::Record;
+use crate::record::{MessageView, Record};
 use crate::session::Message;
 use crate::table::{FieldFacts, Tables, TypeDef};
 use crate::tree::{Kind, Node, Tree};
@@ -30,7 +29,7 @@ impl<'a> SeenMessage<'a, '_> {
     ) -> impl Iterator<Item = (u32, &'a Node, &'a TypeDef, &'a FieldFacts)> {
         let tables = self.tables;
         let tree = self.tree;
-        let values = MessageValues { tables, tree, bytes: self.message.bytes };
+        let values = MessageView { tables, tree, bytes: self.message.bytes };
         let nodes = if values.may_have(&which) { tree.nodes() } else { &[] };
         (0..).zip(nodes).filter_map(move |(index, node)| {
             let def = tables.type_def(node.ty)?;
@@ -47,7 +46,7 @@ impl<'a> SeenMessage<'a, '_> {
     ) -> (Option<IdentityValue>, Option<String>) {
         let called = || (self.called)(index).map(str::to_string);
         let values =
-            MessageValues { tables: self.tables, tree: self.tree, bytes: self.message.bytes };
+            MessageView { tables: self.tables, tree: self.tree, bytes: self.message.bytes };
         match node.kind {
             Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64
                 if node.value != 0 =>

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use super::super::message_values::MessageValues;
 use super::super::refusal::known_message;
 use super::super::requests::is_last_reply;
 use super::super::{
@@ -16,7 +15,7 @@ use super::stream::{SessionStream, TiedBy, TransportStream};
 use super::values::{Identity, Place, add_identity};
 use super::{LastMessage, StoryLine, StoryOutcome};
 use crate::capture::Moment;
-use crate::record::{EndedBy, Record, RoundTrips};
+use crate::record::{EndedBy, MessageView, Record, RoundTrips};
 use crate::session::{Ends, Message, Side, Transport};
 use crate::table::{MessageDef, MessageId, Sender};
 use crate::tree::{LinkKind, ProblemCounts};
@@ -179,7 +178,7 @@ impl StreamFacts {
         self.remember_last(record, message);
         let Some((id, def)) = known_message(message.name, tables, tree) else { return identities };
         let asks = message.expects_reply(def);
-        let values = MessageValues { tables, tree, bytes: message.bytes };
+        let values = MessageView { tables, tree, bytes: message.bytes };
         let refusal = refused(def, &values).map(|refused| match refused.value {
             Some(_) => refused.reason(message.name.raw(), &values),
             // The line of a message whose text refuses says more than that text.
@@ -478,7 +477,12 @@ impl StreamFacts {
         if self.ties_only {
             return text;
         }
-        let source = InfoSource::new(message, Some(def), tables, tree, true);
+        let source = InfoSource::new(
+            message,
+            Some(def),
+            MessageView { tables, tree, bytes: message.bytes },
+            true,
+        );
         write_info(source, called, &mut text);
         shorten(&mut text);
         text

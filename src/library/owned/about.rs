@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::OwnedRecord;
-use crate::facts::{InfoSource, MessageValues, definition, refused};
+use crate::facts::{InfoSource, definition, refused};
 use crate::print::format_time;
-use crate::record::{Body, StoredBody, event_word};
+use crate::record::{Body, MessageView, StoredBody, event_word};
 use crate::session::{Reply, Side, Transport};
 
 impl OwnedRecord {
@@ -255,7 +255,7 @@ impl OwnedRecord {
     pub fn refused(&self) -> Option<String> {
         self.view(|record| {
             let Body::Message { message, tables, tree } = &record.body else { return None };
-            let values = MessageValues { tables, tree, bytes: message.bytes };
+            let values = MessageView { tables, tree, bytes: message.bytes };
             let refused = refused(definition(message.name, tables, tree)?, &values)?;
             Some(refused.reason(message.name.raw(), &values))
         })?
@@ -274,7 +274,12 @@ impl OwnedRecord {
         self.view(|record| {
             let Body::Message { message, tables, tree } = &record.body else { return None };
             let def = definition(message.name, tables, tree);
-            let source = InfoSource::new(message, def, tables, tree, false);
+            let source = InfoSource::new(
+                message,
+                def,
+                MessageView { tables, tree, bytes: message.bytes },
+                false,
+            );
             Some(source.carried()?.into_owned())
         })?
     }

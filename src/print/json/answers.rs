@@ -5,9 +5,10 @@
 
 use super::JsonFormatter;
 use super::strings::{escaped, quoted};
-use super::value::{JsonView, value};
-use crate::facts::{InfoSource, MessageValues, Refused, refused, write_info};
+use super::value::value;
+use crate::facts::{InfoSource, Refused, refused, write_info};
 use crate::print::scratch::TextWriter;
+use crate::print::view::PrintView;
 use crate::record::Names;
 use crate::session::Message;
 use crate::table::MessageDef;
@@ -20,7 +21,7 @@ impl JsonFormatter {
         message: &Message<'_>,
         def: Option<&MessageDef>,
         source: &InfoSource<'_>,
-        view: &JsonView<'_>,
+        view: &PrintView<'_>,
         names: Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
@@ -28,8 +29,7 @@ impl JsonFormatter {
             if message.expects_reply(def) {
                 w.fixed(b",\"expects_reply\":true");
             }
-            let JsonView { tables, tree, bytes, .. } = *view;
-            if let Some(refused) = refused(def, &MessageValues { tables, tree, bytes }) {
+            if let Some(refused) = refused(def, &view.message) {
                 w.fixed(b",\"refused\":");
                 self.refused(&refused, view, w);
             }
@@ -47,11 +47,11 @@ impl JsonFormatter {
     pub(super) fn refused(
         &mut self,
         refused: &Refused<'_>,
-        view: &JsonView<'_>,
+        view: &PrintView<'_>,
         w: &mut TextWriter<'_>,
     ) {
         w.byte(b'{');
-        if let Some(node) = view.tree.get(refused.node).filter(|_| refused.is_by_field()) {
+        if let Some(node) = view.message.tree.get(refused.node).filter(|_| refused.is_by_field()) {
             w.fixed(b"\"field\":\"fields.");
             self.path(view, refused.node, w);
             w.fixed(b"\",\"value\":");
@@ -73,13 +73,14 @@ impl JsonFormatter {
     pub(super) fn name_object(
         &mut self,
         names: Names<'_>,
-        view: &JsonView<'_>,
+        view: &PrintView<'_>,
         lead: &[u8],
         w: &mut TextWriter<'_>,
     ) {
         let mut first = true;
         for (node, name, record) in names.iter() {
-            if view.redact && view.tree.get(node).is_some_and(|node| node.has(mark::SECRET)) {
+            if view.redact && view.message.tree.get(node).is_some_and(|node| node.has(mark::SECRET))
+            {
                 continue;
             }
             w.raw(if std::mem::take(&mut first) { lead } else { b",\"" });

@@ -19,9 +19,10 @@ use super::clock::Clock;
 use super::problem::{any_name, problem_text_into, write_path};
 use super::scratch::{Scratch, TextWriter};
 use super::table_cache::Label;
+use super::view::PrintView;
 use crate::facts::{InfoSource, Refused, definition};
-use crate::record::Names;
 use crate::record::{Body, Record};
+use crate::record::{MessageView, Names};
 use crate::session::Counts;
 use crate::session::Message;
 use crate::table::Tables;
@@ -31,8 +32,8 @@ use flow::FlowTexts;
 pub use object::{JsonObject, json_list, json_object};
 pub use round_trips::json_round_trips;
 pub(super) use strings::{escaped as write_escaped, hex as write_hex};
+use value::TooDeep;
 pub(super) use value::text;
-use value::{JsonView, TooDeep};
 #[cfg(feature = "cli")]
 pub use whole::{indented, one_line};
 
@@ -83,100 +84,66 @@ impl JsonWriter {
     pub fn message_body(
         &mut self,
         message: &Message<'_>,
-        tables: &Tables,
-        tree: &Tree,
+        view: MessageView<'_>,
         out: &mut Vec<u8>,
     ) {
         let mut w = self.scratch.writer(out);
-        let view = self.formatter.view(tables, tree, message.bytes);
+        let view = self.formatter.view(view);
         self.formatter.message_body(message, &view, Names::default(), &mut w);
         w.finish();
     }
 
     /// Appends the fields of the tree's first node, as the options ask.
-    pub fn fields(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+    pub fn fields(&mut self, view: MessageView<'_>, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        self.formatter.fields(&self.formatter.view(tables, tree, bytes), &mut w);
+        self.formatter.fields(&self.formatter.view(view), &mut w);
         w.finish();
     }
 
     /// Appends one value of the tree, by the writer's options.
-    pub fn value(
-        &mut self,
-        tables: &Tables,
-        tree: &Tree,
-        bytes: &[u8],
-        node: u32,
-        out: &mut Vec<u8>,
-    ) {
+    pub fn value(&mut self, view: MessageView<'_>, node: u32, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        value::value(
-            &self.formatter.view(tables, tree, bytes),
-            &mut self.formatter.state,
-            node,
-            &mut w,
-        );
+        value::value(&self.formatter.view(view), &mut self.formatter.state, node, &mut w);
         w.finish();
     }
 
     /// Appends `,"problems":[…]` where there are any.
-    pub fn problems(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
-        if !tree.problems().is_empty() {
+    pub fn problems(&mut self, view: MessageView<'_>, out: &mut Vec<u8>) {
+        if !view.tree.problems().is_empty() {
             out.extend_from_slice(b",\"problems\":");
-            self.problem_list(tables, tree, bytes, out);
+            self.problem_list(view, out);
         }
     }
 
     /// Appends the array of a message's problems.
-    pub fn problem_list(&mut self, tables: &Tables, tree: &Tree, bytes: &[u8], out: &mut Vec<u8>) {
+    pub fn problem_list(&mut self, view: MessageView<'_>, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        self.formatter.problems(&self.formatter.view(tables, tree, bytes), None, &mut w);
+        self.formatter.problems(&self.formatter.view(view), None, &mut w);
         w.finish();
     }
 
     /// Appends the object of one of a message's problems; nothing where there is no such.
-    pub fn problem(
-        &mut self,
-        tables: &Tables,
-        tree: &Tree,
-        bytes: &[u8],
-        index: usize,
-        out: &mut Vec<u8>,
-    ) {
+    pub fn problem(&mut self, view: MessageView<'_>, index: usize, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        if let Some(problem) = tree.problems().get(index) {
-            self.formatter.problem(&self.formatter.view(tables, tree, bytes), problem, &mut w);
+        if let Some(problem) = view.tree.problems().get(index) {
+            self.formatter.problem(&self.formatter.view(view), problem, &mut w);
         }
         w.finish();
     }
 
     /// Appends the object of what earlier records call a message's numbers; nothing where they call
     /// none of them anything.
-    pub fn names(
-        &mut self,
-        tables: &Tables,
-        tree: &Tree,
-        bytes: &[u8],
-        names: Names<'_>,
-        out: &mut Vec<u8>,
-    ) {
+    pub fn names(&mut self, view: MessageView<'_>, names: Names<'_>, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        let view = self.formatter.view(tables, tree, bytes);
+        let view = self.formatter.view(view);
         self.formatter.name_object(names, &view, b"{\"", &mut w);
         w.finish();
     }
 
     /// Appends the object of what a message says no with.
-    pub fn refusal(
-        &mut self,
-        tables: &Tables,
-        tree: &Tree,
-        bytes: &[u8],
-        refused: &Refused<'_>,
-        out: &mut Vec<u8>,
-    ) {
+    pub fn refusal(&mut self, view: MessageView<'_>, refused: &Refused<'_>, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        let view = self.formatter.view(tables, tree, bytes);
+        let view = self.formatter.view(view);
         self.formatter.refused(refused, &view, &mut w);
         w.finish();
     }
@@ -197,8 +164,8 @@ impl JsonWriter {
 }
 
 impl JsonFormatter {
-    fn view<'a>(&self, tables: &'a Tables, tree: &'a Tree, bytes: &'a [u8]) -> JsonView<'a> {
-        JsonView { tables, tree, bytes, redact: self.options.redact }
+    fn view<'a>(&self, message: MessageView<'a>) -> PrintView<'a> {
+        PrintView { message, redact: self.options.redact }
     }
 
     fn record(&mut self, record: &Record<'_>, w: &mut TextWriter<'_>) {
@@ -211,7 +178,7 @@ impl JsonFormatter {
         self.flows.append(record, w);
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let view = self.view(tables, tree, message.bytes);
+                let view = self.view(MessageView { tables, tree, bytes: message.bytes });
                 self.message_body(message, &view, record.names, w);
             }
             Body::Event(event) => events::event_body(event, self.options.redact, w),
@@ -225,7 +192,7 @@ impl JsonFormatter {
     fn message_body(
         &mut self,
         message: &Message<'_>,
-        view: &JsonView<'_>,
+        view: &PrintView<'_>,
         names: Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
@@ -235,8 +202,8 @@ impl JsonFormatter {
             w.fixed(b",\"type\":");
             w.number(n);
         }
-        let def = definition(message.name, view.tables, view.tree);
-        let source = InfoSource::new(message, def, view.tables, view.tree, view.redact);
+        let def = definition(message.name, view.message.tables, view.message.tree);
+        let source = InfoSource::new(message, def, view.message, view.redact);
         if let Some(carried) = source.carried() {
             w.fixed(b",\"carries\":");
             strings::quoted(w, TextKind::Utf8, carried.as_bytes());
@@ -252,11 +219,11 @@ impl JsonFormatter {
             milliseconds(w, reply.nanos);
         }
         for kind in [LinkKind::SentAgain, LinkKind::Acknowledges] {
-            if view.tree.links().iter().any(|link| link.kind == kind) {
+            if view.message.tree.links().iter().any(|link| link.kind == kind) {
                 w.fixed(b",\"");
                 w.word(kind.word());
                 w.fixed(b"\":");
-                links(view.tree, kind, w);
+                links(view.message.tree, kind, w);
             }
         }
         self.before_fields(message, def, &source, view, names, w);
@@ -265,13 +232,13 @@ impl JsonFormatter {
         self.fields(view, w);
         self.name_object(names, view, b",\"names\":{\"", w);
         let too_deep = self.state.depth.too_deep.take();
-        if !view.tree.problems().is_empty() || too_deep.is_some() {
+        if !view.message.tree.problems().is_empty() || too_deep.is_some() {
             w.fixed(b",\"problems\":");
             self.problems(view, too_deep, w);
         }
     }
 
-    fn fields(&mut self, view: &JsonView<'_>, w: &mut TextWriter<'_>) {
+    fn fields(&mut self, view: &PrintView<'_>, w: &mut TextWriter<'_>) {
         let state = &mut self.state;
         if self.options.spans {
             spans::spans_of(view, state, 0, 0, w)
@@ -282,7 +249,12 @@ impl JsonFormatter {
 
     /// Appends the array of problems. `too_deep`, where something was too deep for JSON, is one
     /// more.
-    fn problems(&mut self, view: &JsonView<'_>, too_deep: Option<TooDeep>, w: &mut TextWriter<'_>) {
+    fn problems(
+        &mut self,
+        view: &PrintView<'_>,
+        too_deep: Option<TooDeep>,
+        w: &mut TextWriter<'_>,
+    ) {
         w.byte(b'[');
         if let Some(TooDeep { first, count }) = too_deep {
             w.fixed(b"{\"severity\":\"note\",\"field\":\"");
@@ -290,11 +262,11 @@ impl JsonFormatter {
             w.fixed(b"\",\"text\":\"deeper than jq reads: ");
             w.number(count.into());
             w.fixed(b" of these values are written as text\"}");
-            if !view.tree.problems().is_empty() {
+            if !view.message.tree.problems().is_empty() {
                 w.byte(b',');
             }
         }
-        for (i, problem) in view.tree.problems().iter().enumerate() {
+        for (i, problem) in view.message.tree.problems().iter().enumerate() {
             if i > 0 {
                 w.byte(b',');
             }
@@ -303,8 +275,8 @@ impl JsonFormatter {
         w.byte(b']');
     }
 
-    fn problem(&mut self, view: &JsonView<'_>, problem: &Problem, w: &mut TextWriter<'_>) {
-        let JsonView { tables, tree, bytes, redact } = *view;
+    fn problem(&mut self, view: &PrintView<'_>, problem: &Problem, w: &mut TextWriter<'_>) {
+        let PrintView { message: MessageView { tables, tree, bytes }, redact } = *view;
         w.fixed(b"{\"severity\":\"");
         w.word(problem.severity.word());
         w.fixed(b"\",\"field\":\"");
@@ -330,9 +302,9 @@ impl JsonFormatter {
     }
 
     /// Appends the path of a node, escaped for JSON, without quotes.
-    fn path(&mut self, view: &JsonView<'_>, node: u32, w: &mut TextWriter<'_>) {
-        let cache = value::cache(&mut self.state.caches, view.tables);
-        write_path(view.tree, node, w, |name, w| {
+    fn path(&mut self, view: &PrintView<'_>, node: u32, w: &mut TextWriter<'_>) {
+        let cache = value::cache(&mut self.state.caches, view.message.tables);
+        write_path(view.message.tree, node, w, |name, w| {
             let name = match cache.labels.get(name.0 as usize) {
                 Some(label) if label.length() <= Label::MOST => {
                     let name = value::key_text(label);
@@ -340,7 +312,8 @@ impl JsonFormatter {
                     name
                 }
                 _ => {
-                    let name = any_name(view.tree, view.tables, name).raw().as_bytes();
+                    let name =
+                        any_name(view.message.tree, view.message.tables, name).raw().as_bytes();
                     strings::escaped(w, name);
                     name
                 }
@@ -373,14 +346,8 @@ fn link(of: &RecordLink, w: &mut TextWriter<'_>) {
 /// Appends a value that is neither a plain number nor a text, without the quotes that JSON would
 /// have.
 #[inline]
-pub(super) fn unquoted(
-    tables: &Tables,
-    tree: &Tree,
-    bytes: &[u8],
-    node: &Node,
-    w: &mut TextWriter<'_>,
-) {
-    value::unquoted(&JsonView { tables, tree, bytes, redact: false }, node, w);
+pub(super) fn unquoted(message: MessageView<'_>, node: &Node, w: &mut TextWriter<'_>) {
+    value::unquoted(&PrintView { message, redact: false }, node, w);
 }
 
 /// Appends byte counts as an object.

@@ -3,7 +3,8 @@
 use super::super::problem::any_name;
 use super::super::scratch::TextWriter;
 use super::strings::escaped;
-use super::value::{ENTRIES_BESIDE, JsonView, MAX_ENTRIES, ValueState, too_deep_text, value};
+use super::value::{ENTRIES_BESIDE, MAX_ENTRIES, ValueState, too_deep_text, value};
+use crate::print::view::PrintView;
 use crate::tree::{Kind, Node, Sym, mark};
 
 /// How deep spans lie within each other at most: each level is an object, with its key, and an
@@ -12,16 +13,16 @@ const MAX_SPAN_DEPTH: usize = (MAX_ENTRIES - ENTRIES_BESIDE) / 3 - 1;
 
 /// The children of a node, which lies `depth` levels below the message, as an array of spans.
 pub(super) fn spans_of(
-    view: &JsonView<'_>,
+    view: &PrintView<'_>,
     state: &mut ValueState,
     node: u32,
     depth: usize,
     w: &mut TextWriter<'_>,
 ) {
-    let list = view.tree.get(node).is_some_and(|n| n.kind == Kind::List);
+    let list = view.message.tree.get(node).is_some_and(|n| n.kind == Kind::List);
     let mut element = 0usize;
     w.byte(b'[');
-    for (i, (index, child)) in view.tree.children(node).enumerate() {
+    for (i, (index, child)) in view.message.tree.children(node).enumerate() {
         if i > 0 {
             w.byte(b',');
         }
@@ -39,7 +40,7 @@ struct SpanName<'a> {
 }
 
 fn span(
-    view: &JsonView<'_>,
+    view: &PrintView<'_>,
     state: &mut ValueState,
     index: u32,
     name: SpanName<'_>,
@@ -54,10 +55,10 @@ fn span(
             w.number(n as u64);
             w.fixed(b"]\"");
         }
-        _ => string(any_name(view.tree, view.tables, node.name).raw(), w),
+        _ => string(any_name(view.message.tree, view.message.tables, node.name).raw(), w),
     }
     w.fixed(b",\"type\":");
-    string(view.tables.type_def(node.ty).map_or("", |t| &t.text), w);
+    string(view.message.tables.type_def(node.ty).map_or("", |t| &t.text), w);
     place(node, w);
     let hidden = view.redact && node.has(mark::SECRET);
     if !hidden && depth >= MAX_SPAN_DEPTH && node.end > index + 1 {
@@ -72,7 +73,11 @@ fn span(
     let children = node.end > index + 1;
     if !hidden && (children || matches!(node.kind, Kind::Struct | Kind::List)) {
         if node.has(mark::OWN_BUFFER) {
-            let made = view.tree.get(index + 1).and_then(|child| view.tree.made(child.buffer));
+            let made = view
+                .message
+                .tree
+                .get(index + 1)
+                .and_then(|child| view.message.tree.made(child.buffer));
             if let Some(made) = made {
                 w.fixed(b",\"buffer\":");
                 string(made.word(), w);

@@ -10,18 +10,11 @@ use super::escaped_bytes;
 use super::named::{integer, named};
 use super::strings::{escaped, hex, quoted};
 use crate::digits::{uuid_digits, uuid_of};
+use crate::print::view::PrintView;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, mark};
 
 /// A tree with what it refers to.
-#[derive(Clone, Copy)]
-pub(super) struct JsonView<'a> {
-    pub(super) tables: &'a Tables,
-    pub(super) tree: &'a Tree,
-    pub(super) bytes: &'a [u8],
-    pub(super) redact: bool,
-}
-
 /// The parts of a message that lie too deep for JSON.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TooDeep {
@@ -162,17 +155,18 @@ pub(super) fn key_text(label: &Label) -> &[u8] {
 
 /// One value.
 pub(super) fn value(
-    view: &JsonView<'_>,
+    view: &PrintView<'_>,
     state: &mut ValueState,
     index: u32,
     w: &mut TextWriter<'_>,
 ) {
-    match view.tree.get(index) {
-        Some(node) if matches!(node.kind, Kind::Struct | Kind::List) && !is_hidden(view, node) => {
+    match view.message.tree.get(index) {
+        Some(node) if matches!(node.kind, Kind::Struct | Kind::List) && !view.hides(node) => {
             inside(view, state, index, w)
         }
         Some(node) => {
-            let TableCache { meanings, value_texts, .. } = cache(&mut state.caches, view.tables);
+            let TableCache { meanings, value_texts, .. } =
+                cache(&mut state.caches, view.message.tables);
             leaf(view, meaning_of(meanings, node), value_texts, node, w);
         }
         None => {}
@@ -184,20 +178,22 @@ pub(super) fn value(
 #[cold]
 #[inline(never)]
 pub(super) fn too_deep_text(
-    view: &JsonView<'_>,
+    view: &PrintView<'_>,
     too_deep: &mut Option<TooDeep>,
     index: u32,
     w: &mut TextWriter<'_>,
 ) {
-    let Some(node) = view.tree.get(index) else { return };
+    let Some(node) = view.message.tree.get(index) else { return };
     too_deep.get_or_insert(TooDeep { first: index, count: 0 }).count += 1;
     let from = node.start as usize / 8;
     let to = (node.start as usize + node.bits as usize).div_ceil(8);
-    if view.redact && view.tree.secrets(node.buffer).any(|secret| secret.0 < to && from < secret.1)
+    if view.redact
+        && view.message.tree.secrets(node.buffer).any(|secret| secret.0 < to && from < secret.1)
     {
         return hidden(node, w);
     }
-    let bytes = view.tree.bytes(node.buffer, view.bytes).get(from..to).unwrap_or(&[]);
+    let bytes =
+        view.message.tree.bytes(node.buffer, view.message.bytes).get(from..to).unwrap_or(&[]);
     w.byte(b'"');
     if bytes.iter().all(|byte| (b' '..=b'~').contains(byte)) {
         escaped(w, bytes)
@@ -209,7 +205,7 @@ pub(super) fn too_deep_text(
 
 /// A structure as an object, a list as an array. Spans that are no values are left out.
 pub(super) fn inside(
-    view: &JsonView<'_>,
+    view: &PrintView<'_>,
     state: &mut ValueState,
     index: u32,
     w: &mut TextWriter<'_>,
@@ -229,18 +225,18 @@ const FIELD: usize = Label::MOST + 1 + MAX_CACHED;
 /// functions that are not inlined: a loop that did everything would hold nothing in registers.
 #[inline(never)]
 fn all_inside(
-    view: &JsonView<'_>,
+    view: &PrintView<'_>,
     state: &mut ValueState,
     index: u32,
     scratch: &mut [u8; SCRATCH_BYTES],
     at: usize,
     out: &mut Vec<u8>,
 ) -> usize {
-    let nodes = view.tree.nodes();
+    let nodes = view.message.tree.nodes();
     let Some(node) = nodes.get(index as usize) else { return at };
     let mut w = TextWriter::new(scratch, at, out);
     let ValueState { caches, depth: DepthState { open, too_deep } } = state;
-    let TableCache { labels, meanings, value_texts, .. } = cache(caches, view.tables);
+    let TableCache { labels, meanings, value_texts, .. } = cache(caches, view.message.tables);
     let labels = labels.as_slice();
     let meanings = meanings.as_slice();
     let unusual = mark::SPAN | mark::SEE_THROUGH | if view.redact { mark::SECRET } else { 0 };
@@ -282,7 +278,7 @@ fn all_inside(
         lead = b',';
         if let Kind::Text(kind) = node.kind {
             w.advance(length);
-            w.by_copy(|w| text(view.tree, view.bytes, node, kind, w));
+            w.by_copy(|w| text(view.message.tree, view.message.bytes, node, kind, w));
         } else if node.kind == Kind::Unsigned {
             let meaning = meaning_of(meanings, node);
             let used = put_number(meaning, value_texts, node, value);
@@ -290,7 +286,7 @@ fn all_inside(
             match used {
                 Some(_) => {}
                 None if meaning == 0 => w.long_number(node.value),
-                None => w.by_copy(|w| named(view.tables, meaning, node, value_texts, w)),
+                None => w.by_copy(|w| named(view.message.tables, meaning, node, value_texts, w)),
             }
         } else if matches!(node.kind, Kind::Struct | Kind::List) {
             w.advance(length);
@@ -333,22 +329,17 @@ fn meaning_of(meanings: &[u32], node: &Node) -> u32 {
 
 /// The name of a field that is long, or came from the traffic.
 #[inline(never)]
-fn long_key(view: &JsonView<'_>, name: Sym, lead: u8, w: &mut TextWriter<'_>) {
+fn long_key(view: &PrintView<'_>, name: Sym, lead: u8, w: &mut TextWriter<'_>) {
     w.byte(lead);
     w.byte(b'"');
-    escaped(w, any_name(view.tree, view.tables, name).raw().as_bytes());
+    escaped(w, any_name(view.message.tree, view.message.tables, name).raw().as_bytes());
     w.fixed(b"\":");
-}
-
-#[inline(always)]
-fn is_hidden(view: &JsonView<'_>, node: &Node) -> bool {
-    view.redact && node.has(mark::SECRET)
 }
 
 /// A field, or an element of a list, whose value is hidden, with its key.
 #[cold]
 #[inline(never)]
-fn hidden_field(view: &JsonView<'_>, of: OpenPart, node: &Node, lead: u8, w: &mut TextWriter<'_>) {
+fn hidden_field(view: &PrintView<'_>, of: OpenPart, node: &Node, lead: u8, w: &mut TextWriter<'_>) {
     match of.bracket {
         Bracket::Object => long_key(view, node.name, lead, w),
         Bracket::Array => w.byte(lead),
@@ -367,23 +358,23 @@ fn hidden(node: &Node, w: &mut TextWriter<'_>) {
 /// A value without children.
 #[inline(never)]
 fn leaf(
-    view: &JsonView<'_>,
+    view: &PrintView<'_>,
     meaning: u32,
     value_texts: &mut ValueTexts,
     node: &Node,
     w: &mut TextWriter<'_>,
 ) {
-    if is_hidden(view, node) {
+    if view.hides(node) {
         hidden(node, w);
     } else if meaning != 0 {
-        named(view.tables, meaning, node, value_texts, w);
+        named(view.message.tables, meaning, node, value_texts, w);
     } else {
         scalar(view, node, w);
     }
 }
 
 /// A value without children and without names.
-fn scalar(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
+fn scalar(view: &PrintView<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
         Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64 => integer(node, w),
         Kind::Null => w.fixed(b"null"),
@@ -398,7 +389,7 @@ fn scalar(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
         Kind::F64 if f64::from_bits(node.value).is_finite() => {
             float64(f64::from_bits(node.value), w)
         }
-        Kind::Text(kind) => text(view.tree, view.bytes, node, kind, w),
+        Kind::Text(kind) => text(view.message.tree, view.message.bytes, node, kind, w),
         Kind::Bytes
         | Kind::Undecoded
         | Kind::F32
@@ -415,7 +406,7 @@ fn scalar(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
 }
 
 /// A value that is neither a plain number nor a text, without the quotes that JSON would have.
-pub(super) fn unquoted(view: &JsonView<'_>, node: &Node, w: &mut TextWriter<'_>) {
+pub(super) fn unquoted(view: &PrintView<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
         Kind::Bytes | Kind::Undecoded => hex(w, &content(view, node)),
         Kind::F32 => float32(f32::from_bits(node.value as u32), w),
@@ -455,8 +446,8 @@ pub(in crate::print) fn text(
 }
 
 #[inline]
-fn content<'a>(view: &JsonView<'a>, node: &Node) -> Cow<'a, [u8]> {
-    view.tree.content(node, view.bytes)
+fn content<'a>(view: &PrintView<'a>, node: &Node) -> Cow<'a, [u8]> {
+    view.message.tree.content(node, view.message.bytes)
 }
 
 fn float32(f: f32, w: &mut TextWriter<'_>) {

@@ -41,7 +41,7 @@ use super::made_texts::{MadeTexts, NumberKey, TextKey};
 use crate::facts::definition;
 use crate::leb128::{put, zigzag};
 use crate::maps::SeededMap;
-use crate::record::Names;
+use crate::record::{MessageView, Names};
 use crate::session::Message;
 use crate::table::Tables;
 use crate::tree::{Buffer, BufferOrigin, Kind, Node, Sym, TextKind, Tree, decode_text, mark};
@@ -82,11 +82,9 @@ pub(super) struct ChunkBuilder {
 /// A message with what its tree needs to be read.
 #[derive(Clone, Copy)]
 struct ReportSource<'a> {
-    tables: &'a Tables,
+    message: MessageView<'a>,
     /// Where the tables are, which tells them from others.
     address: usize,
-    tree: &'a Tree,
-    captured: &'a [u8],
 }
 
 impl ChunkBuilder {
@@ -117,7 +115,8 @@ impl ChunkBuilder {
         self.rows += 1;
         self.last_text = (None, 0);
         let address = std::ptr::from_ref(tables).addr();
-        let source = ReportSource { tables, address, tree, captured: message.bytes };
+        let source =
+            ReportSource { message: MessageView { tables, tree, bytes: message.bytes }, address };
         let doc = definition(message.name, tables, tree).map_or("", |def| &def.doc);
         self.put_text(doc);
         self.buffers(source);
@@ -179,20 +178,22 @@ impl ChunkBuilder {
     }
 
     fn buffers(&mut self, source: ReportSource<'_>) {
-        let made = match source.tree.made(Buffer(1)) {
-            Some(_) => source.tree.nodes().iter().map(|node| node.buffer.0).max().unwrap_or(0),
+        let made = match source.message.tree.made(Buffer(1)) {
+            Some(_) => {
+                source.message.tree.nodes().iter().map(|node| node.buffer.0).max().unwrap_or(0)
+            }
             None => 0,
         };
         self.put(u64::from(made) + 1);
         for buffer in (0..=made).map(Buffer) {
-            let kind = match source.tree.made(buffer) {
+            let kind = match source.message.tree.made(buffer) {
                 None => 0,
                 Some(BufferOrigin::Decompressed) => 1,
                 Some(BufferOrigin::Decrypted) => 2,
                 Some(BufferOrigin::Expanded) => 3,
                 Some(BufferOrigin::Reassembled) => 4,
             };
-            let all = source.tree.bytes(buffer, source.captured);
+            let all = source.message.tree.bytes(buffer, source.message.bytes);
             let kept = all.get(..MAX_BUFFER).unwrap_or(all);
             let is_stored = looks_random(kept);
             self.body.push(if is_stored { kind + STORED } else { kind });
@@ -202,7 +203,7 @@ impl ChunkBuilder {
             let at = to.len();
             to.extend_from_slice(kept);
             if self.redact {
-                for (start, end) in source.tree.secrets(buffer) {
+                for (start, end) in source.message.tree.secrets(buffer) {
                     let start = at + start.min(kept.len());
                     let end = at + end.min(kept.len());
                     to.get_mut(start..end).unwrap_or_default().fill(0);
@@ -295,7 +296,7 @@ impl ChunkBuilder {
         let name = if node.name.0 < Sym::DYNAMIC {
             None
         } else {
-            source.tree.dynamic(node.name).map(|name| self.number_of(name.raw()))
+            source.message.tree.dynamic(node.name).map(|name| self.number_of(name.raw()))
         };
         let captured = if self.redact { None } else { captured_bits(nodes, node) };
         let kind = kind_number(node.kind);
@@ -320,9 +321,10 @@ impl ChunkBuilder {
         let name = match name {
             Some(name) => name,
             None if node.name == Sym::ELEMENT => 0,
-            None => self.number_of(source.tables.name(node.name)),
+            None => self.number_of(source.message.tables.name(node.name)),
         };
-        let ty = self.number_of(source.tables.type_def(node.ty).map_or("", |def| &def.text));
+        let ty =
+            self.number_of(source.message.tables.type_def(node.ty).map_or("", |def| &def.text));
         let value = match captured {
             _ if self.is_hidden(node) => ValueCode::Hidden,
             Some(_) => ValueCode::Nothing,
@@ -330,7 +332,10 @@ impl ChunkBuilder {
         };
         let has = has
             | flag(value == ValueCode::Hidden, has::HIDDEN)
-            | flag(value != ValueCode::Hidden && has_meaning(source.tables, node), has::MEANING);
+            | flag(
+                value != ValueCode::Hidden && has_meaning(source.message.tables, node),
+                has::MEANING,
+            );
         for number in [name.into(), ty.into()].into_iter().chain(form.numbers()).chain([has.into()])
         {
             put(&mut self.form_bytes, number);
@@ -351,7 +356,7 @@ impl ChunkBuilder {
     fn new_meaning(&mut self, source: ReportSource<'_>, node: &Node, key: NumberKey) -> u32 {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        meaning(source.tables, node, &mut bytes);
+        meaning(source.message.tables, node, &mut bytes);
         let number = self.number_of(&String::from_utf8_lossy(&bytes));
         self.bytes = bytes;
         self.values.keep(key, number);
@@ -368,13 +373,13 @@ impl ChunkBuilder {
         }
         let number = match kind {
             TextKind::Owned => {
-                self.cut_text(|text| text.push_str(source.tree.owned(node.value).raw()))
+                self.cut_text(|text| text.push_str(source.message.tree.owned(node.value).raw()))
             }
             _ => {
                 let (start, length) = node.content();
                 // No encoding takes more than four bytes a character.
                 let length = length.min(MAX_TEXT * 4);
-                let all = source.tree.bytes(node.buffer, source.captured);
+                let all = source.message.tree.bytes(node.buffer, source.message.bytes);
                 self.decoded_text(
                     kind,
                     all.get(start..start.saturating_add(length)).unwrap_or_default(),
@@ -428,7 +433,7 @@ impl ChunkBuilder {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
         let mut w = self.scratch.writer(&mut bytes);
-        json::unquoted(source.tables, source.tree, source.captured, node, &mut w);
+        json::unquoted(source.message, node, &mut w);
         w.finish();
         let number = self.number_of(&String::from_utf8_lossy(&bytes));
         self.bytes = bytes;
@@ -439,12 +444,12 @@ impl ChunkBuilder {
     }
 
     fn problems(&mut self, source: ReportSource<'_>) {
-        let problems = source.tree.problems();
+        let problems = source.message.tree.problems();
         self.put(problems.len() as u64);
         for problem in problems {
             self.body.push(problem.severity.index());
             self.put(problem.node.into());
-            self.put_text(&problem_text(problem, source.tables, source.tree));
+            self.put_text(&problem_text(problem, source.message.tables, source.message.tree));
         }
     }
 

@@ -4,7 +4,7 @@
 use super::super::paint::Paint;
 use super::super::scratch::TextWriter;
 use crate::captured::Captured;
-use crate::facts::{InfoSource, MessageValues, refused, write_info};
+use crate::facts::{InfoSource, refused, write_info};
 use crate::record::Names;
 use crate::session::Message;
 use crate::table::MessageDef;
@@ -21,21 +21,19 @@ pub(super) fn answers(
     text: &mut String,
     w: &mut TextWriter<'_>,
 ) {
-    let InfoSource { tables, tree, bytes, .. } = source;
     let Some(def) = def else { return w.byte(b'\n') };
     if message.expects_reply(def) {
         w.fixed(b"   [expects a reply]");
     }
-    let values = MessageValues { tables, tree, bytes };
     let mut line = &paint.meaning;
-    if let Some(refused) = refused(def, &values) {
+    if let Some(refused) = refused(def, &source.view) {
         line = &paint.bad;
         w.fixed(b"   ");
         w.raw(paint.bad.on.as_bytes());
         w.fixed(b"[REFUSED");
         if refused.is_by_field() {
             w.fixed(b": ");
-            w.captured(Captured::new(&refused.reason(message.name.raw(), &values)));
+            w.captured(Captured::new(&refused.reason(message.name.raw(), &source.view)));
         }
         w.fixed(b"]");
         w.raw(paint.bad.off.as_bytes());
@@ -43,7 +41,7 @@ pub(super) fn answers(
     w.byte(b'\n');
     let own_line = def
         .layout
-        .and_then(|layout| tables.layout(layout))
+        .and_then(|layout| source.view.tables.layout(layout))
         .is_some_and(|layout| layout.info.is_some());
     if !own_line {
         return;

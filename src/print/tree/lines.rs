@@ -9,9 +9,10 @@ use super::super::table_cache::{Label, TableCache, TableCaches};
 use super::super::value_texts::{ValueKey, ValueTexts};
 use super::TreeOptions;
 use super::meaning::{meaning, meaning_of_bytes};
-use super::value::{self, TreeView};
+use super::value;
 use crate::captured::is_control;
-use crate::record::Names;
+use crate::print::view::PrintView;
+use crate::record::{MessageView, Names};
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TypeRef, Walk, mark};
 
@@ -42,7 +43,7 @@ pub(super) struct LineState {
 
 /// Appends the lines of a tree.
 pub(super) fn lines(
-    view: &TreeView<'_>,
+    view: &PrintView<'_>,
     names: Names<'_>,
     options: &TreeOptions,
     state: &mut LineState,
@@ -50,10 +51,10 @@ pub(super) fn lines(
 ) {
     let LineState { caches, open } = state;
     let TableCache { labels, meanings, value_texts, .. } =
-        caches.of(view.tables, label, meaning_of);
+        caches.of(view.message.tables, label, meaning_of);
     let labels = if options.paint.field.on.is_empty() { labels.as_slice() } else { &[] };
     let lines = Lines { view, labels, meanings, options };
-    match view.tree.get(0) {
+    match view.message.tree.get(0) {
         // One value that was asked for by its type.
         Some(value) if !matches!(value.kind, Kind::Struct | Kind::List) => {
             w.fixed(b"    value  ");
@@ -91,7 +92,7 @@ struct LineBuffers<'a> {
 
 /// How lines are written.
 struct Lines<'a> {
-    view: &'a TreeView<'a>,
+    view: &'a PrintView<'a>,
     /// The names that are written as they are: without colour, in ASCII.
     labels: &'a [Label],
     /// For each type the key of its values' texts; 0 if they have no texts.
@@ -114,7 +115,7 @@ impl Lines<'_> {
     ) -> usize {
         let LineBuffers { value_texts, open } = buffers;
         let mut w = TextWriter::new(scratch, at, out);
-        let nodes = self.view.tree.nodes();
+        let nodes = self.view.message.tree.nodes();
         // Fields so far: each has a colour that ties it to its bytes.
         let mut tie = 0;
         let mut next = names.next();
@@ -131,7 +132,7 @@ impl Lines<'_> {
             // The most frequent case comes first and makes the fewest checks.
             if node.kind == Kind::Unsigned
                 && here.container == Container::Structure
-                && !self.is_hidden(node)
+                && !self.view.hides(node)
             {
                 self.name(node.name, here.count, tie, &mut w);
                 self.number(node, value_texts, &mut w);
@@ -177,7 +178,7 @@ impl Lines<'_> {
     /// The characters of a structure's longest name.
     #[inline(never)]
     fn widest(&self, walk: Walk) -> u32 {
-        let nodes = self.view.tree.nodes();
+        let nodes = self.view.message.tree.nodes();
         let labels = self.labels;
         let mut widest = 0;
         let mut next = walk;
@@ -194,7 +195,7 @@ impl Lines<'_> {
     #[inline(never)]
     fn widest_of_any(&self, mut walk: Walk) -> u32 {
         let mut widest = 0;
-        while let Some((_, node)) = walk.next(self.view.tree.nodes()) {
+        while let Some((_, node)) = walk.next(self.view.message.tree.nodes()) {
             widest = widest.max(self.any_width(node.name));
         }
         widest as u32
@@ -235,21 +236,16 @@ impl Lines<'_> {
     #[inline(always)]
     fn is_nested(&self, index: u32, node: &Node) -> bool {
         match node.kind {
-            Kind::Struct => !self.is_hidden(node),
-            Kind::List => !self.is_hidden(node) && !value::is_short_list(self.view, index, node),
+            Kind::Struct => !self.view.hides(node),
+            Kind::List => !self.view.hides(node) && !value::is_short_list(self.view, index, node),
             _ => false,
         }
-    }
-
-    #[inline(always)]
-    fn is_hidden(&self, node: &Node) -> bool {
-        self.view.redact && node.has(mark::SECRET)
     }
 
     /// The characters of any name.
     #[inline(never)]
     fn any_width(&self, name: Sym) -> usize {
-        let name = any_name(self.view.tree, self.view.tables, name);
+        let name = any_name(self.view.message.tree, self.view.message.tables, name);
         if name.raw().contains(is_control) {
             return name.escaped().to_string().chars().count();
         }
@@ -261,7 +257,7 @@ impl Lines<'_> {
     fn any_name(&self, name: Sym, width: usize, tie: usize, w: &mut TextWriter<'_>) {
         let paint = self.paint(tie);
         w.raw(paint.on.as_bytes());
-        w.captured(any_name(self.view.tree, self.view.tables, name));
+        w.captured(any_name(self.view.message.tree, self.view.message.tables, name));
         w.raw(paint.off.as_bytes());
         spaces(width.saturating_sub(self.any_width(name)), w);
     }
@@ -299,7 +295,7 @@ impl Lines<'_> {
         let integer =
             matches!(node.kind, Kind::Unsigned | Kind::Signed | Kind::Unsigned64 | Kind::Signed64);
         match self.meaning(node) {
-            _ if self.is_hidden(node) => value::hidden(node, w),
+            _ if self.view.hides(node) => value::hidden(node, w),
             meaning if meaning != 0 && integer => self.explained(meaning, node, value_texts, w),
             meaning => {
                 value::other(self.view, index, node, w);
@@ -313,7 +309,7 @@ impl Lines<'_> {
     /// What some bytes mean, behind them or below them.
     #[cold]
     fn explain_bytes(&self, node: &Node, indent: usize, w: &mut TextWriter<'_>) {
-        let TreeView { tables, tree, bytes, .. } = self.view;
+        let MessageView { tables, tree, bytes } = self.view.message;
         let Some(word) = tables.type_def(node.ty).and_then(|def| def.shown) else { return };
         let content = tree.content(node, bytes);
         let paint = &self.options.paint.meaning;
@@ -355,7 +351,7 @@ impl Lines<'_> {
     /// The name that earlier records give a node's number.
     #[inline(never)]
     fn inferred(&self, index: u32, node: &Node, names: &mut Names<'_>, w: &mut TextWriter<'_>) {
-        if let Some((name, record)) = names.take(index).filter(|_| !self.is_hidden(node)) {
+        if let Some((name, record)) = names.take(index).filter(|_| !self.view.hides(node)) {
             w.fixed(b"  \"");
             json::write_escaped(w, name.as_bytes());
             w.fixed(b"\" (inferred, record ");
@@ -391,7 +387,7 @@ impl Lines<'_> {
         out.extend_from_slice(b"  ");
         out.extend_from_slice(paint.on.as_bytes());
         let said = out.len();
-        meaning(self.view.tables, node, out);
+        meaning(self.view.message.tables, node, out);
         if out.len() == said {
             out.truncate(at);
         } else {

@@ -20,14 +20,14 @@ use crate::capture::Time;
 use crate::captured::{Captured, Escaped};
 use crate::digits::counted;
 use crate::facts::{InfoSource, definition};
-use crate::record::{Body, Names, Record};
+use crate::print::view::PrintView;
+use crate::record::{Body, MessageView, Names, Record};
 use crate::session::{Event, EventKind, Message};
 use crate::table::Tables;
 use crate::tree::Tree;
 use lines::{LineState, lines};
 pub use meaning::meaning;
 use problems::problem_lines;
-use value::TreeView;
 
 /// How trees are written.
 #[derive(Clone, Debug, Default)]
@@ -83,16 +83,9 @@ impl TreeWriter {
     }
 
     /// Appends the fields, problems and, where asked for, bytes of a tree.
-    pub fn body(
-        &mut self,
-        tables: &Tables,
-        tree: &Tree,
-        bytes: &[u8],
-        names: Names<'_>,
-        out: &mut Vec<u8>,
-    ) {
+    pub fn body(&mut self, message: MessageView<'_>, names: Names<'_>, out: &mut Vec<u8>) {
         let mut w = self.scratch.writer(out);
-        self.formatter.body(tables, tree, bytes, names, &mut w);
+        self.formatter.body(message, names, &mut w);
         w.finish();
     }
 
@@ -100,13 +93,11 @@ impl TreeWriter {
     pub fn message_line(
         &mut self,
         message: &Message<'_>,
-        tables: &Tables,
-        tree: &Tree,
+        view: MessageView<'_>,
         out: &mut Vec<u8>,
     ) {
         let mut w = self.scratch.writer(out);
-        let view =
-            TreeView { tables, tree, bytes: message.bytes, redact: self.formatter.options.redact };
+        let view = PrintView { message: view, redact: self.formatter.options.redact };
         self.formatter.message_line(message, &view, Names::default(), &mut w);
         w.finish();
     }
@@ -121,10 +112,12 @@ impl TreeFormatter {
         self.head(record, time, w);
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let view =
-                    TreeView { tables, tree, bytes: message.bytes, redact: self.options.redact };
+                let view = PrintView {
+                    message: MessageView { tables, tree, bytes: message.bytes },
+                    redact: self.options.redact,
+                };
                 self.message_line(message, &view, names, w);
-                self.body(tables, tree, message.bytes, names, w);
+                self.body(view.message, names, w);
                 if names.forgotten {
                     painted(w, &self.options.paint.dim, self.options.paint.marks.rule);
                     painted(
@@ -181,17 +174,10 @@ impl TreeFormatter {
         }
     }
 
-    fn body(
-        &mut self,
-        tables: &Tables,
-        tree: &Tree,
-        bytes: &[u8],
-        names: Names<'_>,
-        w: &mut TextWriter<'_>,
-    ) {
-        let view = TreeView { tables, tree, bytes, redact: self.options.redact };
+    fn body(&mut self, message: MessageView<'_>, names: Names<'_>, w: &mut TextWriter<'_>) {
+        let view = PrintView { message, redact: self.options.redact };
         lines(&view, names, &self.options, &mut self.state, w);
-        problem_lines(tree, tables, &self.options.paint, &mut self.text, w);
+        problem_lines(message.tree, message.tables, &self.options.paint, &mut self.text, w);
         if self.options.bytes {
             value::dump(&view, &self.options.paint, w.vec());
         }
@@ -236,13 +222,13 @@ impl TreeFormatter {
     fn message_line(
         &mut self,
         message: &Message<'_>,
-        view: &TreeView<'_>,
+        view: &PrintView<'_>,
         names: Names<'_>,
         w: &mut TextWriter<'_>,
     ) {
-        let TreeView { tables, tree, redact, .. } = *view;
+        let PrintView { message: MessageView { tables, tree, .. }, redact } = *view;
         let def = definition(message.name, tables, tree);
-        let source = InfoSource::new(message, def, tables, tree, redact);
+        let source = InfoSource::new(message, def, view.message, redact);
         painted_captured(w, &self.options.paint.name, message.name);
         if let Some(carried) = source.carried() {
             w.byte(b' ');
@@ -250,7 +236,7 @@ impl TreeFormatter {
         }
         if let Some(n) = message.number {
             w.fixed(b" (");
-            message_number(n, view.tables, w);
+            message_number(n, view.message.tables, w);
             w.byte(b')');
         }
         w.fixed(b"  ");

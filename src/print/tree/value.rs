@@ -6,18 +6,11 @@ use super::super::json;
 use super::super::paint::Paint;
 use super::super::scratch::TextWriter;
 use crate::digits::counted;
+use crate::print::view::PrintView;
 use crate::session::Event;
-use crate::table::Tables;
-use crate::tree::{Buffer, Kind, Node, Tree, mark};
+use crate::tree::{Buffer, Kind, Node, mark};
 
 /// A tree with what it refers to.
-pub(super) struct TreeView<'a> {
-    pub(super) tables: &'a Tables,
-    pub(super) tree: &'a Tree,
-    pub(super) bytes: &'a [u8],
-    pub(super) redact: bool,
-}
-
 /// Bytes that are shown of a long value; the rest is counted.
 const SHOWN_BYTES: usize = 32;
 
@@ -30,22 +23,24 @@ pub(super) fn hidden(node: &Node, w: &mut TextWriter<'_>) {
 }
 
 /// Appends a value that fits on one line.
-pub(super) fn other(view: &TreeView<'_>, index: u32, node: &Node, w: &mut TextWriter<'_>) {
+pub(super) fn other(view: &PrintView<'_>, index: u32, node: &Node, w: &mut TextWriter<'_>) {
     if node.kind == Kind::List { short_list(view, index, w) } else { scalar(view, node, w) }
 }
 
 /// Appends a value without children.
 #[inline]
-fn scalar(view: &TreeView<'_>, node: &Node, w: &mut TextWriter<'_>) {
+fn scalar(view: &PrintView<'_>, node: &Node, w: &mut TextWriter<'_>) {
     match node.kind {
         Kind::Unsigned | Kind::Unsigned64 => w.number(node.value),
         Kind::Signed | Kind::Signed64 => w.signed(node.value as i64),
         Kind::Null => w.fixed(b"none"),
         Kind::Bool if node.value == 0 => w.fixed(b"false"),
         Kind::Bool => w.fixed(b"true"),
-        Kind::Bytes | Kind::Undecoded => bytes(&view.tree.content(node, view.bytes), w),
-        Kind::Text(kind) => json::text(view.tree, view.bytes, node, kind, w),
-        _ => json::unquoted(view.tables, view.tree, view.bytes, node, w),
+        Kind::Bytes | Kind::Undecoded => {
+            bytes(&view.message.tree.content(node, view.message.bytes), w)
+        }
+        Kind::Text(kind) => json::text(view.message.tree, view.message.bytes, node, kind, w),
+        _ => json::unquoted(view.message, node, w),
     }
 }
 
@@ -72,21 +67,21 @@ const LINE: u32 = 256;
 
 /// Whether a list is short and flat enough for one line.
 #[inline(never)]
-pub(super) fn is_short_list(view: &TreeView<'_>, index: u32, node: &Node) -> bool {
+pub(super) fn is_short_list(view: &PrintView<'_>, index: u32, node: &Node) -> bool {
     let numbers = |n: &Node| {
         matches!(n.kind, Kind::Unsigned | Kind::Signed | Kind::F32 | Kind::F64)
-            && view.tables.symbols(n.ty).is_none()
+            && view.message.tables.symbols(n.ty).is_none()
     };
     node.kind == Kind::List
         && node.end - index <= LINE + 1
         && node.end > index + 1
-        && view.tree.children(index).all(|(_, n)| numbers(n))
+        && view.message.tree.children(index).all(|(_, n)| numbers(n))
 }
 
 /// Appends a short list on one line.
-fn short_list(view: &TreeView<'_>, index: u32, w: &mut TextWriter<'_>) {
+fn short_list(view: &PrintView<'_>, index: u32, w: &mut TextWriter<'_>) {
     w.byte(b'[');
-    for (i, (_, node)) in view.tree.children(index).enumerate() {
+    for (i, (_, node)) in view.message.tree.children(index).enumerate() {
         if i > 0 {
             w.fixed(b", ");
         }
@@ -96,15 +91,15 @@ fn short_list(view: &TreeView<'_>, index: u32, w: &mut TextWriter<'_>) {
 }
 
 /// Appends the message's bytes, 16 a line, each in the colour of its field; made buffers follow.
-pub(super) fn dump(view: &TreeView<'_>, paint: &Paint, out: &mut Vec<u8>) {
+pub(super) fn dump(view: &PrintView<'_>, paint: &Paint, out: &mut Vec<u8>) {
     let mut left = MAX_DUMP;
     dump_buffer(view, Buffer::CAPTURED, paint, &mut left, out);
     let mut buffers: Vec<u16> =
-        view.tree.nodes().iter().map(|n| n.buffer.0).filter(|b| *b > 0).collect();
+        view.message.tree.nodes().iter().map(|n| n.buffer.0).filter(|b| *b > 0).collect();
     buffers.sort_unstable();
     buffers.dedup();
     for buffer in buffers {
-        let made = view.tree.made(Buffer(buffer)).map_or("", |m| m.word());
+        let made = view.message.tree.made(Buffer(buffer)).map_or("", |m| m.word());
         let _ = writeln!(out, "      {made}:");
         dump_buffer(view, Buffer(buffer), paint, &mut left, out);
     }
@@ -126,13 +121,13 @@ const MAX_DUMP: usize = 64 << 10;
 /// Appends the bytes of a buffer, at most `left`, and counts them there; says how many are not
 /// shown.
 fn dump_buffer(
-    view: &TreeView<'_>,
+    view: &PrintView<'_>,
     buffer: Buffer,
     paint: &Paint,
     left: &mut usize,
     out: &mut Vec<u8>,
 ) {
-    let whole = view.tree.bytes(buffer, view.bytes);
+    let whole = view.message.tree.bytes(buffer, view.message.bytes);
     let all = whole.get(..*left).unwrap_or(whole);
     *left -= all.len();
     dump_bytes(all, &ties(view, buffer, all.len()), paint, out);
@@ -169,10 +164,10 @@ fn dump_bytes(all: &[u8], ties: &[(usize, bool)], paint: &Paint, out: &mut Vec<u
 }
 
 /// For each byte of a buffer the number of the shown field it belongs to, and whether it is hidden.
-fn ties(view: &TreeView<'_>, buffer: Buffer, len: usize) -> Vec<(usize, bool)> {
+fn ties(view: &PrintView<'_>, buffer: Buffer, len: usize) -> Vec<(usize, bool)> {
     let mut out = vec![(usize::MAX, false); len];
     let mut tie = 0;
-    for (index, node) in view.tree.nodes().iter().enumerate().skip(1) {
+    for (index, node) in view.message.tree.nodes().iter().enumerate().skip(1) {
         let leaf = !matches!(node.kind, Kind::Struct | Kind::List)
             || is_short_list(view, index as u32, node);
         let hidden = view.redact && node.has(mark::SECRET);
@@ -187,7 +182,7 @@ fn ties(view: &TreeView<'_>, buffer: Buffer, len: usize) -> Vec<(usize, bool)> {
             tie += 1;
         }
     }
-    for (from, to) in view.tree.secrets(buffer).filter(|_| view.redact) {
+    for (from, to) in view.message.tree.secrets(buffer).filter(|_| view.redact) {
         for place in out.get_mut(from..to.min(len)).unwrap_or(&mut []) {
             place.1 = true;
         }

@@ -23,7 +23,7 @@ use crate::pdu::{
 };
 use crate::pipeline::{Filtered, Output, StreamKey, StreamOver};
 use crate::pseudonyms::Pseudonyms;
-use crate::record::{Body, Record};
+use crate::record::{Body, MessageView, Record};
 use crate::remark::say;
 use crate::run::CaptureRun;
 
@@ -190,7 +190,12 @@ impl Output for Packets {
             return self.bound_carried(record.at.time);
         };
         let def = tables.message_named(message.name.raw()).and_then(|id| tables.message(id));
-        let source = InfoSource::new(message, def, tables, tree, self.redact);
+        let source = InfoSource::new(
+            message,
+            def,
+            MessageView { tables, tree, bytes: message.bytes },
+            self.redact,
+        );
         self.info.clear();
         write_info(
             source,

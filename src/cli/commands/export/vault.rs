@@ -15,7 +15,7 @@ use crate::output_file::Access;
 use crate::pipeline::{Filtered, Output};
 use crate::print::graph::{write_graph_dot, write_graph_json};
 use crate::print::json::{JsonOptions, JsonWriter};
-use crate::record::{Body, Record};
+use crate::record::{Body, MessageView, Record};
 use crate::remark::say;
 use crate::run::CaptureRun;
 use clap::Args;
@@ -113,7 +113,7 @@ impl Output for VaultCollector {
         let VaultCollector { graph, json, text, .. } = self;
         graph.record(record, &mut |node| {
             text.clear();
-            json.value(tables, tree, message.bytes, node, text);
+            json.value(MessageView { tables, tree, bytes: message.bytes }, node, text);
             serde_json::from_slice(text).unwrap_or_else(|_| String::from_utf8_lossy(text).into())
         });
     }

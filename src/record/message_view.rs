@@ -1,15 +1,15 @@
-//! Reads values of one message from its tree, for collectors. It knows trees and tables, but no
-//! message by name.
+//! One message with what its values are read with: every output and every collector is handed this.
+//! It knows trees and tables, but no message by name.
 
 use std::borrow::Cow;
 
 use crate::digits::uuid_text;
-use crate::table::{FieldFacts, MessageDef, Tables, TypeDef};
-use crate::tree::{Kind, LinkKind, Node, TextKind, Tree, TypeRef, decode_text};
+use crate::table::{FieldFacts, MessageDef, Tables};
+use crate::tree::{Kind, LinkKind, Node, TextKind, Tree, decode_text};
 
-/// A message with what is needed to read its values.
+/// A message as it was read.
 #[derive(Clone, Copy)]
-pub struct MessageValues<'a> {
+pub struct MessageView<'a> {
     /// The tables that read it.
     pub tables: &'a Tables,
     /// Its fields.
@@ -18,7 +18,7 @@ pub struct MessageValues<'a> {
     pub bytes: &'a [u8],
 }
 
-impl<'a> MessageValues<'a> {
+impl<'a> MessageView<'a> {
     /// What the tables declare of a message with a name.
     pub fn definition(&self, message: &str) -> Option<&'a MessageDef> {
         self.tables.message_named(message).and_then(|id| self.tables.message(id))
@@ -26,7 +26,7 @@ impl<'a> MessageValues<'a> {
 
     /// Whether some field may have the wanted facts. `false` is certain, and known without looking
     /// at all nodes.
-    pub(super) fn may_have(&self, wanted: impl Fn(&FieldFacts) -> bool) -> bool {
+    pub fn may_have(&self, wanted: impl Fn(&FieldFacts) -> bool) -> bool {
         let facts =
             |node: &Node| self.tables.type_def(node.ty).and_then(|def| def.facts.as_deref());
         self.tree
@@ -50,7 +50,7 @@ impl<'a> MessageValues<'a> {
 
     /// The name that an enum gives to a node's number.
     pub fn symbol(&self, node: &Node) -> Option<&'a str> {
-        symbol(self.tables, node, self.number(node)?)
+        self.symbol_of(node, self.number(node)?)
     }
 
     /// The text in a node, cut to `most` characters; `None` where it is empty or the node is no
@@ -112,19 +112,12 @@ impl<'a> MessageValues<'a> {
             _ => None,
         }
     }
-}
 
-/// The name that an enum gives to a node's number, of which the sign is extended to 64 bits.
-pub(super) fn symbol<'a>(tables: &'a Tables, node: &Node, number: u64) -> Option<&'a str> {
-    let symbols = tables.symbols(node.ty).filter(|symbols| !symbols.flags)?;
-    // Tables may have a negative number as its bits.
-    let raw = Node { value: number, ..*node }.unsigned();
-    symbols.get(raw).or_else(|| symbols.get(number)).map(|value| &*value.name)
-}
-
-/// Whether some type of these tables has the wanted facts. It looks at all types, so callers
-/// remember the answer.
-pub(super) fn any_type_has(tables: &Tables, wanted: impl Fn(&FieldFacts) -> bool) -> bool {
-    let has = |def: &TypeDef| def.facts.as_deref().is_some_and(&wanted);
-    (0..).map_while(|number| tables.type_def(TypeRef(number))).any(has)
+    /// The name that an enum gives to a number of a node's type. Its sign is extended to 64 bits.
+    pub fn symbol_of(&self, node: &Node, number: u64) -> Option<&'a str> {
+        let symbols = self.tables.symbols(node.ty).filter(|symbols| !symbols.flags)?;
+        // Tables may have a negative number as its bits.
+        let raw = Node { value: number, ..*node }.unsigned();
+        symbols.get(raw).or_else(|| symbols.get(number)).map(|value| &*value.name)
+    }
 }
