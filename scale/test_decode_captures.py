@@ -12,7 +12,6 @@ import gzip
 import json
 import os
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -20,8 +19,6 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
-
-import pyspark
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = str(Path(os.environ.get("MOULSNIFF", ROOT / "target/release/moulsniff")).resolve())
@@ -119,18 +116,6 @@ def wait_for(condition, process):
         time.sleep(0.05)
 
 
-def children(process):
-    """The processes below one, as numbers."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 2) for line in listed.splitlines()]
-    below = {process.pid}
-    while True:
-        more = {int(pid) for pid, parent, *_ in rows if int(parent) in below} - below
-        if not more:
-            return [(int(row[0]), row[2] if len(row) > 2 else "") for row in rows if int(row[0]) in below]
-        below |= more
-
-
 class DecodeCaptures(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -180,24 +165,7 @@ class DecodeCaptures(unittest.TestCase):
     def report(self, folder):
         return json.loads((folder / "work/report.json").read_text())
 
-    def test_a_worker_is_killed_and_a_capture_is_cut(self):
-        folder = Path(self.folder.name) / "killed-worker"
-        with StandaloneCluster(Path(self.folder.name) / "cluster") as cluster:
-            process = start(folder, self.captures, cluster.address)
-            wait_for(lambda: len(list(folder.glob("work/split/*/result.json"))) >= 3, process)
-            executors = [pid for pid, words in children(cluster.workers[0]) if "CoarseGrainedExecutorBackend" in words]
-            self.assertTrue(executors, "no executor was running")
-            for pid in [cluster.workers[0].pid, *executors]:
-                os.kill(pid, signal.SIGKILL)
-            _, said = process.communicate(timeout=600)
-        self.assertEqual(process.returncode, 1, said[-2000:])
-        self.assertIn("shard.pcap.06.gz", said)
-        self.assertNotIn("DH_K", said)
-        self.assertEqual([Path(one["capture"]).name for one in self.report(folder)["captures"]], ["shard.pcap.06.gz"])
-        self.assertEqual(self.report(folder)["shards"], [])
-        self.compare(folder)
-
-    def test_the_driver_is_killed_and_started_again(self):
+    def test_the_driver_is_killed_and_started_again_and_a_capture_is_cut(self):
         folder = Path(self.folder.name) / "killed-driver"
         process = start(folder, self.captures, "local[2]")
         wait_for(lambda: len(list(folder.glob("work/decoded/*.json"))) >= 2, process)
@@ -208,51 +176,12 @@ class DecodeCaptures(unittest.TestCase):
         process = start(folder, self.captures, "local[2]")
         _, said = process.communicate(timeout=600)
         self.assertEqual(process.returncode, 1, said[-2000:])
+        self.assertIn("shard.pcap.06.gz", said)
+        self.assertNotIn("DH_K", said)
+        self.assertEqual([Path(one["capture"]).name for one in self.report(folder)["captures"]], ["shard.pcap.06.gz"])
+        self.assertEqual(self.report(folder)["shards"], [])
         self.assertEqual([path.stat().st_mtime_ns for path in done], times, "a finished shard was decoded again")
         self.compare(folder)
-
-
-class StandaloneCluster:
-    """A Spark master and two workers, each a process of its own, as on three machines."""
-
-    def __init__(self, folder):
-        folder.mkdir()
-        self.logs = []
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.address = f"spark://127.0.0.1:{port}"
-        self.master = self.daemon(folder / "master.log", "master.Master", "--port", str(port), "--webui-port", "0")
-        wait_for(lambda: "New state: ALIVE" in (folder / "master.log").read_text(), self.master)
-        self.workers = [
-            self.daemon(
-                folder / f"worker{number}.log",
-                *("worker.Worker", "--cores", "1", "--memory", "1g", "--webui-port", "0"),
-                *("--work-dir", str(folder / f"worker{number}"), self.address),
-            )
-            for number in (1, 2)
-        ]
-        for number, worker in enumerate(self.workers, 1):
-            log = folder / f"worker{number}.log"
-            wait_for(lambda log=log: "Successfully registered" in log.read_text(), worker)
-
-    def daemon(self, log, name, *words):
-        """Starts Spark's class `name`; its output goes to `log`."""
-        home = os.path.dirname(pyspark.__file__)
-        command = [f"{home}/bin/spark-class", f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", *words]
-        environment = dict(os.environ, SPARK_HOME=home, PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
-        self.logs.append(open(log, "w"))
-        return subprocess.Popen(command, stdout=self.logs[-1], stderr=subprocess.STDOUT, env=environment)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for process in [*self.workers, self.master]:
-            process.terminate()
-            process.wait()
-        for log in self.logs:
-            log.close()
 
 
 def as_json(text):
