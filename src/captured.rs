@@ -49,34 +49,40 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Whether a character does something to a terminal or to the order of what is read: C0 and C1
-/// controls, DEL, bidirectional controls, and the separators that some programs take for the end of
-/// a line.
+/// Whether a character does something to a terminal or to the order of what is read, or cannot be
+/// seen: C0 and C1 controls, DEL, bidirectional controls, the separators that some programs take for
+/// the end of a line, characters without a width, and tags.
 pub fn is_control(c: char) -> bool {
     matches!(
         c,
         '\0'..='\x1f'
             | '\x7f'..='\u{9f}'
+            | '\u{ad}'
             | '\u{61c}'
-            | '\u{200e}'
-            | '\u{200f}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{206f}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
     )
 }
 
 /// The bytes with which the UTF-8 of those characters beyond ASCII begins; other characters begin
 /// with them, too.
-pub const CONTROL_LEADS: [u8; 3] = [0xc2, 0xd8, 0xe2];
+pub const CONTROL_LEADS: [u8; 6] = [0xc2, 0xd8, 0xe1, 0xe2, 0xef, 0xf3];
 
 /// Writes the escape of a character: `\n`, `\r`, `\t`, or `\u` with four hex digits, as JSON has
-/// it.
+/// it. A character beyond 16 bits is two of these.
 pub fn write_escape(c: char, out: &mut dyn Write) -> fmt::Result {
     match c {
         '\n' => out.write_str("\\n"),
         '\r' => out.write_str("\\r"),
         '\t' => out.write_str("\\t"),
-        other => write!(out, "\\u{:04x}", u32::from(other)),
+        other => {
+            other.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))
+        }
     }
 }
 

@@ -574,6 +574,7 @@ mod tests {
     use super::*;
     use crate::record::MessageView;
     use crate::table::{Evaluator, TableSource, parse_hex};
+    use crate::tree::Tree;
 
     const TABLE: &str = r#"
         protocol test

@@ -4,23 +4,18 @@ use std::io::Write;
 
 use crate::captured::Escaped;
 
-/// Appends a cell between commas, as RFC 4180 has it. Line feeds and tabs stay, other controls are
-/// escaped. Text that a spreadsheet would take for a formula gets an apostrophe before it, which
+/// Appends a cell between commas, as RFC 4180 has it. Line feeds, with or without a carriage return
+/// before them, and tabs stay; other controls are escaped. Text that a spreadsheet would take for a formula gets an apostrophe before it, which
 /// spreadsheets read as "this is text".
 pub fn csv_cell(text: &str, out: &mut Vec<u8>) {
     let guard = if is_formula(text) { "'" } else { "" };
-    let quote = if text.contains([',', '"', '\n', '\r']) { "\"" } else { "" };
+    let quote = if text.contains([',', '"', '\n']) { "\"" } else { "" };
     let _ = write!(out, "{quote}{guard}");
-    for part in text.split_inclusive(['"', '\n', '\r', '\t']) {
-        match part.char_indices().next_back() {
-            Some((at, last @ ('"' | '\n' | '\r' | '\t'))) => {
-                let doubled = if last == '"' { "\"" } else { "" };
-                let _ = write!(out, "{}{last}{doubled}", Escaped(part.get(..at).unwrap_or("")));
-            }
-            _ => {
-                let _ = write!(out, "{}", Escaped(part));
-            }
-        }
+    for part in text.split_inclusive(['"', '\n', '\t']) {
+        let endings = [("\r\n", "\r\n"), ("\n", "\n"), ("\t", "\t"), ("\"", "\"\"")];
+        let ending = endings.iter().find(|(ending, _)| part.ends_with(ending));
+        let (ending, written) = ending.copied().unwrap_or_default();
+        let _ = write!(out, "{}{written}", Escaped(part.strip_suffix(ending).unwrap_or(part)));
     }
     let _ = write!(out, "{quote}");
 }
@@ -55,6 +50,7 @@ mod tests {
         for plain in ["-5", "+5", "-1.5e-7", "a=b", "", "[-1,2]"] {
             assert_eq!(written(plain).trim_matches('"'), plain);
         }
+        assert_eq!(written("a\r\nb\rc\td"), "\"a\r\nb\\rc\td\"");
         assert_eq!(written("a\u{1b}b\u{7f}\n"), "\"a\\u001bb\\u007f\n\"");
     }
 }

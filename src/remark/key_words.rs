@@ -49,7 +49,19 @@ fn key_in(word: &str) -> &str {
         .rfind('=')
         .map_or(word, |at| word.get(at + 1..).unwrap_or_default());
     let value = value.strip_prefix("0x").unwrap_or(value);
-    if is_hex(value) || is_mistyped_hex(value) || is_base64(value) { value } else { "" }
+    if is_base64(value) {
+        return value;
+    }
+    // A key may have become a part of a path, with a line and a column behind it.
+    let may_be_hex = |part: &&str| is_hex(part) || is_mistyped_hex(part);
+    let mut parts = value.split('/').map(|part| {
+        let place = |c: char| c == ':' || c.is_ascii_digit();
+        match part.find(':').filter(|at| part.get(*at..).is_some_and(|p| p.chars().all(place))) {
+            Some(at) if !is_hex(part) => part.get(..at).unwrap_or(part),
+            _ => part,
+        }
+    });
+    parts.find(may_be_hex).unwrap_or_default()
 }
 
 /// Hex digits without anything between them, or with a colon between bytes.
@@ -112,6 +124,17 @@ mod tests {
                     without_keys(&format!("{before}{key}{behind}\nand {key} again")).into_owned();
                 assert_eq!(shown, format!("{before}{0}{behind}\nand {0} again", hidden(key.len())));
             }
+        }
+    }
+
+    #[test]
+    fn a_key_in_a_path_is_not_shown() {
+        let hex = "8a4f0d2b9c3e5d7f".repeat(4);
+        let hidden = "<64 characters that may be a key>";
+        for (before, behind) in [("/srv/", ": no such file"), ("", ":1:1: no table"), ("a/", "/b")]
+        {
+            let shown = without_keys(&format!("{before}{hex}{behind}")).into_owned();
+            assert_eq!(shown, format!("{before}{hidden}{behind}"));
         }
     }
 

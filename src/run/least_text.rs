@@ -48,6 +48,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
     use crate::print::json::{JsonOptions, JsonWriter};
+    use crate::record::MessageView;
     use crate::table::{Evaluator, TableSource, Tables};
 
     #[test]
@@ -71,7 +72,11 @@ mod tests {
         assert_eq!(least_text(&tree, first as u32, bytes, 1), 2 * ESCAPE + 3);
         assert_eq!(least_text(&tree, 0, bytes, 1 << 20), 0);
         let mut json = Vec::new();
-        JsonWriter::new(JsonOptions::default()).value(&tables, &tree, bytes, 0, &mut json);
+        JsonWriter::new(JsonOptions::default()).value(
+            MessageView { tables: &tables, tree: &tree, bytes },
+            0,
+            &mut json,
+        );
         assert!(least_text(&tree, 0, bytes, 1) <= json.len());
     }
 }

@@ -6,6 +6,7 @@ use std::io::Read;
 
 use moulsniff::print::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{MessageOrEvent, Protocol, load_tables, protocol_named, read_alone};
+use moulsniff::record::MessageView;
 use moulsniff::session::{Event, EventKind, Side};
 use moulsniff::table::Tables;
 use serde_json::{Value, json};
@@ -35,7 +36,11 @@ fn read(tables: &Tables, bytes: &[u8], style: JsonOptions) -> Vec<Value> {
     read_alone(protocol(), tables, Side::Client, bytes, &mut |said| match said {
         MessageOrEvent::Message(message, tree) => {
             let mut out = b"{".to_vec();
-            JsonWriter::new(style).message_body(message, tables, tree, &mut out);
+            JsonWriter::new(style).message_body(
+                message,
+                MessageView { tables, tree, bytes: message.bytes },
+                &mut out,
+            );
             out.push(b'}');
             // serde_json reads to a depth of 128 only.
             found.push(serde_json::from_slice(&out).unwrap_or_else(|e| {

@@ -3,6 +3,7 @@
 
 use moulsniff::print::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{load_tables, protocol_named};
+use moulsniff::record::MessageView;
 use moulsniff::table::{Evaluator, TableSource, Tables, parse_hex};
 use moulsniff::tree::{Sym, Tree};
 use serde_json::{Value, json};
@@ -42,7 +43,11 @@ fn value(ty: &str, hex: &str) -> (Value, usize, Option<String>) {
     let mut tree = Tree::new();
     let mut out = Vec::new();
     let end = Evaluator::default().value(&tables, ty, Sym::ELEMENT, &bytes, 0, &mut tree);
-    JsonWriter::new(JsonOptions::default()).value(&tables, &tree, &bytes, 0, &mut out);
+    JsonWriter::new(JsonOptions::default()).value(
+        MessageView { tables: &tables, tree: &tree, bytes: &bytes },
+        0,
+        &mut out,
+    );
     let problem = tree.problems().first().map(|problem| format!("{:?}", problem.text));
     (serde_json::from_slice(&out).unwrap(), end, problem)
 }

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use moulsniff::capture::Moment;
 use moulsniff::print::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{Protocol, load_tables, protocol_named};
+use moulsniff::record::MessageView;
 use moulsniff::session::{
     Context, Emit, Ends, Event, EventKind, Message, Options, Session, Settings, Share, Side, Start,
     Transport,
@@ -80,7 +81,11 @@ fn every_type_reads_what_another_program_wrote() {
         let end =
             Evaluator::default().value(&tables, ty_ref, Sym::ELEMENT, &bytes, start, &mut tree);
         let mut out = Vec::new();
-        JsonWriter::new(JsonOptions::default()).value(&tables, &tree, &bytes, 0, &mut out);
+        JsonWriter::new(JsonOptions::default()).value(
+            MessageView { tables: &tables, tree: &tree, bytes: &bytes },
+            0,
+            &mut out,
+        );
         let got: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(comparable(vector, &got, &tree), expected(vector), "{ty}: {vector}");
         assert_eq!((end - start) as u64, vector["bit_length"].as_u64().unwrap(), "{ty}: {vector}");
@@ -195,7 +200,8 @@ impl Emit for Ear {
         tree: &mut Tree,
     ) -> u64 {
         let mut out = Vec::new();
-        JsonWriter::new(JsonOptions::default()).fields(tables, tree, message.bytes, &mut out);
+        JsonWriter::new(JsonOptions::default())
+            .fields(MessageView { tables, tree, bytes: message.bytes }, &mut out);
         self.said.push((message.name.raw().to_string(), serde_json::from_slice(&out).unwrap()));
         self.bytes += message.bytes.len() as u64;
         if tree.links().iter().any(|link| link.kind == LinkKind::SentAgain) {

@@ -13,6 +13,7 @@ use std::io::Read;
 use moulsniff::facts::{InfoSource, write_info};
 use moulsniff::print::problem_text;
 use moulsniff::proto::{load_tables, protocol_named};
+use moulsniff::record::MessageView;
 use moulsniff::table::{Evaluator, Tables, parse_hex};
 use moulsniff::tree::{Buffer, Kind, Node, Severity, Sym, TextKind, Tree, decode_text};
 use serde_json::Value;
@@ -487,8 +488,11 @@ fn every_message_says_what_it_carries_and_has_a_line_that_tells() {
         let def =
             tables.message_named("Game2Cli_PropagateBuffer").and_then(|id| tables.message(id));
         let layout = def.unwrap().layout;
-        let source =
-            InfoSource { tables, tree: &reader.tree, bytes: &bytes, layout, redact: false };
+        let source = InfoSource {
+            view: MessageView { tables, tree: &reader.tree, bytes: &bytes },
+            layout,
+            redact: false,
+        };
         let mut line = String::new();
         write_info(source, &|_| None, &mut line);
         let class = instance["class"].as_str().unwrap();

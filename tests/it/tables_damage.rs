@@ -4,6 +4,7 @@
 use crate::common;
 use moulsniff::print::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{PROTOCOLS, load_tables};
+use moulsniff::record::MessageView;
 use moulsniff::table::{Evaluator, ExampleOf, Tables, parse_hex};
 use moulsniff::tree::{Kind, Sym, Tree, TypeRef, mark};
 
@@ -35,7 +36,8 @@ fn read(
     evaluator.value(tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
     tiled(&tree, 0)?;
     let mut out = Vec::new();
-    JsonWriter::new(JsonOptions::default()).fields(tables, &tree, bytes, &mut out);
+    JsonWriter::new(JsonOptions::default())
+        .fields(MessageView { tables, tree: &tree, bytes }, &mut out);
     serde_json::from_slice::<serde_json::Value>(&out)
         .map(|_| ())
         .map_err(|error| format!("no JSON: {error}"))

@@ -25,7 +25,6 @@ use crate::record::{Body, Record};
 use crate::record::{MessageView, Names};
 use crate::session::Counts;
 use crate::session::Message;
-use crate::table::Tables;
 use crate::tree::{LinkKind, Node, Problem, RecordLink, TextKind, Tree};
 pub use answers::called;
 use flow::FlowTexts;
@@ -418,7 +417,9 @@ fn escaped_bytes(out: &mut Vec<u8>, mut rest: &[u8]) {
             b'\t' => out.extend_from_slice(b"\\t"),
             0x80.. => match strings::control(from) {
                 Some((c, length)) => {
-                    out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes());
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+                    }
                     rest = from.get(length..).unwrap_or(&[]);
                 }
                 // Another character whose first byte is the same.

@@ -153,7 +153,7 @@ fn special_or_lead(word: u64) -> u64 {
 
 /// The control with which a text begins, if it does, and its length in bytes.
 pub(super) fn control(text: &[u8]) -> Option<(char, usize)> {
-    let first = text.get(..text.len().min(3)).unwrap_or(text);
+    let first = text.get(..text.len().min(4)).unwrap_or(text);
     let valid = first.utf8_chunks().next()?.valid();
     let c = valid.chars().next().filter(|c| is_control(*c))?;
     Some((c, c.len_utf8()))

@@ -135,11 +135,12 @@ fn learned_text(learned: &Learned, out: &mut String) {
         LearnedValue::Count(0) | LearnedValue::Microseconds(0) => None,
         LearnedValue::Microseconds(n) => {
             let nanos = i64::try_from(*n).unwrap_or(i64::MAX).saturating_mul(1000);
-            Some(format!("{} {} ms", key.trim_end_matches("_microseconds"), milliseconds(nanos)))
+            let key = key.trim_end_matches("_microseconds").replace('_', " ");
+            Some(format!("{key} {} ms", milliseconds(nanos)))
         }
-        _ => Some(format!("{key} {value}")),
+        _ => Some(format!("{} {value}", key.replace('_', " "))),
     });
-    let facts: Vec<String> = facts.map(|fact| fact.replace('_', " ")).collect();
+    let facts: Vec<String> = facts.collect();
     let name =
         learned.name.get(learned.heading..).unwrap_or("").trim_start_matches([',', ':', ' ']);
     let name = if name.is_empty() { String::new() } else { format!("{name}: ") };

@@ -14,7 +14,7 @@ use crate::captured::is_control;
 use crate::print::view::PrintView;
 use crate::record::{MessageView, Names};
 use crate::table::Tables;
-use crate::tree::{Kind, Node, Sym, TypeRef, Walk, mark};
+use crate::tree::{Kind, Node, Sym, TypeRef, Walk};
 
 /// A structure or a list whose lines are being written.
 #[derive(Clone, Copy)]

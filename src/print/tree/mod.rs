@@ -24,7 +24,6 @@ use crate::print::view::PrintView;
 use crate::record::{Body, MessageView, Names, Record};
 use crate::session::{Event, EventKind, Message};
 use crate::table::Tables;
-use crate::tree::Tree;
 use lines::{LineState, lines};
 pub use meaning::meaning;
 use problems::problem_lines;

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use super::SecondLife;
 use crate::print::json::{JsonOptions, JsonWriter};
+use crate::record::MessageView;
 use crate::proto::{LazyTables, Moment, Opening, Protocol, Verdict};
 use crate::session::Settings;
 use crate::session::{Context, Emit, Ends, Event, Message, Options, Share, Side, Start, Transport};
@@ -40,8 +41,8 @@ impl Emit for Emitted {
         tiles(tree, message.bytes.len());
         let mut out = Vec::new();
         let mut json = JsonWriter::new(JsonOptions::default());
-        json.fields(tables, tree, message.bytes, &mut out);
-        json.problems(tables, tree, message.bytes, &mut out);
+        json.fields(MessageView { tables, tree, bytes: message.bytes }, &mut out);
+        json.problems(MessageView { tables, tree, bytes: message.bytes }, &mut out);
         self.messages.push(format!("{} {}", message.name.raw(), String::from_utf8(out).unwrap()));
         self.messages.len() as u64
     }

@@ -35,6 +35,7 @@ impl Compiler<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use crate::print::json::{JsonOptions, JsonWriter};
+    use crate::record::MessageView;
     use crate::table::{Evaluator, TableSource, Tables};
     use crate::tree::{Sym, Tree};
 
@@ -60,8 +61,8 @@ mod tests {
         let mut out = Vec::new();
         Evaluator::default().value(&tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
         let mut json = JsonWriter::new(JsonOptions::default());
-        json.fields(&tables, &tree, bytes, &mut out);
-        json.problems(&tables, &tree, bytes, &mut out);
+        json.fields(MessageView { tables: &tables, tree: &tree, bytes }, &mut out);
+        json.problems(MessageView { tables: &tables, tree: &tree, bytes }, &mut out);
         String::from_utf8(out).unwrap()
     }
 

@@ -563,6 +563,7 @@ impl LlsdReader<'_, '_, '_> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use crate::print::json::{JsonOptions, JsonWriter};
+    use crate::record::MessageView;
     use crate::proto::{load_tables, protocol_named};
     use crate::table::{Evaluator, Tables};
     use crate::tree::{Kind, Sym, Tree};
@@ -583,8 +584,8 @@ mod tests {
         covers(&tree, 0);
         let (mut json, mut problems) = (Vec::new(), Vec::new());
         let mut writer = JsonWriter::new(JsonOptions::default());
-        writer.fields(tables, &tree, bytes, &mut json);
-        writer.problems(tables, &tree, bytes, &mut problems);
+        writer.fields(MessageView { tables, tree: &tree, bytes }, &mut json);
+        writer.problems(MessageView { tables, tree: &tree, bytes }, &mut problems);
         (String::from_utf8(json).unwrap(), String::from_utf8(problems).unwrap())
     }
 
