@@ -8,7 +8,7 @@ use super::overlap::RuleComparison;
 use super::program::*;
 use super::text::{Condition, HeaderRole, RuleSide};
 use super::{TableSource, Tables};
-use crate::tree::TypeRef;
+use crate::tree::{TypeRef, mark};
 
 /// The most remarks given, and the most rules compared with each other. Finding the line of each,
 /// and comparing each with all, would take long in a file with tens of thousands.
@@ -46,6 +46,7 @@ impl Tables {
                 found.push((taken.file, taken.at, message));
             }
         }
+        found.extend(self.unmarked(from));
         found.extend(self.unreachable(from));
         found.extend(self.idle_rules(from));
         found.sort();
@@ -59,6 +60,39 @@ impl Tables {
             *message = format!("{more} more remarks from here on");
         }
         found.into_iter().take(MOST + 1).filter_map(place).collect()
+    }
+
+    /// The first text of files in which no field is marked as a secret or as telling about a
+    /// person, with its file and place.
+    fn unmarked(&self, from: usize) -> Option<(u32, usize, String)> {
+        let mut text = None;
+        for declared in self.declarations().iter().filter(|d| d.file as usize >= from) {
+            for def in self.field_types(&declared.name, &declared.kind) {
+                let facts = def.facts.as_deref();
+                if def.marks & mark::SECRET != 0 || facts.is_some_and(|f| f.person.is_some()) {
+                    return None;
+                }
+                if text.is_none() && def.is_text() {
+                    text = Some((declared.file, declared.range.0));
+                }
+            }
+        }
+        let (file, at) = text?;
+        let message = "no text is marked `person` or `secret`, so `--pseudonyms` and `--redact` hide none of them";
+        Some((file, at, message.to_string()))
+    }
+
+    /// The types of a message's or structure's own fields.
+    fn field_types(&self, name: &str, kind: &str) -> impl Iterator<Item = &TypeDef> {
+        let layout = match kind {
+            "message" => self.message_named(name).and_then(|id| self.message(id)?.layout),
+            _ => self.type_named(name).and_then(|ty| match self.type_def(ty)?.read {
+                ReadAs::Layout { layout, .. } => Some(layout),
+                _ => None,
+            }),
+        };
+        let fields = layout.into_iter().flat_map(|layout| self.fields_of(layout));
+        fields.filter_map(|(_, ty)| self.type_def(ty))
     }
 
     /// Messages and services of a declared protocol that no bytes can give: each with its file and

@@ -38,6 +38,11 @@ pub struct TypeDef {
 }
 
 impl TypeDef {
+    /// Whether its values are texts.
+    pub fn is_text(&self) -> bool {
+        matches!(self.read, ReadAs::Text { .. }) || self.text.split(' ').next() == Some("string")
+    }
+
     /// A type without any facts, to be filled in.
     pub(in crate::table) fn blank() -> TypeDef {
         TypeDef {
