@@ -58,6 +58,9 @@ pub mod diff;
 mod digits;
 #[doc(hidden)]
 #[cfg(feature = "cli")]
+pub mod dump;
+#[doc(hidden)]
+#[cfg(feature = "cli")]
 pub mod examples;
 #[doc(hidden)]
 pub mod facts;
@@ -94,6 +97,8 @@ pub mod session;
 mod suggest;
 #[doc(hidden)]
 pub mod table;
+#[doc(hidden)]
+pub mod texts;
 #[doc(hidden)]
 pub mod tree;
 

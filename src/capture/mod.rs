@@ -29,6 +29,8 @@ mod write;
 #[cfg(feature = "zstd")]
 mod zstd;
 
+use std::io::Read;
+
 #[cfg(test)]
 mod damage_tests;
 #[cfg(test)]
@@ -49,6 +51,13 @@ pub use source::{Source, is_of_kernel};
 pub use split::{ChoosePart, Splitter};
 pub use tail::{Ended, FileChange, Grown, Tail};
 pub use write::PcapngWriter;
+
+/// Turns a text into a capture while it is read, if it has a known format. It is given the name of
+/// the file and its first bytes.
+pub type Convert = fn(&str, &[u8]) -> Option<ConvertedReader>;
+
+/// Makes the reader of a capture from that of a text.
+pub type ConvertedReader = Box<dyn FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>>;
 
 /// A point in time as a capture states it, with the precision of the capture's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]

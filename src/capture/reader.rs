@@ -10,6 +10,7 @@ use super::pcap::{FoundFrame, Pcap, is_pcap};
 use super::pcapng::{Block, Pcapng, SECTION};
 use super::source::{Opened, Source};
 use super::unpack::{packing_of, unpack};
+use super::{Convert, ConvertedReader};
 use std::io::Read;
 
 /// How many bytes an error shows of a file that is not a capture: those that say its format, and no
@@ -18,6 +19,9 @@ const MAGIC_BYTES: usize = 4;
 
 /// How many bytes have to be text in a file that is taken for text.
 const TEXT_BYTES: usize = 16;
+
+/// The most bytes of a text that are looked at for its format.
+const MAX_TEXT_START: usize = 4096;
 
 /// What a text is called in an error.
 const TEXT: &str = "text";
@@ -32,6 +36,7 @@ pub(super) struct CaptureReader {
     name: String,
     plain: bool,
     ahead: bool,
+    convert: Option<Convert>,
     input: Input,
     format: FileFormat,
 }
@@ -46,10 +51,12 @@ pub(super) enum FileFormat {
 
 impl CaptureReader {
     /// Opens a source without reading from it. `count` wraps the opened reader, to count its bytes.
-    /// With `ahead`, a compressed file is decompressed by a thread of its own.
+    /// With `ahead`, a compressed file is decompressed by a thread of its own. `convert` turns texts
+    /// into captures.
     pub(super) fn open(
         source: Source,
         ahead: bool,
+        convert: Option<Convert>,
         count: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>,
     ) -> Result<Self, CaptureError> {
         let Opened { name, reader, plain } = source.open()?;
@@ -57,9 +64,15 @@ impl CaptureReader {
             name,
             plain,
             ahead,
+            convert,
             input: Input::new(count(reader), None),
             format: FileFormat::Unknown,
         })
+    }
+
+    /// Turns a text into a capture, if nothing was read of it yet.
+    pub(super) fn convert_with(&mut self, convert: Convert) {
+        self.convert = Some(convert);
     }
 
     /// The file's name in errors.
@@ -135,6 +148,13 @@ impl CaptureReader {
             self.input = Input::new(unpacked, Some(packing));
             self.input.want(4)?;
         }
+        if let Some(convert) = self.find_converter()? {
+            let packing = self.input.packing();
+            let nothing = Input::new(Box::new(std::io::empty()), None);
+            let text = std::mem::replace(&mut self.input, nothing).into_reader();
+            self.input = Input::new(convert(text), packing);
+            self.input.want(4)?;
+        }
         self.format = if self.input.bytes().starts_with(&SECTION.to_be_bytes()) {
             FileFormat::Pcapng(Pcapng::new())
         } else if is_pcap(self.input.bytes()) {
@@ -143,6 +163,32 @@ impl CaptureReader {
             return Err(self.no_capture());
         };
         Ok(&mut self.format)
+    }
+
+    /// What turns this file into a capture, if it is a text in a known format. Of a pipe no more is
+    /// read than is needed to tell.
+    fn find_converter(&mut self) -> ReadResult<Option<ConvertedReader>> {
+        let Some(convert) = self.convert else { return Ok(None) };
+        let bytes = self.input.bytes();
+        if bytes.starts_with(&SECTION.to_be_bytes()) || is_pcap(bytes) {
+            return Ok(None);
+        }
+        loop {
+            let bytes = self.input.bytes();
+            let have = bytes.len();
+            let start = bytes.get(..MAX_TEXT_START).unwrap_or(bytes);
+            if let Some(found) = convert(&self.name, start) {
+                return Ok(Some(found));
+            }
+            let no_text = std::str::from_utf8(start).is_err_and(|e| e.error_len().is_some());
+            if no_text && !looks_like(start).is_some_and(|what| what == TEXT)
+                || start.contains(&0)
+                || have >= MAX_TEXT_START
+                || self.input.want(have + 1)? == have
+            {
+                return Ok(None);
+            }
+        }
     }
 
     fn no_capture(&mut self) -> Fault {

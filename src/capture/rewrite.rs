@@ -84,7 +84,7 @@ fn rewrite(
     kinds: &[u32],
     secrets: Option<EmbeddedSecrets<'_>>,
 ) -> Result<Rewritten, CaptureError> {
-    let mut reader = CaptureReader::open(input, false, |reader| reader)?;
+    let mut reader = CaptureReader::open(input, false, None, |reader| reader)?;
     let mut copy = Copy { out: output.out, kinds, secrets, done: Rewritten::default() };
     let copied = copy.run(&mut reader);
     // Everything before a fault is part of the output and must not stay in a buffer.

@@ -5,7 +5,7 @@ use super::error::CaptureError;
 use super::pcapng::Block;
 use super::reader::CaptureReader;
 use super::source::Source;
-use super::{CaptureItem, EmbeddedSecrets, Frame};
+use super::{CaptureItem, Convert, EmbeddedSecrets, Frame};
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -36,6 +36,7 @@ pub struct Capture {
     split_ended: bool,
     bytes: Arc<AtomicU64>,
     ahead: bool,
+    convert: Option<Convert>,
 }
 
 impl Capture {
@@ -52,6 +53,7 @@ impl Capture {
             split_ended: false,
             bytes: Arc::default(),
             ahead: false,
+            convert: None,
         }
     }
 
@@ -89,6 +91,16 @@ impl Capture {
     #[must_use]
     pub fn unpacking_ahead(self, ahead: bool) -> Self {
         Self { ahead, ..self }
+    }
+
+    /// Files that are texts in a format that `convert` knows are read, too.
+    #[must_use]
+    pub fn converting(mut self, convert: Convert) -> Self {
+        self.convert = Some(convert);
+        if let Some(reader) = &mut self.current {
+            reader.convert_with(convert);
+        }
+        self
     }
 
     /// Adds a file at the end.
@@ -232,7 +244,7 @@ impl Capture {
         let count = |inner| -> Box<dyn Read + Send> { Box::new(Counted { inner, total }) };
         self.base = None;
         self.files += 1;
-        self.current = Some(CaptureReader::open(source, self.ahead, count)?);
+        self.current = Some(CaptureReader::open(source, self.ahead, self.convert, count)?);
         Ok(true)
     }
 }

@@ -28,16 +28,17 @@ use super::pcapng::{
 use super::reader::{CaptureReader, FileFormat};
 use super::source::Source;
 use super::split_mark::{SPLIT_PROGRAM, TOTAL_WORDS, is_split, split_total};
-use super::write::{InterfaceDescription, section_block, ticks};
+use super::write::{InterfaceDescription, secrets_block, section_block, ticks};
+use super::{Convert, EmbeddedSecrets, Frame, Time};
 use std::io::{self, Write};
 
 /// Secrets and names of one section that are kept for parts which have not begun it, in bytes.
 /// Beyond this, splitting stops with an error rather than leave a part without them.
 const MAX_SHARED: usize = 16 << 20;
 
-/// Decides which part a frame belongs to: link type, captured bytes and length on the wire; the
-/// answer is below the number of parts.
-pub type ChoosePart<'a> = &'a mut dyn FnMut(u16, &[u8], u32) -> usize;
+/// Decides which part a frame belongs to. Its time is not read. No part gets a frame if the answer
+/// is not below the number of parts.
+pub type ChoosePart<'a> = &'a mut dyn FnMut(&Frame<'_>) -> usize;
 
 /// Splits captures into the parts it was made with.
 pub struct Splitter<W: Write> {
@@ -50,6 +51,9 @@ pub struct Splitter<W: Write> {
     /// The number of frames that the inputs state for the capture they are parts of.
     stated_total: Option<u64>,
     left_out: u64,
+    /// What is written in the place of the inputs' secrets, if anything is.
+    secrets: Option<Vec<(u32, Vec<u8>)>>,
+    convert: Option<Convert>,
     block: BlockBuilder,
 }
 
@@ -116,8 +120,22 @@ impl<W: Write> Splitter<W> {
             frames: 0,
             stated_total: None,
             left_out: 0,
+            secrets: None,
+            convert: None,
             block: BlockBuilder::new(Endianness::Little),
         }
+    }
+
+    /// Writes these secrets, each with its kind, in the place of those that the inputs have.
+    #[must_use]
+    pub fn with_secrets(self, secrets: Vec<(u32, Vec<u8>)>) -> Self {
+        Self { secrets: Some(secrets), ..self }
+    }
+
+    /// Inputs that are texts in a format that `convert` knows are read, too.
+    #[must_use]
+    pub fn converting(self, convert: Convert) -> Self {
+        Self { convert: Some(convert), ..self }
     }
 
     /// Splits one more capture; frame numbers go on from the capture before it.
@@ -126,7 +144,7 @@ impl<W: Write> Splitter<W> {
     /// What reading or writing gives. Of a capture that is cut, every frame before the cut is
     /// written.
     pub fn add(&mut self, input: Source, choose: ChoosePart<'_>) -> Result<(), CaptureError> {
-        let mut reader = CaptureReader::open(input, true, |reader| reader)?;
+        let mut reader = CaptureReader::open(input, true, self.convert, |reader| reader)?;
         self.read(&mut reader, choose).map_err(|fault| reader.error(fault))
     }
 
@@ -188,7 +206,8 @@ impl<W: Write> Splitter<W> {
                     if split {
                         self.stated_total = split_total(order, header).or(self.stated_total);
                     }
-                    self.begin_section(order, without(header, order, OPTION_PROGRAM), split);
+                    let options = without(header, order, OPTION_PROGRAM);
+                    self.begin_section(order, options, split).map_err(write_fault)?;
                 }
                 INTERFACE => {
                     head.hold(input, 20)?;
@@ -206,6 +225,10 @@ impl<W: Write> Splitter<W> {
                             )
                         })?;
                     self.frame(&packet, choose)?;
+                }
+                SECRETS if self.secrets.is_some() => {
+                    head.pass(input, |_| Ok(()))?;
+                    continue;
                 }
                 SECRETS | NAMES => {
                     head.hold(input, 12)?;
@@ -231,7 +254,7 @@ impl<W: Write> Splitter<W> {
     }
 
     fn pcap(&mut self, input: &mut Input, pcap: &Pcap, choose: ChoosePart<'_>) -> ReadResult<()> {
-        self.begin_section(Endianness::Little, Vec::new(), false);
+        self.begin_section(Endianness::Little, Vec::new(), false).map_err(write_fault)?;
         let digits = if pcap.clock.digits() > 6 { 9 } else { 6 };
         let link = pcap.link;
         let snap_len = pcap.snap_len;
@@ -248,10 +271,20 @@ impl<W: Write> Splitter<W> {
         Ok(())
     }
 
-    fn begin_section(&mut self, order: Endianness, options: Vec<u8>, split: bool) {
+    fn begin_section(
+        &mut self,
+        order: Endianness,
+        options: Vec<u8>,
+        split: bool,
+    ) -> io::Result<()> {
         self.section += 1;
-        self.shape =
-            SplitSection { order, options, interfaces: Vec::new(), shared: Vec::new(), split };
+        let mut shared = Vec::new();
+        for (kind, data) in self.secrets.iter().flatten() {
+            let secrets = EmbeddedSecrets { kind: *kind, data };
+            shared.extend_from_slice(secrets_block(&mut self.block, order, &secrets)?);
+        }
+        self.shape = SplitSection { order, options, interfaces: Vec::new(), shared, split };
+        Ok(())
     }
 
     fn frame(&mut self, packet: &SplitPacket<'_>, choose: ChoosePart<'_>) -> ReadResult<()> {
@@ -259,12 +292,26 @@ impl<W: Write> Splitter<W> {
         let order = self.shape.order;
         let link =
             self.shape.interfaces.get(packet.interface).and_then(|body| order.u16_at(body, 0));
-        let chosen = choose(link.unwrap_or_default(), packet.data, packet.wire_len);
+        let stated =
+            options_of(order, packet.options).find(|option| option.code == OPTION_PACKET_ID);
+        let stated = stated
+            .filter(|_| self.shape.split)
+            .and_then(|option| <[u8; 8]>::try_from(option.value).ok());
+        let number = stated.unwrap_or(order.bytes64(self.frames));
+        let chosen = choose(&Frame {
+            number: order.u64(number),
+            time: Time::default(),
+            link: link.unwrap_or_default(),
+            data: packet.data,
+            wire_len: packet.wire_len,
+        });
         let Some(part) = self.parts.get_mut(chosen) else { return Ok(()) };
         part.frames += 1;
         let block = &mut self.block;
-        part.follow(self.section, &self.shape, block).map_err(write_fault)?;
+        part.begin(self.section, &self.shape, block).map_err(write_fault)?;
         let interface = part.describe(packet.interface, &self.shape, block).map_err(write_fault)?;
+        // Behind an interface: editcap 4.0 cannot rewrite a file that has secrets before it.
+        part.share(&self.shape).map_err(write_fault)?;
         block.begin(order, PACKET);
         let captured = u32::try_from(packet.data.len()).unwrap_or(u32::MAX);
         let [high, low] = packet.ticks;
@@ -272,38 +319,34 @@ impl<W: Write> Splitter<W> {
         block.put(packet.data);
         block.pad();
         block.put(&without(packet.options, order, OPTION_PACKET_ID));
-        let stated =
-            options_of(order, packet.options).find(|option| option.code == OPTION_PACKET_ID);
-        let stated = stated
-            .filter(|_| self.shape.split)
-            .and_then(|option| <[u8; 8]>::try_from(option.value).ok());
-        block.option(OPTION_PACKET_ID, &stated.unwrap_or(order.bytes64(self.frames)));
+        block.option(OPTION_PACKET_ID, &number);
         block.option(OPTION_END, &[]);
         block.end().and_then(|block| part.out.write_all(block)).map_err(write_fault)
     }
 }
 
 impl<W: Write> Part<W> {
-    /// Begins the input's present section where the part has not, and writes the shared blocks that
-    /// it lacks.
-    fn follow(
+    /// Begins the input's present section where the part has not.
+    fn begin(
         &mut self,
         section: u64,
         shape: &SplitSection,
         block: &mut BlockBuilder,
     ) -> io::Result<()> {
-        if self.section != section {
-            self.out.write_all(section_block(
-                block,
-                shape.order,
-                &shape.options,
-                SPLIT_PROGRAM,
-            )?)?;
-            self.section = section;
-            self.shared = 0;
-            self.interfaces.clear();
-            self.described = 0;
+        if self.section == section {
+            return Ok(());
         }
+        let header = section_block(block, shape.order, &shape.options, SPLIT_PROGRAM)?;
+        self.out.write_all(header)?;
+        self.section = section;
+        self.shared = 0;
+        self.interfaces.clear();
+        self.described = 0;
+        Ok(())
+    }
+
+    /// Writes the shared blocks that the part lacks.
+    fn share(&mut self, shape: &SplitSection) -> io::Result<()> {
         let missing = shape.shared.get(self.shared..).unwrap_or_default();
         self.shared = shape.shared.len();
         self.out.write_all(missing)

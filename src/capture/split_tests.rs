@@ -11,7 +11,7 @@ use super::{Capture, Source, Splitter};
 fn split(files: &[&[u8]], parts: usize) -> Vec<Vec<u8>> {
     let mut splitter = Splitter::new((0..parts).map(|_| Vec::new()));
     for file in files {
-        splitter.add(source("x", file), &mut |_, data, _| usize::from(data[0]) % parts).unwrap();
+        splitter.add(source("x", file), &mut |frame| usize::from(frame.data[0]) % parts).unwrap();
     }
     splitter.finish().unwrap().into_iter().map(|(bytes, _)| bytes).collect()
 }
@@ -129,7 +129,7 @@ fn a_cut_capture_gives_what_was_before_the_cut() {
     let file = NgFile::new(Little).interface(1, 0).packet(0, 5, &[0]).packet(0, 6, &[0]);
     for end in 0..file.bytes.len() {
         let mut splitter = Splitter::new([Vec::new()]);
-        let _ = splitter.add(source("x", &file.bytes[..end]), &mut |_, _, _| 0);
+        let _ = splitter.add(source("x", &file.bytes[..end]), &mut |_| 0);
         let frames = splitter.frames();
         let [(part, _)] = &splitter.finish().unwrap()[..] else { panic!() };
         assert_eq!(read(part).frames.len() as u64, frames);

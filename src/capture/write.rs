@@ -27,7 +27,7 @@ pub struct PcapngWriter<W: Write> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InterfaceDescription {
     pub(super) link: u16,
-    /// Decimal digits of a second in its times: 6 or 9.
+    /// Decimal digits of a second in its times: 6 to 9.
     pub(super) digits: u8,
     /// 0: no limit.
     pub(super) snap_len: u32,
@@ -73,7 +73,7 @@ impl<W: Write> PcapngWriter<W> {
     pub fn frame(&mut self, frame: &Frame<'_>) -> io::Result<()> {
         let interface = InterfaceDescription {
             link: frame.link,
-            digits: if frame.time.digits > 6 { 9 } else { 6 },
+            digits: frame.time.digits.clamp(6, 9),
             snap_len: 0,
             fcs_len: None,
         };
@@ -99,6 +99,16 @@ impl<W: Write> PcapngWriter<W> {
     /// The inner writer.
     pub fn into_inner(self) -> W {
         self.out
+    }
+
+    /// The inner writer, whose bytes somebody takes.
+    pub fn inner_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    /// The inner writer.
+    pub fn inner(&self) -> &W {
+        &self.out
     }
 
     /// Writes a frame, and before it the description of its interface if that is new.
@@ -179,7 +189,8 @@ pub(super) fn secrets_block<'a>(
 
 /// A time as ticks since 1970, of a clock with `digits` decimal digits.
 pub(super) fn ticks(time: Time, digits: u8) -> io::Result<u64> {
-    let (per_second, nanos) = if digits == 9 { (1_000_000_000, 1) } else { (1_000_000, 1_000) };
+    let nanos = 10_u32.pow(9_u8.saturating_sub(digits).into());
+    let per_second = u64::from(1_000_000_000 / nanos);
     u64::try_from(time.seconds)
         .ok()
         .and_then(|seconds| seconds.checked_mul(per_second))

@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use super::files;
-use crate::capture::{Capture, Time, is_magic};
+use crate::capture::{Capture, Source, Time, is_magic};
 use crate::captured::file_name;
+use crate::texts;
 
 /// The most captures in one folder.
 const MAX_IN_FOLDER: usize = 4096;
+
+/// How many bytes of a file tell whether it is a text that is read as a capture.
+const TEXT_START: u64 = 4096;
 
 /// Captures in the order in which they are read.
 pub(super) struct OrderedCaptures {
@@ -73,17 +77,20 @@ fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     Ok(captures)
 }
 
-/// Whether a plain file begins as captures do, packed ones included.
+/// Whether a plain file begins as captures do, packed ones and texts included.
 pub(super) fn is_capture(path: &Path) -> bool {
-    let mut start = [0; 4];
-    files::is_plain(path)
-        && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
-        && is_magic(start)
+    if !files::is_plain(path) {
+        return false;
+    }
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(TEXT_START).read_to_end(&mut start));
+    let Some(magic) = start.first_chunk().filter(|_| read.is_ok()) else { return false };
+    is_magic(*magic) || texts::format_of(&start).is_some()
 }
 
 /// The time of a capture's first frame, if it has one.
 fn first_time(path: &Path) -> Option<Time> {
-    let mut capture = Capture::open(path).ok()?;
+    let mut capture = Capture::new([Source::path(path)]).converting(texts::convert);
     let time = capture.next_frame().ok()??.time;
     (time.seconds != 0 || time.nanos != 0).then_some(time)
 }

@@ -21,6 +21,7 @@ use crate::proto::{
 use crate::session::Options;
 use crate::suggest::suggestion;
 use crate::table::{MAX_TABLE_BYTES, TableSource};
+use crate::texts;
 
 /// How to decode captures: the keys, tables and bounds. One decoder serves any number of captures.
 ///
@@ -313,6 +314,7 @@ impl Decoder {
         let context = Arc::new(RecordContext::new(Arc::clone(&tables), self.redact));
         let mut records = Vec::new();
         let named = NamedService::find(&tables, name)?;
+        let (named, _) = named.decide_side(&[bytes.to_vec()], &settings)?;
         decode_named(named, bytes, &settings, &mut |message, tables, tree| {
             records.push(OwnedRecord::alone(
                 &context,
@@ -329,6 +331,7 @@ impl Decoder {
     }
 
     fn begin(&self, capture: Capture) -> Result<Records, LibraryError> {
+        let capture = capture.converting(texts::convert);
         let tables: Arc<[LazyTables]> = all_tables(self.tables.clone())?.into();
         let protocols: Vec<&dyn Protocol> =
             tables.iter().map(|lazy| lazy.protocol() as _).collect();

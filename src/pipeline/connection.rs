@@ -304,7 +304,14 @@ impl Connection {
 
     fn traffic(&self) -> StreamTraffic {
         let [forward, backward] = self.traffic;
-        let sides = if self.client_is_forward { [forward, backward] } else { [backward, forward] };
+        let mut sides =
+            if self.client_is_forward { [forward, backward] } else { [backward, forward] };
+        if self.ends().are_made_up() {
+            // A text that tells of one side only misses nothing of the other.
+            for side in &mut sides {
+                (side.heard, side.unheard) = (true, 0);
+            }
+        }
         StreamTraffic { whole: self.whole || self.key.transport == Transport::Udp, sides }
     }
 

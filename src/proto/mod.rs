@@ -12,6 +12,7 @@ mod options;
 #[macro_use]
 mod registry;
 mod secrets;
+mod texts;
 
 use crate::capture::Moment;
 use crate::remark;
@@ -24,6 +25,8 @@ pub use options::{FileRule, OptionFile, OptionKind, OptionSpec, OptionValues, Se
 pub use secrets::{
     Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport,
 };
+
+pub use texts::{MAX_PIECE, TextEnds, TextFormat, TextPiece, TextReader};
 
 use std::sync::OnceLock;
 
@@ -191,6 +194,10 @@ pub trait Protocol: Sync {
     /// What the settings say of a connection between two ends. A key for one connection also tells
     /// which protocol it speaks.
     fn expects(&self, _ends: Ends, _settings: &Settings) -> Option<Expected> {
+        None
+    }
+    /// The format of texts that hold this protocol's traffic, if there is one.
+    fn text_format(&self) -> Option<&'static dyn TextFormat> {
         None
     }
     /// Decrypts a file that was transferred encrypted, or says why it cannot. `None` if the file is

@@ -4,6 +4,7 @@
 use crate::captured::file_name;
 use crate::digits::{counted, plural};
 use crate::remark;
+use crate::texts;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,8 @@ impl FrameSource {
             FrameInput::Files(paths) => {
                 let sources: Result<Vec<Source>, RunError> =
                     paths.iter().map(|path| source(path, &interrupt)).collect();
-                From::Files(Capture::new(sources?).unpacking_ahead(reading.threads > 1))
+                let capture = Capture::new(sources?).unpacking_ahead(reading.threads > 1);
+                From::Files(capture.converting(texts::convert))
             }
             FrameInput::Growing(path) => {
                 refuse_what_never_grows(path)?;
@@ -76,7 +78,7 @@ impl FrameSource {
                 if tail.waits() && !quiet {
                     remark::say(format_args!("{} is not there yet; Ctrl-C ends", file_name(path)));
                 }
-                From::Growing(Capture::new([]), tail)
+                From::Growing(Capture::new([]).converting(texts::convert), tail)
             }
             FrameInput::Interface(name, filter) => {
                 let live = Live::open(name, filter)?;

@@ -35,7 +35,7 @@ pub use stream::{PassedBytes, StreamBuffer};
 pub use tabled::{Declaration, Resync, TableSession};
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::capture::Moment;
 
@@ -90,6 +90,18 @@ pub struct Ends {
     pub client: SocketAddr,
     /// The server's.
     pub server: SocketAddr,
+}
+
+impl Ends {
+    /// Whether no host has these addresses, but a text that tells of the connection got them: those
+    /// of 100::/64 (RFC 6666). Such a text may know one side only.
+    pub fn are_made_up(self) -> bool {
+        let discarded = |end: SocketAddr| match end.ip() {
+            IpAddr::V4(_) => false,
+            IpAddr::V6(address) => address.octets().starts_with(&[1, 0, 0, 0, 0, 0, 0, 0]),
+        };
+        discarded(self.client) && discarded(self.server)
+    }
 }
 
 impl fmt::Display for Ends {

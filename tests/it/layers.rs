@@ -25,6 +25,10 @@ const MODULES: &[(&str, &[&str])] = &[
     ("record", &["tree", "table", "capture", "session"]),
     ("facts", &["maps", "tree", "table", "capture", "session", "record"]),
     ("proto", &["suggest", "maps", "tree", "table", "capture", "session"]),
+    // Texts in a protocol's own format, turned into captures.
+    ("texts", &["capture", "session", "proto"]),
+    // Bytes as people copy them.
+    ("dump", &[]),
     ("pseudonyms", &["tree", "table", "capture", "session"]),
     ("pdu", &["leb128", "tree", "table", "capture", "session", "record"]),
     ("print", &["leb128", "maps", "pdu", "facts", "record", "tree", "table", "capture", "session", "proto"]),
@@ -38,7 +42,7 @@ const MODULES: &[(&str, &[&str])] = &[
     // What others build on; the program does without it.
     ("library", &[
         "suggest", "folder", "record", "tree", "table", "capture", "flow", "session", "facts", "proto", "print",
-        "filter", "pipeline",
+        "filter", "pipeline", "texts",
     ]),
     // Two captures side by side.
     ("diff", &[
@@ -47,9 +51,10 @@ const MODULES: &[(&str, &[&str])] = &[
     // Captures read, decoded and handed to an output; no option of the command line.
     ("run", &[
         "suggest", "tree", "table", "capture", "flow", "session", "record", "facts", "proto", "print", "filter", "pipeline",
-        "output_file",
+        "output_file", "texts",
     ]),
     ("cli", &[
+        "texts", "dump",
         "suggest", "output_file", "folder", "tree", "table", "capture", "flow", "session", "record", "facts", "pdu",
         "pseudonyms", "proto", "print", "filter", "examples", "pipeline", "diff", "run",
     ]),

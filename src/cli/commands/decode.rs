@@ -11,13 +11,17 @@ use crate::cli::load::{settings, tables_of};
 use crate::cli::options::{CompletionWords, GeneralArgs, KeyArgs, example_protocol, number};
 use crate::cli::terminal::{coloured, marks};
 use crate::digits::append_hex;
+use crate::dump::read_dump;
 use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::tree::{TreeOptions, TreeWriter};
 use crate::print::{Paint, json};
-use crate::proto::{LazyTables, NamedService, decode_named, protocol_named};
+use crate::proto::{
+    AllSettings, LazyTables, NamedService, TakeMessage, TextPiece, decode_named, protocol_named,
+};
 use crate::record::{MessageView, Names};
+use crate::remark;
 use crate::session::Message;
-use crate::table::{Evaluator, TableError, Tables, parse_hex};
+use crate::table::{Evaluator, TableError, Tables};
 use crate::tree::{Kind, Sym, Tree, TypeRef, mark};
 
 /// The most bytes that are read from standard input: as many as the largest message may have by
@@ -31,11 +35,13 @@ const TEXT_AT_ONCE: usize = 64 << 10;
 #[derive(Args, Debug)]
 pub struct DecodeArgs {
     /// Decode as PROTOCOL.SERVICE.DIRECTION, such as moul.auth.client (not with --type); without a
-    /// direction the client's, without a service the protocol's first one, such as secondlife
+    /// direction the client's, without a service the protocol's first one, such as secondlife. A
+    /// service or a message alone is enough where only one protocol has it
     #[arg(value_parser = CompletionWords::SENDERS, hide_possible_values = true)]
     pub name: Option<String>,
-    /// Decode these bytes in hex; blanks and colons are ignored. Without any, bytes are read from
-    /// standard input as they are
+    /// Decode these bytes: hex, base64, an array or a string of a programming language, or a hex
+    /// dump. `-` is standard input, `@FILE` a file, either as text or as bytes. Without any, bytes
+    /// are read from standard input
     pub hex: Vec<String>,
     /// Decode as a type of the tables, such as plUoid or 'packint(1)'
     #[arg(long = "type", value_name = "TYPE")]
@@ -65,39 +71,76 @@ pub(super) fn run(args: &DecodeArgs) -> Result<Status, CliError> {
     match &args.type_ {
         Some(ty) => {
             let words: Vec<&str> = args.name.iter().chain(&args.hex).map(String::as_str).collect();
-            let bytes = bytes(&words)?;
+            let bytes = match GivenBytes::read(&words)? {
+                GivenBytes::Unnamed(bytes) => vec![bytes],
+                given => given.into_pieces(args)?,
+            };
             let mut out = Vec::new();
-            value(all, ty, args.bit, &bytes, args, &mut out)?;
+            value(all, ty, args.bit, &bytes.concat(), args, &mut out)?;
             io::stdout().write_all(&out).map_err(CliError::writing)?;
         }
         None => {
             let Some(name) = &args.name else { return Err(without_name()) };
             let words: Vec<&str> = args.hex.iter().map(String::as_str).collect();
-            messages(&all, name, &bytes(&words)?, args)?;
+            messages(&all, name, GivenBytes::read(&words)?, args)?;
         }
     }
     Ok(Status::Good)
 }
 
-fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
-    if words.is_empty() {
-        return files::read(Path::new("-"), "bytes to decode", MAX_BYTES);
+/// What was given to be decoded.
+enum GivenBytes {
+    /// What was typed.
+    Typed(String),
+    /// The content of a file or of standard input.
+    Input(Vec<u8>),
+    /// The content of standard input, where nothing was typed: what is no dump is taken as it is.
+    Unnamed(Vec<u8>),
+}
+
+impl GivenBytes {
+    fn read(words: &[&str]) -> Result<GivenBytes, CliError> {
+        let path = match words {
+            [] => Some("-"),
+            [word] => word.strip_prefix('@').or(Some(*word).filter(|word| *word == "-")),
+            _ => None,
+        };
+        let Some(path) = path else { return Ok(GivenBytes::Typed(words.join(" "))) };
+        let bytes = files::read(Path::new(path), "bytes to decode", MAX_BYTES)?;
+        Ok(if words.is_empty() { GivenBytes::Unnamed(bytes) } else { GivenBytes::Input(bytes) })
     }
-    let text = words.concat();
-    parse_hex(&text).ok_or_else(|| {
-        let mut characters = text.chars();
-        let odd = characters.position(|c| !c.is_ascii_hexdigit() && !c.is_whitespace() && c != ':');
-        CliError::Typed(match odd {
-            // What was typed may be a key: nothing of it is quoted.
-            Some(at) => {
-                let number = at + 1;
-                format!(
-                    "character {number} is no hex digit; bytes are written as two digits each, such as 1a00 or 1a:00"
-                )
+
+    /// The text, if it is one.
+    fn text(&self) -> Option<&str> {
+        match self {
+            GivenBytes::Typed(text) => Some(text),
+            GivenBytes::Input(bytes) | GivenBytes::Unnamed(bytes) => {
+                let text = std::str::from_utf8(bytes).ok()?;
+                let is_text = |c: char| !c.is_control() || c.is_ascii_whitespace();
+                text.chars().all(is_text).then_some(text)
             }
-            None => "half a byte is left over: bytes are written as two hex digits each".into(),
-        })
-    })
+        }
+    }
+
+    /// The bytes, in the pieces that a text has.
+    fn into_pieces(self, args: &DecodeArgs) -> Result<Vec<Vec<u8>>, CliError> {
+        let dump = match self.text().map(read_dump) {
+            Some(Ok(dump)) => dump,
+            Some(Err(error)) if !matches!(self, GivenBytes::Unnamed(_)) => {
+                return Err(CliError::Typed(error.to_string()));
+            }
+            _ => {
+                return Ok(match self {
+                    GivenBytes::Input(bytes) | GivenBytes::Unnamed(bytes) => vec![bytes],
+                    GivenBytes::Typed(_) => Vec::new(),
+                });
+            }
+        };
+        if let Some(remark) = dump.form.remark().filter(|_| !args.general.quiet) {
+            remark::say(format_args!("{remark}"));
+        }
+        Ok(dump.pieces)
+    }
 }
 
 /// Messages of a service and direction, one after the other. Those before bytes that cannot be read
@@ -105,11 +148,11 @@ fn bytes(words: &[&str]) -> Result<Vec<u8>, CliError> {
 fn messages(
     all: &[LazyTables],
     name: &str,
-    bytes: &[u8],
+    given: GivenBytes,
     args: &DecodeArgs,
 ) -> Result<(), CliError> {
     let settings = settings(&args.keys.protocols, true)?;
-    let service = NamedService::find(all, name)
+    let named = NamedService::find(all, name)
         .map_err(|error| if is_hex(name) { without_name() } else { error.into() })?;
     let mut printer = DecodePrinter::new(args);
     let mut text = Vec::new();
@@ -124,9 +167,79 @@ fn messages(
             }
         }
     };
-    let decoded = decode_named(service, bytes, &settings, &mut print);
+    let decoded = match pieces_of_format(&named, &given) {
+        Some(pieces) => decode_pieces(&pieces, &settings, &mut print),
+        None => {
+            let pieces = joined(named, given.into_pieces(args)?, &settings);
+            let (named, decided) = named.decide_side(&pieces, &settings)?;
+            if decided && !args.general.quiet {
+                remark::say(format_args!("read as {}", named.name()));
+            }
+            let pieces: Vec<_> = pieces.into_iter().map(|bytes| (named, bytes)).collect();
+            decode_pieces(&pieces, &settings, &mut print)
+        }
+    };
     written.and_then(|()| to.write_all(&text)).map_err(CliError::writing)?;
-    Ok(decoded?)
+    decoded
+}
+
+/// Decodes pieces one by one. What is wrong with the first that cannot be read is said at the end.
+fn decode_pieces(
+    pieces: &[(NamedService<'_>, Vec<u8>)],
+    settings: &AllSettings,
+    print: TakeMessage<'_>,
+) -> Result<(), CliError> {
+    let mut failed = None;
+    for (at, (named, bytes)) in pieces.iter().enumerate() {
+        if let Err(error) = decode_named(*named, bytes, settings, &mut *print) {
+            let error = CliError::from(error);
+            failed.get_or_insert(match error {
+                CliError::Unreadable(text) if pieces.len() > 1 => {
+                    CliError::Unreadable(format!("piece {}: {text}", at + 1))
+                }
+                error => error,
+            });
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+/// The pieces of a text in the format of the protocol's own logs, each with the side that sent it.
+/// `None` for anything else.
+fn pieces_of_format<'a>(
+    named: &NamedService<'a>,
+    given: &GivenBytes,
+) -> Option<Vec<(NamedService<'a>, Vec<u8>)>> {
+    let format = named.protocol().text_format()?;
+    let text = given.text()?;
+    if !format.recognise(text.as_bytes()) {
+        return None;
+    }
+    let mut pieces: Vec<TextPiece> = Vec::new();
+    // Further pieces of a side go on where the one before ended.
+    let mut take = |piece: TextPiece| match pieces.last_mut() {
+        Some(last) if last.from == piece.from && piece.lost == 0 && !piece.begins => {
+            last.bytes.extend_from_slice(&piece.bytes)
+        }
+        _ => pieces.push(piece),
+    };
+    let mut reader = format.reader("");
+    text.lines().for_each(|line| reader.line(line.as_bytes(), &mut take));
+    reader.end(&mut take);
+    Some(pieces.into_iter().map(|piece| (named.from_side(piece.from), piece.bytes)).collect())
+}
+
+/// The pieces, or one of all of them where messages go on from one to the next.
+fn joined(named: NamedService<'_>, pieces: Vec<Vec<u8>>, settings: &AllSettings) -> Vec<Vec<u8>> {
+    if pieces.len() < 2 {
+        return pieces;
+    }
+    let reads = |pieces: &[Vec<u8>]| {
+        let (named, _) = named.decide_side(pieces, settings).unwrap_or((named, false));
+        pieces.iter().all(|bytes| decode_named(named, bytes, settings, &mut |_, _, _| {}).is_ok())
+    };
+    let whole = vec![pieces.concat()];
+    if !reads(&pieces) && reads(&whole) { whole } else { pieces }
 }
 
 /// The error where a name is missing. It quotes nothing, since what was typed in its place may be a

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::capture::{CaptureProblem, Source, Splitter};
+use crate::capture::{CaptureProblem, Frame, Source, Splitter};
 use crate::cli::capture_order::OrderedCaptures;
 use crate::cli::error::{CliError, Status};
 use crate::cli::options::{GeneralArgs, number_within};
@@ -64,9 +64,9 @@ pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
     let mut splitter =
         Splitter::new(parts.into_iter().map(|part| BufWriter::with_capacity(BUFFER, part.file)));
     let count = u64::from(args.into);
-    let mut choose = |link, data: &[u8], wire_len| {
-        let part =
-            hosts(link, data, wire_len).map_or(0, |(from, to)| place(from, to, &servers) % count);
+    let mut choose = |frame: &Frame<'_>| {
+        let hosts = hosts(frame.link, frame.data, frame.wire_len);
+        let part = hosts.map_or(0, |(from, to)| place(from, to, &servers) % count);
         usize::try_from(part).unwrap_or(0)
     };
     let mut unreadable: Vec<String> = Vec::new();

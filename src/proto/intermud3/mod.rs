@@ -7,6 +7,7 @@ mod network;
 mod nodes;
 mod number;
 mod numbered;
+mod printed;
 mod recognise;
 mod repair;
 mod replies;
@@ -15,9 +16,8 @@ mod spans;
 mod text;
 mod value;
 
-use super::{LazyTables, Opening, Protocol, RecordNames, Verdict};
-use crate::session::Transport;
-use crate::session::{Session, Start};
+use super::{Expected, LazyTables, Opening, Protocol, RecordNames, TextFormat, Verdict};
+use crate::session::{Ends, Session, Settings, Start, Transport};
 use crate::table::{LayoutId, ReadAs, TableSource, Tables};
 
 /// The protocol.
@@ -52,7 +52,18 @@ impl Protocol for Intermud3 {
         }
     }
 
+    fn expects(&self, ends: Ends, _settings: &Settings) -> Option<Expected> {
+        printed::expected(ends)
+    }
+
+    fn text_format(&self) -> Option<&'static dyn TextFormat> {
+        Some(&printed::Printed)
+    }
+
     fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        if let Some(expected) = printed::expected(opening.ends) {
+            return Verdict::Yes { swapped: expected.swapped };
+        }
         recognise::verdict(opening)
     }
 

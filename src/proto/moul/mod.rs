@@ -11,6 +11,7 @@ mod joined_key;
 pub mod keys;
 mod keystream;
 mod natives;
+mod net_log;
 mod opening;
 mod recognise;
 mod rejoin;
@@ -32,7 +33,7 @@ pub use settings::MoulSettings;
 
 use super::{
     Expected, LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Secrets,
-    SettingsError, Verdict,
+    SettingsError, TextFormat, Verdict,
 };
 use crate::session::{Ends, Session, Settings, Start, Transport};
 use crate::table::{Evaluator, Meaning, Native, TableSource, Tables};
@@ -140,8 +141,15 @@ impl Protocol for Moul {
     }
 
     fn expects(&self, ends: Ends, settings: &Settings) -> Option<Expected> {
+        if let Some(expected) = net_log::expected(ends) {
+            return Some(expected);
+        }
         // A session key whose line names both ends of a connection also tells its protocol.
         MoulSettings::of(settings).keys.session_between(ends.client, ends.server)
+    }
+
+    fn text_format(&self) -> Option<&'static dyn TextFormat> {
+        Some(&net_log::NetLog)
     }
 
     fn prepare(&self, evaluator: &mut Evaluator, settings: &Settings) {

@@ -2,9 +2,9 @@
 //! its messages.
 
 use super::super::{LazyTables, Opening, Verdict};
-use super::PORT;
 use super::search::MessageReader;
 use super::service_search::find_service;
+use super::{PORT, net_log};
 use crate::table::Evaluator;
 use crate::tree::Tree;
 
@@ -36,6 +36,9 @@ fn data_length(connection_type: u8) -> Option<(usize, bool)> {
 /// Whether a connection begins like a MOUL connection or, if its beginning was not captured,
 /// continues like one.
 pub(super) fn recognise_tcp(opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
+    if let Some(expected) = net_log::expected(opening.ends) {
+        return Verdict::Yes { swapped: expected.swapped };
+    }
     match (recognise_connect_packet(opening.client), recognise_connect_packet(opening.server)) {
         (Verdict::Yes { .. }, _) => return Verdict::Yes { swapped: false },
         (_, Verdict::Yes { .. }) if !opening.whole => return Verdict::Yes { swapped: true },

@@ -6,6 +6,7 @@ use super::direction::Stage;
 use super::joined_key::JoinedKey;
 use super::keys::{KeyRing, KeystreamStart, SessionHint, write_session_line};
 use super::keystream::{Keystream, MAX_BYTES, Position, WINDOW};
+use super::net_log;
 use super::search::MessageReader;
 use super::service_search::{MAX_CLEAR_BYTES, find_service};
 use super::session::MoulSession;
@@ -40,6 +41,9 @@ impl MoulSession {
         at: Moment,
         context: &mut Context<'_>,
     ) -> bool {
+        if self.logged {
+            return self.decide_logged(last, context);
+        }
         if let Some(key) = self.joined_by.take() {
             return self.open_other_direction(key, last, at, context);
         }
@@ -78,10 +82,27 @@ impl MoulSession {
         true
     }
 
+    /// Finds out which service a log is of. Returns whether there is more to do.
+    fn decide_logged(&mut self, last: bool, context: &mut Context<'_>) -> bool {
+        let [client, server] = &self.directions;
+        let waiting = [client.stream.waiting(), server.stream.waiting()];
+        let last = last || waiting.iter().any(|bytes| bytes.len() >= MAX_CLEAR_BYTES);
+        let found = net_log::find_service(waiting, last, &mut MessageReader::new(context));
+        let Some(service) = found else {
+            self.wait_for_more();
+            return false;
+        };
+        self.name_service(service, context.tables);
+        for direction in &mut self.directions {
+            direction.stage = Stage::Messages;
+            // Both directions are read in the order in which their bytes came.
+            direction.stream.hide();
+        }
+        true
+    }
+
     fn join_in_clear(&mut self, service: ServiceId, at: Moment, context: &mut Context<'_>) {
-        self.service = Some(service);
-        self.service_name =
-            context.tables.service(service).map_or(String::new(), |s| s.name.to_string());
+        self.name_service(service, context.tables);
         for direction in &mut self.directions {
             direction.stage = Stage::Lost;
             direction.stream.set_need(1);
@@ -114,9 +135,7 @@ impl MoulSession {
             };
             let Starts { places, service } = self.find_positions(&services, &key, context);
             let Some(service) = service else { continue };
-            self.service = Some(service);
-            self.service_name =
-                context.tables.service(service).map_or(String::new(), |s| s.name.to_string());
+            self.name_service(service, context.tables);
             self.open_joined(&key, places, at, context);
             self.joined_by = places.contains(&None).then_some(key);
             return true;

@@ -5,6 +5,7 @@
 use super::direction::{Direction, Stage};
 use super::joined_key::JoinedKey;
 use super::keys::Deriver;
+use super::net_log;
 use super::recognise::may_begin;
 use super::sdl::downloads::Downloads;
 use super::sdl::store::Added;
@@ -42,6 +43,8 @@ pub(super) struct MoulSession {
     pub(super) joined_by: Option<JoinedKey>,
     /// Texts in Latin-1, of which only the first one of the connection gets a note.
     pub(super) latin: LatinTexts,
+    /// Whether a log tells of it: it has no handshake, and is in clear.
+    pub(super) logged: bool,
     /// The service of this server, if an earlier connection named it.
     pub(super) known: Option<(ServiceId, String)>,
 }
@@ -77,6 +80,9 @@ impl MoulSession {
         if let Some(name) = start.service {
             session.known = tables.service_named(name).map(|id| (id, name.to_string()));
         }
+        if let Some(log) = net_log::expected(start.ends) {
+            session.begin_in_log(log.service, tables);
+        }
         session
     }
 
@@ -97,7 +103,27 @@ impl MoulSession {
             joined_by: None,
             latin: LatinTexts::default(),
             known: None,
+            logged: false,
         }
+    }
+
+    /// A log begins with messages, of a service that its name tells or its messages.
+    fn begin_in_log(&mut self, service: Option<&str>, tables: &Tables) {
+        self.logged = true;
+        self.joined = false;
+        let service = service.and_then(|name| tables.service_named(name));
+        for direction in &mut self.directions {
+            direction.stage = if service.is_some() { Stage::Messages } else { Stage::Joined };
+        }
+        if let Some(service) = service {
+            self.name_service(service, tables);
+        }
+    }
+
+    /// The connection is one of this service.
+    pub(super) fn name_service(&mut self, service: ServiceId, tables: &Tables) {
+        self.service = Some(service);
+        self.service_name = tables.service(service).map_or(String::new(), |s| s.name.to_string());
     }
 
     pub(super) fn direction(&mut self, side: Side) -> &mut Direction {
