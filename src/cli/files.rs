@@ -132,6 +132,19 @@ pub(super) fn create(path: &Path, access: Access, inputs: &Inputs) -> Result<Out
     })
 }
 
+/// The same, where `-` is standard output.
+///
+/// # Errors
+/// As for [`create`].
+pub(super) fn create_or_stdout(
+    path: &Path,
+    access: Access,
+    inputs: &Inputs,
+) -> Result<OutputFile, CliError> {
+    let stdout = cfg!(unix) && path.as_os_str() == "-";
+    create(if stdout { Path::new("/dev/stdout") } else { path }, access, inputs)
+}
+
 /// Makes a folder for files that are written (see [`OutputFolder`]).
 ///
 /// # Errors

@@ -40,8 +40,10 @@ pub use hosts::hosts;
 use ip::IpPacket;
 pub use not_read::{NotRead, NotReadCounts};
 use remaining::Remaining;
-use segment::Segment;
-pub use sink::{Cause, Dir, End, FlowSink, Note, Stream, StreamId, TcpOpening, Totals};
+use segment::{FIN, RST, SYN, Segment};
+pub use sink::{
+    Cause, Dir, End, FlowSink, FrameStream, Note, Stream, StreamId, TcpOpening, Totals,
+};
 use tcp::Tcp;
 use udp::{Datagram, Udp};
 
@@ -197,6 +199,8 @@ struct Transports {
     now: Moment,
     tcp: Tcp,
     udp: Udp,
+    /// What the last frame is a part of.
+    found: Option<FrameStream>,
 }
 
 /// The shared state for handling a segment or a datagram.
@@ -223,6 +227,7 @@ impl Flow {
             now: Moment::default(),
             tcp: Tcp::new(),
             udp: Udp::new(),
+            found: None,
         };
         Flow { fragments: Fragments::new(bounds), transports }
     }
@@ -240,6 +245,7 @@ impl Flow {
         let cut = (frame.wire_len as usize).saturating_sub(frame.data.len());
         let transports = &mut self.transports;
         transports.now = Moment { frame: frame.number, time: frame.time };
+        transports.found = None;
         let stats = &mut transports.stats;
         stats.frames += 1;
         stats.bytes += frame.data.len() as u64;
@@ -275,6 +281,12 @@ impl Flow {
             udp_streams: self.transports.udp.streams(),
             ..self.transports.stats
         }
+    }
+
+    /// What the last frame is a part of; of one that completes several packets, the last of them.
+    #[must_use]
+    pub fn frame_stream(&self) -> Option<FrameStream> {
+        self.transports.found
     }
 
     /// How many frames were not read so far, and why.
@@ -332,6 +344,7 @@ impl Flow {
         sink: &mut S,
     ) {
         self.transports.stats.fragments += 1;
+        self.transports.found = Some(FrameStream::Fragment);
         let mut whole = IpPacket { fragment: None, ..*packet };
         // A datagram whose first fragment was cut cannot be reassembled. Only that fragment is
         // delivered.
@@ -398,7 +411,7 @@ impl Transports {
         header_sum: Option<WrongSum>,
         sink: &mut S,
     ) -> Option<Result<Remaining<'a>, NotRead>> {
-        let Transports { limits, stats, not_read, now, tcp, udp } = self;
+        let Transports { limits, stats, not_read, now, tcp, udp, found } = self;
         let mut sums = WrongSums { ip: header_sum, transport: None };
         if limits.checksums {
             sums.transport = checksum::transport(packet);
@@ -414,7 +427,13 @@ impl Transports {
                 segment.sums = sums;
                 segment.crowded = packet.crowded;
                 let ends = packet.ends(segment.src_port, segment.dst_port);
-                tcp.segment(ends, &segment, &mut context, sink);
+                *found = Some(FrameStream::Tcp {
+                    stream: tcp.segment(ends, &segment, &mut context, sink),
+                    src: ends.pair.end(ends.sender),
+                    first: segment.first(),
+                    length: segment.len,
+                    marks: segment.has(SYN) || segment.has(FIN) || segment.has(RST),
+                });
             }
             PROTOCOL_UDP => {
                 let Some(mut datagram) = Datagram::parse(packet.payload, packet.missing, packet.v6)
@@ -431,7 +450,8 @@ impl Transports {
                 context.stats.udp += 1;
                 datagram.sums = sums;
                 datagram.crowded = packet.crowded;
-                udp.datagram(ends, &datagram, &mut context, sink);
+                let stream = udp.datagram(ends, &datagram, &mut context, sink);
+                *found = stream.map(|stream| FrameStream::Udp { stream });
             }
             PROTOCOL_ICMP | PROTOCOL_ICMPV6 => {
                 context.not_read.add(NotRead::Ip(packet.protocol));

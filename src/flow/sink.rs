@@ -172,6 +172,31 @@ pub struct Totals {
     pub longest_zero_window: i64,
 }
 
+/// What a frame is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameStream {
+    /// A segment of a TCP stream.
+    Tcp {
+        /// The stream.
+        stream: StreamId,
+        /// The sender.
+        src: SocketAddr,
+        /// The sequence number of the first payload byte.
+        first: u32,
+        /// How many payload bytes it had on the wire.
+        length: u64,
+        /// Whether it opens, closes or resets the connection.
+        marks: bool,
+    },
+    /// A datagram of a UDP stream.
+    Udp {
+        /// The stream.
+        stream: StreamId,
+    },
+    /// An IP fragment that completes nothing.
+    Fragment,
+}
+
 /// Receives streams and datagrams.
 ///
 /// # Order of the calls

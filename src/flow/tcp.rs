@@ -50,28 +50,29 @@ impl Tcp {
         self.table.count(List::Open) + self.table.count(List::Closed)
     }
 
-    /// Handles a segment, and delivers the bytes that it completes.
+    /// Handles a segment, and delivers the bytes that it completes. Returns its stream.
     pub(super) fn segment<S: FlowSink>(
         &mut self,
         ends: PacketEnds,
         segment: &Segment<'_>,
         context: &mut FlowContext<'_>,
         sink: &mut S,
-    ) {
+    ) -> StreamId {
         let at = context.at;
         let limits = context.limits;
         let side = ends.sender;
         let (id, created) = self.conversation(ends, segment, at, sink);
+        let stream = self.table.get(id).map_or(StreamId(self.streams), |conn| conn.id);
         if !(segment.measured && segment.full()) {
             // Wireshark numbers streams of damaged headers too.
             if let Some(conn) = self.table.get_mut(id) {
                 conn.rebase(side, segment, created);
             }
             context.not_read.add(NotRead::Damaged);
-            return;
+            return stream;
         }
         let Some(conn) = self.table.get_mut(id) else {
-            return;
+            return stream;
         };
         let before = conn.cost();
         let anew = conn.rebase(side, segment, created);
@@ -94,6 +95,7 @@ impl Tcp {
         if self.waiting > limits.total_buffer {
             self.relieve(id, at, limits, sink);
         }
+        stream
     }
 
     /// Numbers the conversation of a packet that an ICMP error quotes.

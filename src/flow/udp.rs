@@ -82,23 +82,21 @@ impl Udp {
         self.streams
     }
 
-    /// Delivers a datagram.
+    /// Delivers a datagram. Returns its stream.
     pub(super) fn datagram<S: FlowSink>(
         &mut self,
         ends: PacketEnds,
         datagram: &Datagram<'_>,
         context: &mut FlowContext<'_>,
         sink: &mut S,
-    ) {
+    ) -> Option<StreamId> {
         let at = context.at;
         let id = match self.table.find(&ends.pair) {
             Some(id) => id,
             None => self.create(ends, context, sink),
         };
         self.table.touch(id);
-        let Some(conversation) = self.table.get_mut(id) else {
-            return;
-        };
+        let conversation = self.table.get_mut(id)?;
         if !conversation.open {
             *conversation =
                 Conversation { open: true, ..Conversation::new(conversation.stream.id, ends) };
@@ -111,6 +109,7 @@ impl Udp {
             sink.udp_note(&conversation.stream, dir, Note::FragmentLimit, at);
         }
         sink.udp(&conversation.stream, dir, datagram.bytes, datagram.missing, at);
+        Some(conversation.stream.id)
     }
 
     /// Numbers the conversation of a packet that an ICMP error quotes.

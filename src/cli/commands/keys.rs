@@ -95,7 +95,8 @@ pub(super) fn run(command: &KeysCommand) -> Result<Status, CliError> {
 }
 
 /// The protocols that have secrets.
-fn with_secrets() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn Secrets)> {
+pub(super) fn with_secrets() -> impl Iterator<Item = (&'static dyn Protocol, &'static dyn Secrets)>
+{
     PROTOCOLS.iter().filter_map(|protocol| Some((*protocol, protocol.secrets()?)))
 }
 

@@ -6,6 +6,7 @@ mod decode;
 mod diagnose;
 mod diff;
 mod export;
+mod extcap;
 mod follow;
 mod keys;
 mod man;
@@ -71,9 +72,11 @@ pub enum Command {
     Diff(diff::DiffArgs),
     /// Print the plaintext of a stream, handshake included
     Follow(follow::FollowArgs),
-    /// Export files, the vault, chat, or decrypted messages
+    /// Export files, the vault, chat, decrypted messages, or original frames
     #[command(subcommand, arg_required_else_help = true)]
     Export(export::ExportCommand),
+    /// Capture decrypted messages for Wireshark, which starts this itself
+    Extcap(extcap::ExtcapArgs),
     /// Check key files; write keys into captures, or remove them
     #[command(subcommand, arg_required_else_help = true)]
     Keys(keys::KeysCommand),
@@ -130,6 +133,7 @@ impl Cli {
             Some(Command::Diff(args)) => &mut args.read,
             Some(Command::Follow(args)) => &mut args.read,
             Some(Command::Export(command)) => command.read_mut(),
+            Some(Command::Extcap(args)) => &mut args.read,
             // `config` shows the file, and says what of it was typed instead.
             Some(
                 Command::Split(_)
@@ -161,6 +165,7 @@ pub(super) fn run(cli: &mut Cli) -> Result<Status, CliError> {
         Some(Command::Report(args)) => report::run(args),
         Some(Command::Follow(args)) => follow::run(args),
         Some(Command::Export(command)) => export::run(command),
+        Some(Command::Extcap(args)) => extcap::run(args),
         Some(Command::Keys(command)) => keys::run(command),
         Some(Command::Config(args)) => config::run(args),
         Some(Command::Man { command }) => man::run(command),

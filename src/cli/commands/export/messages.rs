@@ -2,7 +2,7 @@
 //! readers who have no keys.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use std::io::{self, BufWriter};
@@ -31,7 +31,7 @@ use crate::run::CaptureRun;
 #[derive(Args, Debug)]
 pub struct ExportMessagesArgs {
     /// Write the capture to this file, as pcapng with Wireshark's exported PDUs (link type 252); an
-    /// existing file is replaced
+    /// existing file is replaced. `-` is standard output: each message is written as it is read
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// The captures.
@@ -49,20 +49,33 @@ pub struct ExportMessagesArgs {
 }
 
 pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
+    write_messages(&args.output, &args.read, &args.live, &args.filter, &args.count)
+}
+
+/// Writes the messages of what is read into a file or a pipe.
+pub(in crate::cli::commands) fn write_messages(
+    output: &Path,
+    read: &ReadArgs,
+    live: &LiveArgs,
+    kept: &FilterArgs,
+    count: &CountArgs,
+) -> Result<Status, CliError> {
     let Plan { reading, mut setup, filter, redact, limit, ending, .. } = Plan::new(PlanArgs {
-        live: Some(&args.live),
-        filter: Some(&args.filter),
-        count: args.count.count,
-        output: Some(&args.output),
-        ..PlanArgs::new(&args.read)
+        live: Some(live),
+        filter: Some(kept),
+        count: count.count,
+        output: Some(output),
+        ..PlanArgs::new(read)
     })?;
     setup.names = true;
-    let fail = |e| CliError::File(file_name(&args.output), e);
+    let fail = |e| CliError::File(file_name(output), e);
     if redact && setup.pseudonyms.is_none() {
         setup.pseudonyms = Some(Pseudonyms::of_secrets(&random().map_err(fail)?));
     }
-    let file = files::create(&args.output, Access::Owner, &reading.inputs)?;
-    let capture = PcapngWriter::new(BufWriter::new(file)).map_err(fail)?;
+    let file = files::create_or_stdout(output, Access::Owner, &reading.inputs)?;
+    let mut capture = PcapngWriter::new(BufWriter::new(file)).map_err(fail)?;
+    // Who reads a pipe waits for the beginning.
+    capture.flush().map_err(fail)?;
     let packets = Packets {
         capture,
         writer: PduWriter::default(),
@@ -85,7 +98,7 @@ pub(super) fn run(args: &ExportMessagesArgs) -> Result<Status, CliError> {
     if let Some(error) = packets.error.take() {
         return Err(fail(error));
     }
-    before_commit(&mut outcome, filter.as_deref(), &args.output)?;
+    before_commit(&mut outcome, filter.as_deref(), output)?;
     let file = packets.capture.into_inner().into_inner().map_err(|e| fail(e.into_error()))?;
     file.commit().map_err(fail)?;
     if let Some(error) = outcome.error.take() {
@@ -227,7 +240,13 @@ impl Output for Packets {
         });
     }
 
-    fn wants_more(&mut self, _may_block: bool) -> bool {
+    fn wants_more(&mut self, may_block: bool) -> bool {
+        if may_block && self.error.is_none() {
+            self.write_held();
+            if let Err(error) = self.capture.flush() {
+                self.error.get_or_insert(error);
+            }
+        }
         self.error.is_none() && self.left > 0
     }
 }

@@ -1,4 +1,4 @@
-//! `moulsniff export`: writes files, the vault, chat or messages from captures.
+//! `moulsniff export`: writes files, the vault, chat, messages or frames from captures.
 //!
 //! Each of these is one file here, which passes records to a collector of `facts` and writes the
 //! result.
@@ -10,7 +10,8 @@ mod file_name;
 mod file_name_tests;
 mod file_writer;
 mod files;
-mod messages;
+mod frames;
+pub(super) mod messages;
 mod vault;
 
 use clap::Subcommand;
@@ -29,6 +30,8 @@ pub enum ExportCommand {
     Chat(chat::ExportChatArgs),
     /// Write every message decrypted, one packet each, for Wireshark and for readers without keys
     Messages(messages::ExportMessagesArgs),
+    /// Write the original frames of what a filter keeps, with those that open their connections
+    Frames(frames::ExportFramesArgs),
 }
 
 impl ExportCommand {
@@ -39,6 +42,7 @@ impl ExportCommand {
             ExportCommand::Vault(args) => &mut args.read,
             ExportCommand::Chat(args) => &mut args.read,
             ExportCommand::Messages(args) => &mut args.read,
+            ExportCommand::Frames(args) => &mut args.read,
         }
     }
 }
@@ -49,5 +53,6 @@ pub(super) fn run(command: &ExportCommand) -> Result<Status, CliError> {
         ExportCommand::Vault(args) => vault::run(args),
         ExportCommand::Chat(args) => chat::run(args),
         ExportCommand::Messages(args) => messages::run(args),
+        ExportCommand::Frames(args) => frames::run(args),
     }
 }
