@@ -14,6 +14,7 @@ mod session_pass;
 mod stale_files;
 mod summary;
 mod terminal;
+mod tshark;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -148,6 +149,8 @@ pub fn command() -> clap::Command {
 fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut command = command();
     let typed = command_first(&command, typed.into_iter().collect());
+    let named = typed.get(1).is_some_and(|word| command.find_subcommand(word).is_some());
+    let typed = if named { typed } else { of_tshark(&command, &typed)? };
     let matches = match command.try_get_matches_from_mut(&typed) {
         Err(error) if is_option_of_help(&error) => return parse(without_option_of_help(&typed)),
         matches => matches?,
@@ -157,6 +160,19 @@ fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> 
         no_command_among(&command, &cli.print.read.captures)?;
     }
     Ok(cli)
+}
+
+/// What was typed, with this program's options in the place of tshark's.
+fn of_tshark(known: &clap::Command, typed: &[OsString]) -> Result<Vec<OsString>, clap::Error> {
+    let takes_value = |word: &str| {
+        let is_it = |arg: &&Arg| match word.strip_prefix("--") {
+            Some(long) => arg.get_long() == Some(long),
+            None => arg.get_short() == word.chars().nth(1),
+        };
+        known.get_arguments().find(is_it).is_some_and(|arg| arg.get_action().takes_values())
+    };
+    tshark::translate(typed, &takes_value)
+        .map_err(|text| clap::Error::raw(ErrorKind::ArgumentConflict, text))
 }
 
 /// What was typed, with the options that stand before a command behind its name: they are its
@@ -204,9 +220,11 @@ fn takes_next_word(known: &clap::Command, word: &str) -> bool {
         && letters.next().is_none()
 }
 
-/// The options of all commands. Those that have one name take a value in all of them, or in none.
+/// The options of all commands. Those that have one name take a value in all of them, or in none;
+/// but `extcap` has the options of Wireshark, which types them behind its name.
 fn all_arguments(command: &clap::Command) -> Vec<&Arg> {
-    command.get_arguments().chain(command.get_subcommands().flat_map(all_arguments)).collect()
+    let commands = command.get_subcommands().filter(|command| command.get_name() != "extcap");
+    command.get_arguments().chain(commands.flat_map(all_arguments)).collect()
 }
 
 /// A command comes before the captures. One that is typed behind them, or misspelt, would be read
