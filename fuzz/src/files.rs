@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use moulsniff::capture::{Capture, CaptureItem, RewriteTarget, Source, inject, strip};
+use moulsniff::dump::read_dump;
 use moulsniff::examples::run_examples;
 use moulsniff::proto::moul::keys::{KeyFile, KeyRing};
 use moulsniff::proto::{PROTOCOLS, protocol_named};
@@ -49,6 +50,18 @@ pub fn capture(data: &[u8]) {
         if written.is_ok() && !failed {
             assert_eq!(read(&out), (frames, length, false), "what was written reads otherwise");
         }
+    }
+}
+
+pub fn dump(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match read_dump(text) {
+        Ok(dump) => {
+            let bytes: usize = dump.pieces.iter().map(Vec::len).sum();
+            // Only the `*` of a dump stands for more than is written.
+            assert!(bytes <= text.len() || text.contains('*'), "more bytes than characters");
+        }
+        Err(error) => assert!(!error.to_string().contains('\n')),
     }
 }
 

@@ -132,9 +132,21 @@ pub fn setup() -> Setup {
 
 /// A capture file, read as the program reads it.
 pub fn pipeline(data: &[u8]) {
+    read(Capture::from_reader("x", Box::new(Cursor::new(data.to_vec()))));
+}
+
+/// The same of a text: a log, or printed packets.
+pub fn texts(data: &[u8]) {
+    let capture = Capture::from_reader("x", Box::new(Cursor::new(data.to_vec())));
+    let payload = read(capture.converting(moulsniff::texts::convert));
+    // Printed packets get a length and a zero each, behind at least five characters.
+    assert!(payload <= 2 * data.len() as u64, "more bytes than the text has");
+}
+
+/// Reads a capture, and returns its payload.
+fn read(mut capture: Capture) -> u64 {
     let mut pipeline = Pipeline::new(setup());
     let mut lines = Lines::new();
-    let mut capture = Capture::from_reader("x", Box::new(Cursor::new(data.to_vec())));
     loop {
         match capture.next_item() {
             Ok(Some(CaptureItem::Frame(frame))) => pipeline.frame(&frame, &mut lines),
@@ -156,6 +168,7 @@ pub fn pipeline(data: &[u8]) {
         b.explained + b.opaque + b.undecoded + b.closed,
         "payload and what became of it"
     );
+    b.payload
 }
 
 /// Every record as a tree and as JSON.

@@ -13,7 +13,7 @@ use crate::proto::{PROTOCOLS, TextFormat, TextReader};
 use frames::FrameWriter;
 
 /// The most bytes of a line. A longer one is read in parts.
-const MAX_LINE: usize = 4 << 20;
+const MAX_LINE: usize = 1 << 20;
 /// How many bytes are read at once.
 const READ_AT_ONCE: usize = 64 << 10;
 

@@ -31,6 +31,7 @@ mod hostile_cases;
 mod hostile_commands;
 mod hostile_keys;
 mod hostile_text;
+mod inputs;
 mod intermud3;
 mod intermud3_senders;
 mod key_options;

@@ -24,8 +24,9 @@ const RECEIVED: [&str; 7] = ["received", "recv", "receive", "receiving", "in", "
 const RIGHT: [&[u8]; 3] = [b"->", b"=>", b">>"];
 const LEFT: [&[u8]; 3] = [b"<-", b"<=", b"<<"];
 
-/// The most bytes before a packet that are looked at.
+/// The most bytes before a packet that are looked at, and of its beginning.
 const MAX_BEFORE: usize = 256;
+const MAX_START: usize = 256;
 
 /// The service of printed packets: the packets tell it.
 pub(super) fn expected(ends: Ends) -> Option<Expected> {
@@ -59,6 +60,7 @@ fn find_packet(text: &[u8]) -> Option<usize> {
 
 /// Whether a type and a number follow a bracket.
 fn begins_packet(text: &[u8]) -> bool {
+    let text = text.get(..MAX_START).unwrap_or(text);
     let after_type = || {
         let text = skip_blanks(text).strip_prefix(b"\"")?;
         let length = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'-').count();

@@ -88,6 +88,7 @@ pub(in crate::cli::commands) fn write_messages(
         large: 0,
         left_out: 0,
         error: None,
+        time: Time::default(),
     };
     let mut filtered = Filtered::new(packets, filter.clone(), u64::MAX);
     let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut filtered);
@@ -144,6 +145,8 @@ struct Packets {
     /// How many do not fit into a pcapng at all.
     left_out: u64,
     error: Option<io::Error>,
+    /// The time of the last record.
+    time: Time,
 }
 
 /// What waits for a message takes a packet of its own from so many bytes on.
@@ -181,7 +184,7 @@ impl Packets {
             self.carried.capture(&capture);
         }
         if !self.carried.bytes().is_empty() {
-            let none = || (Time::default(), WrittenPacket::carrier(&[]));
+            let none = || (self.time, WrittenPacket::carrier(&[]));
             let (_, packet) = self.held.get_or_insert_with(none);
             packet.carry_after(self.carried.bytes());
         }
@@ -194,6 +197,7 @@ impl Output for Packets {
         if self.left == 0 || self.error.is_some() {
             return;
         }
+        self.time = record.at.time;
         let stream = StreamKey { transport: record.transport, number: record.stream };
         if let Some(kept) = &mut self.kept {
             kept.insert(stream);
