@@ -276,7 +276,8 @@ fn create_beside(target: &Path, access: Access) -> io::Result<(PathBuf, File)> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     restrict(&mut options, access);
-    let process = std::process::id();
+    // In WebAssembly there are no processes beside this one.
+    let process = if cfg!(target_family = "wasm") { 0 } else { std::process::id() };
     for _ in 0..NAMES_TRIED {
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!(".moulsniff-{process}-{number}.part"));
@@ -322,7 +323,14 @@ fn identity(_path: &Path, data: &Metadata) -> io::Result<FileIdentity> {
 
 #[cfg(not(unix))]
 fn identity(path: &Path, _data: &Metadata) -> io::Result<FileIdentity> {
-    Ok(FileIdentity { path: path.canonicalize()? })
+    match path.canonicalize() {
+        Ok(path) => Ok(FileIdentity { path }),
+        // Without links, as in WebAssembly, a file has one path.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            Ok(FileIdentity { path: path.to_path_buf() })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(all(test, unix))]

@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Lets a signal end the program at once, without unfinished files: for commands that only copy a
 /// file.
 pub fn exit_on_signal() {
-    let _ = ctrlc::set_handler(exit);
+    on_signal(exit);
 }
 
 /// Treats signals as requests from now on, for a command that begins to write a file before its run
@@ -56,6 +56,16 @@ pub fn unless_interrupted<T: Send + 'static>(
     }
 }
 
+/// If signals cannot be watched, Ctrl-C ends the program at once.
+#[cfg(not(target_family = "wasm"))]
+fn on_signal(act: impl FnMut() + Send + 'static) {
+    let _ = ctrlc::set_handler(act);
+}
+
+/// WebAssembly has no signals.
+#[cfg(target_family = "wasm")]
+fn on_signal(_act: impl FnMut() + Send + 'static) {}
+
 fn exit() {
     output_file::exit_without_unfinished(INTERRUPTED)
 }
@@ -75,8 +85,7 @@ impl Interrupt {
     fn begin() -> Interrupt {
         let interrupt = Interrupt::default();
         let requested = Arc::clone(&interrupt.0);
-        // If signals cannot be watched, Ctrl-C ends the program at once.
-        let _ = ctrlc::set_handler(move || {
+        on_signal(move || {
             if requested.swap(true, Ordering::Relaxed) {
                 exit();
             }

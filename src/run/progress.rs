@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+#[cfg(not(target_family = "wasm"))]
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::capture::Source;
@@ -17,6 +18,7 @@ const WORTH: u64 = 4 << 20;
 /// How often the numbers change, and after how many frames the clock is read.
 const EVERY: Duration = Duration::from_millis(100);
 const FRAMES: u32 = 256;
+#[cfg(not(target_family = "wasm"))]
 const LINE: &str =
     "{bar:24} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left; {msg}";
 
@@ -42,12 +44,7 @@ impl Progress {
             captures.iter().map(|path| Source::path(path).size()).collect::<Option<Vec<u64>>>();
         let total = sizes.map_or(0, |sizes| sizes.iter().sum());
         let shown = !quiet && total >= WORTH && io::stderr().is_terminal();
-        let bar = shown.then(|| {
-            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template(LINE);
-            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        });
-        Progress { bar, frames: 0, last: None }
+        Progress { bar: if shown { new_bar(total) } else { None }, frames: 0, last: None }
     }
 
     /// No line at all.
@@ -89,6 +86,42 @@ impl Progress {
             Some(bar) => bar.suspend(write),
             None => write(),
         }
+    }
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn new_bar(total: u64) -> Option<ProgressBar> {
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template(LINE);
+    Some(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
+}
+
+#[cfg(target_family = "wasm")]
+fn new_bar(_total: u64) -> Option<ProgressBar> {
+    None
+}
+
+/// WebAssembly has no terminal, so no such bar is ever made.
+#[cfg(target_family = "wasm")]
+#[derive(Clone)]
+enum ProgressBar {}
+
+#[cfg(target_family = "wasm")]
+impl ProgressBar {
+    fn set_message(&self, _text: String) {
+        match *self {}
+    }
+
+    fn set_position(&self, _bytes: u64) {
+        match *self {}
+    }
+
+    fn finish_and_clear(&self) {
+        match *self {}
+    }
+
+    fn suspend<T>(&self, _act: impl FnOnce() -> T) -> T {
+        match *self {}
     }
 }
 

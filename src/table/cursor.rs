@@ -5,7 +5,7 @@ use crate::tree::Buffer;
 
 /// Reading went past the end. Holds the end that was needed, in bits from the buffer's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Short(pub usize);
+pub struct Short(pub u64);
 
 /// A position in a buffer, and the end of the region it may read.
 #[derive(Debug, Clone, Copy)]
@@ -79,18 +79,15 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn end_of(&self, bytes: usize) -> Result<usize, Short> {
-        let end = bytes
-            .checked_mul(8)
-            .and_then(|bits| bits.checked_add(self.pos))
-            .ok_or(Short(usize::MAX))?;
-        if end > self.limit { Err(Short(end)) } else { Ok(end) }
+        let end = (bytes as u64).saturating_mul(8).saturating_add(self.pos as u64);
+        if end > self.limit as u64 { Err(Short(end)) } else { Ok(end as usize) }
     }
 
     /// The same for a few bytes: positions stay below 2³² (`MAX_BYTES`), so nothing can overflow.
     #[inline]
     fn near_end_of(&self, bytes: usize) -> Result<usize, Short> {
         let end = self.pos + bytes * 8;
-        if end > self.limit { Err(Short(end)) } else { Ok(end) }
+        if end > self.limit { Err(Short(end as u64)) } else { Ok(end) }
     }
 
     /// The next `N` bytes. At a bit that begins no byte, they are put together from the bits.
@@ -190,7 +187,7 @@ impl<'a> Cursor<'a> {
     pub fn bits(&mut self, n: u32) -> Result<u64, Short> {
         let end = self.pos.saturating_add(n as usize);
         if end > self.limit {
-            return Err(Short(end));
+            return Err(Short(end as u64));
         }
         let mut value = 0u64;
         let mut got = 0u32;

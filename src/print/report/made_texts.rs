@@ -102,12 +102,12 @@ impl TextKey {
 impl TextSource for TextKey {
     #[inline(always)]
     fn place(self) -> usize {
-        self.words
+        let all = self
+            .words
             .iter()
             .fold(self.shape, |all, word| all.rotate_left(23) ^ word.wrapping_mul(ODD))
-            .wrapping_mul(ODD) as usize
-            >> 48
-            & (CACHED - 1)
+            .wrapping_mul(ODD);
+        (all >> 48) as usize & (CACHED - 1)
     }
 }
 

@@ -35,7 +35,7 @@ impl MoulSession {
                 true
             }
             Err(Stop::Short(bits)) => {
-                direction.stream.set_need(bits.div_ceil(8));
+                direction.stream.set_need(bits.div_ceil(8) as usize);
                 false
             }
             Err(_) => {

@@ -25,7 +25,7 @@ impl Run<'_> {
         let (from, to) = of.range;
         let bytes = cursor.behind(from, to.saturating_sub(from));
         if bytes.len() < to.saturating_sub(from) {
-            return Err(Stop::Short(to.saturating_mul(8)));
+            return Err(Stop::Short((to as u64).saturating_mul(8)));
         }
         let node = self.tree.len().saturating_sub(1);
         self.state.summed = self.state.summed.saturating_add(bytes.len());

@@ -30,6 +30,12 @@ pub(super) struct FoundEnd {
 /// JSON shows numbers up to this one as numbers, larger ones as text.
 const EXACT: u64 = 1 << 53;
 
+/// So many bytes are not there.
+#[cold]
+fn beyond(cursor: &Cursor<'_>, bytes: u64) -> Stop {
+    Stop::Short(bytes.saturating_mul(8).saturating_add(cursor.pos() as u64))
+}
+
 impl Run<'_> {
     /// Finds the end of a value whose units have `unit` bytes.
     #[inline]
@@ -41,14 +47,16 @@ impl Run<'_> {
     ) -> Result<FoundEnd, Stop> {
         let found = match count {
             Count::Units(_) | Count::Bytes(_) | Count::Rest => {
-                let n = self.byte_len(cursor, count, unit);
+                let bytes = self.byte_len(cursor, count, unit as u64);
+                // A length that is no number of this machine's memory is beyond any buffer.
+                let n = usize::try_from(bytes).map_err(|_| beyond(cursor, bytes))?;
                 FoundEnd { all: n, content: n }
             }
             // Only lists end so.
             Count::Last => FoundEnd { all: 0, content: 0 },
             Count::Zero => {
-                let content =
-                    zero_at(cursor.rest(), unit).ok_or(Stop::Short(cursor.limit() + unit * 8))?;
+                let content = zero_at(cursor.rest(), unit)
+                    .ok_or(Stop::Short((cursor.limit() + unit * 8) as u64))?;
                 FoundEnd { all: content + unit, content }
             }
             Count::To(end) => {
@@ -93,7 +101,7 @@ impl Run<'_> {
     /// The rest of the region. In a stream more may come, so the end is not known.
     fn to_the_end(&self, cursor: &Cursor<'_>) -> Result<FoundEnd, Stop> {
         if self.state.regions == 0 {
-            return Err(Stop::Short(cursor.limit() + 8));
+            return Err(Stop::Short(cursor.limit() as u64 + 8));
         }
         Ok(FoundEnd { all: cursor.left(), content: cursor.left() })
     }
@@ -116,7 +124,7 @@ impl Run<'_> {
                 return Ok(());
             }
             if self.state.regions == 0 && (rest.is_empty() || end.starts_with(rest)) {
-                return Err(Stop::Short(cursor.pos() + end.len() * 8));
+                return Err(Stop::Short((cursor.pos() + end.len() * 8) as u64));
             }
             if rest.is_empty() {
                 return Ok(());

@@ -52,11 +52,11 @@ impl Run<'_> {
 
     /// A length in bytes, for units of `unit` bytes. An overflow becomes the largest number, which
     /// no buffer can hold.
-    pub(super) fn byte_len(&self, cursor: &Cursor<'_>, count: &Count, unit: usize) -> usize {
+    pub(super) fn byte_len(&self, cursor: &Cursor<'_>, count: &Count, unit: u64) -> u64 {
         match count {
-            Count::Units(n) => usize::try_from(*n).unwrap_or(usize::MAX).saturating_mul(unit),
-            Count::Bytes(n) => usize::try_from(*n).unwrap_or(usize::MAX),
-            Count::Rest => cursor.left() / unit * unit,
+            Count::Units(n) => n.saturating_mul(unit),
+            Count::Bytes(n) => *n,
+            Count::Rest => cursor.left() as u64 / unit * unit,
             Count::Zero | Count::To(_) | Count::Until(_) | Count::Blanks | Count::Last => 0,
         }
     }
@@ -221,18 +221,16 @@ impl Run<'_> {
     ) -> Result<(), Stop> {
         let end = match count {
             Count::Units(n) => return self.counted_elements(cursor, node, of, *n, frame),
-            Count::Bytes(n) => cursor
-                .pos()
-                .saturating_add(usize::try_from(*n).unwrap_or(usize::MAX / 8).saturating_mul(8)),
+            Count::Bytes(n) => n.saturating_mul(8).saturating_add(cursor.pos() as u64),
             Count::Zero => return self.ended_elements(cursor, node, of, frame),
             Count::Until(place) => return self.elements_until(cursor, node, of, *place, frame),
             Count::Last => return self.elements_until_last(cursor, node, of, frame),
-            Count::Rest | Count::To(_) | Count::Blanks => cursor.limit(),
+            Count::Rest | Count::To(_) | Count::Blanks => cursor.limit() as u64,
         };
-        if end > cursor.limit() {
+        if end > cursor.limit() as u64 {
             return Err(Stop::Short(end));
         }
-        while cursor.pos() < end {
+        while (cursor.pos() as u64) < end {
             self.element(cursor, node, of, frame)?;
         }
         Ok(())
@@ -294,11 +292,9 @@ impl Run<'_> {
         n: u64,
         frame: Slots,
     ) -> Result<(), Stop> {
-        let least = self.tables.type_def(of).map_or(0, |d| d.min_bits as usize);
-        let wanted = cursor
-            .pos()
-            .saturating_add(usize::try_from(n).unwrap_or(usize::MAX).saturating_mul(least));
-        if self.state.regions == 0 && wanted > cursor.limit() {
+        let least = self.tables.type_def(of).map_or(0, |d| u64::from(d.min_bits));
+        let wanted = n.saturating_mul(least).saturating_add(cursor.pos() as u64);
+        if self.state.regions == 0 && wanted > cursor.limit() as u64 {
             return Err(Stop::Short(wanted));
         }
         let op = self.tables.type_op(of);

@@ -57,7 +57,7 @@ impl Run<'_> {
             let field = Field { name: *name, ty: *ty, marks: mark::SPAN };
             let value = match self.number(&mut cursor, field, Slots::default()) {
                 Ok(value) => value,
-                Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
+                Err(Stop::Short(bits)) => return Outcome::need(bits),
                 Err(_) => return Outcome::Unknown(0, None),
             };
             header.take(*role, value, cursor.pos() / 8);
@@ -120,7 +120,7 @@ impl Run<'_> {
                 self.tree.close(root, cursor.pos());
                 Outcome::Message(id, cursor.pos().div_ceil(8))
             }
-            Err(Stop::Short(bits)) => Outcome::Need(bits.div_ceil(8)),
+            Err(Stop::Short(bits)) => Outcome::need(bits),
             Err(_) => Outcome::Malformed(id),
         }
     }
@@ -166,7 +166,7 @@ impl Run<'_> {
         self.state.regions -= u32::from(behind.is_some());
         let (chosen, id) = match found {
             Ok(found) => found,
-            Err(Stop::Short(bits)) => return Outcome::Need(bits.div_ceil(8)),
+            Err(Stop::Short(bits)) => return Outcome::need(bits),
             Err(_) => return Outcome::Unknown(0, None),
         };
         let read = cursor.pos() / 8;

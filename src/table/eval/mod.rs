@@ -34,7 +34,7 @@ use crate::tree::{Buffer, Kind, Node, Problem, Severity, Sym, Tree, TypeRef};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// The bytes or the region ended too early. They would have to reach this bit.
-    Short(usize),
+    Short(u64),
     /// No layout is known from here on.
     Unknown,
     /// The bytes cannot be what the layout says; the problem is in the tree.
@@ -63,6 +63,13 @@ pub enum Outcome {
     NoLayout(MessageId, Option<usize>),
     /// The bytes cannot be this message.
     Malformed(MessageId),
+}
+
+impl Outcome {
+    /// A message that has to reach a bit. One that does not fit this machine's memory never does.
+    fn need(bits: u64) -> Outcome {
+        Outcome::Need(usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX))
+    }
 }
 
 /// The complete bytes of a message.

@@ -46,7 +46,7 @@ impl Run<'_> {
         self.check_max(def, node, n as u64);
         cursor.restore(outer);
         if missing > 0 {
-            return Err(Stop::Short(cursor.pos().saturating_add(missing.saturating_mul(8))));
+            return Err(Stop::Short(cursor.pos() as u64 + missing as u64 * 8));
         }
         if all > n {
             self.ending(all - n, cursor);

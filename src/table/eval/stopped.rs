@@ -18,7 +18,7 @@ pub(super) struct MissingField {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StopPlace {
     /// The bit that the bytes would have to reach.
-    bits: usize,
+    bits: u64,
     pos: usize,
     nodes: u32,
 }
@@ -66,7 +66,7 @@ impl Run<'_> {
                     }
                     None => (node, ProblemText::Fixed(ProblemText::SHORT)),
                 };
-                let a = bits.saturating_sub(cursor.limit()).div_ceil(8) as i64;
+                let a = bits.saturating_sub(cursor.limit() as u64).div_ceil(8) as i64;
                 let b = cursor.left() as i64;
                 self.tree.problem(Problem {
                     severity: Severity::Error,
