@@ -28,6 +28,7 @@
 //!
 //! - `cli` (default): the program. A library needs it off: `moulsniff = { version = "…",
 //!   default-features = false }` needs eleven crates.
+//! - `answers`: [`Decoder::examine`] and [`Decoder::diff`]; two more crates.
 //! - `zstd`: captures compressed with zstd. gzip is always read.
 //! - `toml`: MOULArs's `moulars.toml` as a key file. The other kinds are always read.
 //! - `regex`: `matches` in filters.
@@ -53,7 +54,7 @@ pub mod captured;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[doc(hidden)]
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 pub mod diff;
 mod digits;
 #[doc(hidden)]
@@ -102,6 +103,8 @@ pub mod texts;
 #[doc(hidden)]
 pub mod tree;
 
+#[cfg(feature = "answers")]
+pub use library::{Conclusion, Difference, Findings, Session};
 pub use library::{
     Decoder, ErrorKind, FieldName as Name, FieldProblem as Problem, FieldSpan as Span,
     FieldValue as Value, LibraryError as Error, OwnedRecord as Record, Records,

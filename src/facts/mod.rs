@@ -10,7 +10,7 @@ mod chat;
 mod conclusions;
 mod counters;
 mod files;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 mod graph;
 mod info;
 mod last_replies;
@@ -33,7 +33,7 @@ pub use conclusions::{
     NotReadFrames, PassedPort, Weight,
 };
 pub use files::{FileTransfer, Files, ListEntry, ListedFile, PartOrder, Piece};
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 pub use graph::{Graph, GraphEdge, GraphField, GraphKey, GraphNode};
 pub use info::{InfoSource, write_info};
 pub use last_replies::LastReplies;

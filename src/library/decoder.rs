@@ -43,6 +43,7 @@ pub struct Decoder {
     redact: bool,
     options: Options,
     limits: FlowLimits,
+    threads: Option<usize>,
 }
 
 impl Decoder {
@@ -224,6 +225,18 @@ impl Decoder {
         self
     }
 
+    /// How many threads decode: 1, or none with 0, so that [`Records::next`](Iterator::next)
+    /// decodes. Where the system has no threads, as in WebAssembly, it does so in any case.
+    ///
+    /// ```
+    /// let decoder = moulsniff::Decoder::new().threads(0);
+    /// assert_eq!(decoder.open("captures/moul/golden.pcap")?.count(), 75);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn threads(self, threads: usize) -> Decoder {
+        Decoder { threads: Some(threads), ..self }
+    }
+
     /// Opens a capture (pcap or pcapng; plain, gzip, or zstd with the feature `zstd`) and begins to
     /// decode it.
     ///
@@ -332,6 +345,24 @@ impl Decoder {
 
     fn begin(&self, capture: Capture) -> Result<Records, LibraryError> {
         let capture = capture.converting(texts::convert);
+        let setup = self.setup()?;
+        let filter = self.compiled_filter(&setup)?;
+        let context = RecordContext::new(Arc::clone(&setup.tables), self.redact);
+        let reader = Reader { capture, setup, filter, context: Arc::new(context) };
+        Ok(Records::begin(reader, self.threads != Some(0)))
+    }
+
+    pub(super) fn compiled_filter(&self, setup: &Setup) -> Result<Option<Filter>, LibraryError> {
+        let compile = |text: &String| Filter::compile(text, &setup.tables, self.redact);
+        Ok(self.filter.as_ref().map(compile).transpose()?)
+    }
+
+    #[cfg(feature = "answers")]
+    pub(super) fn redacts(&self) -> bool {
+        self.redact
+    }
+
+    pub(super) fn setup(&self) -> Result<Setup, LibraryError> {
         let tables: Arc<[LazyTables]> = all_tables(self.tables.clone())?.into();
         let protocols: Vec<&dyn Protocol> =
             tables.iter().map(|lazy| lazy.protocol() as _).collect();
@@ -341,10 +372,7 @@ impl Decoder {
         };
         let decode_as = self.decode_as.iter().map(rule).collect::<Result<Vec<_>, _>>()?;
         DecodeAs::agree(&decode_as).map_err(|why| LibraryError::new(ErrorKind::Given, why))?;
-        let compile = |text: &String| Filter::compile(text, &tables, self.redact);
-        let filter = self.filter.as_ref().map(compile).transpose()?;
-        let context = RecordContext::new(Arc::clone(&tables), self.redact);
-        let setup = Setup {
+        Ok(Setup {
             tables,
             settings: AllSettings::new(&self.values, &mut |_| {})?,
             options: self.options,
@@ -353,8 +381,7 @@ impl Decoder {
             max_held: self.limits.total_buffer,
             names: true,
             pseudonyms: None,
-        };
-        Records::begin(Reader { capture, setup, filter, context: Arc::new(context) })
+        })
     }
 }
 

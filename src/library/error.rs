@@ -43,7 +43,7 @@ pub enum ErrorKind {
     Given,
     /// Bytes that are not a message of the service that they were decoded as.
     Bytes,
-    /// The decoding thread could not be started, or it ended early.
+    /// The decoding thread ended early.
     Thread,
 }
 

@@ -4,6 +4,8 @@
 //! It hides everything else of the crate: no type of another module is in its signatures but a few
 //! plain enums. It knows no option of the command line.
 
+#[cfg(feature = "answers")]
+mod answers;
 mod decoder;
 mod error;
 mod fields;
@@ -12,6 +14,8 @@ mod owned;
 mod records;
 mod values;
 
+#[cfg(feature = "answers")]
+pub use answers::{Conclusion, Difference, Findings, Session};
 pub use decoder::Decoder;
 pub use error::{ErrorKind, LibraryError};
 pub use fields::{FieldName, FieldProblem, FieldSpan};

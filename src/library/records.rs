@@ -1,6 +1,7 @@
 //! Records as an iterator. A thread decodes ahead and waits when a bounded number of records waits
-//! to be taken.
+//! to be taken. Without threads, taking a record decodes it.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,7 +11,7 @@ use super::error::{ErrorKind, LibraryError};
 use super::owned::{OwnedRecord, RecordContext};
 use crate::capture::{Capture, CaptureItem};
 use crate::filter::Filter;
-use crate::pipeline::{Output, Pipeline, Setup};
+use crate::pipeline::{Output, Pipeline, Setup, Summary};
 use crate::print::PrintedTimes;
 use crate::record::{Body, Record};
 use crate::tree::Tree;
@@ -25,7 +26,7 @@ const WAITING: usize = 2;
 /// The records of a capture, in its order, each as soon as it is decoded.
 ///
 /// A thread of its own reads and decodes; it is at most a megabyte of records ahead, or a few
-/// records where each is larger. Dropping the iterator ends it at the next frame. An item that is
+/// records where each is larger ([`Decoder::threads`](super::Decoder::threads)). Dropping the iterator ends it at the next frame. An item that is
 /// an error says that a file is damaged or ends in the middle: everything before that was decoded,
 /// and the next file follows.
 ///
@@ -39,7 +40,7 @@ const WAITING: usize = 2;
 /// ```
 #[derive(Debug)]
 pub struct Records {
-    receiver: Receiver<Parcel>,
+    from: Parcels,
     ready: std::vec::IntoIter<OwnedRecord>,
     counts: Option<RunCounts>,
     over: bool,
@@ -87,19 +88,42 @@ enum Parcel {
     Ended(RunCounts),
 }
 
+/// Where parcels come from.
+enum Parcels {
+    Thread(Receiver<Parcel>),
+    Here(Box<Decoding<VecDeque<Parcel>>>),
+}
+
+impl std::fmt::Debug for Parcels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Parcels::Thread(_) => "Thread",
+            Parcels::Here(_) => "Here",
+        })
+    }
+}
+
+impl Parcels {
+    /// The next one; `None` if decoding ended early.
+    fn next(&mut self) -> Option<Parcel> {
+        match self {
+            Parcels::Thread(receiver) => receiver.recv().ok(),
+            Parcels::Here(decoding) => {
+                while decoding.out.to.is_empty() && decoding.step() {}
+                decoding.out.to.pop_front()
+            }
+        }
+    }
+}
+
 impl Records {
-    /// Begins to decode.
-    pub(super) fn begin(reader: Reader) -> Result<Records, LibraryError> {
-        let (sender, receiver) = sync_channel(WAITING);
+    /// Begins to decode, on a thread if `threaded` and if the system can start one.
+    pub(super) fn begin(reader: Reader, threaded: bool) -> Records {
         let dropped = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&dropped);
-        let begun = thread::Builder::new()
-            .name("moulsniff".into())
-            .spawn(move || reader.run(sender, &seen));
-        begun.map_err(|error| {
-            LibraryError::new(ErrorKind::Thread, format!("no thread to decode on: {error}"))
-        })?;
-        Ok(Records { receiver, ready: Vec::new().into_iter(), counts: None, over: false, dropped })
+        let from = if threaded { begin_on_thread(reader, &dropped) } else { Err(reader) };
+        let here = |reader| Parcels::Here(Box::new(Decoding::new(reader, VecDeque::new())));
+        let from = from.unwrap_or_else(here);
+        Records { from, ready: Vec::new().into_iter(), counts: None, over: false, dropped }
     }
 
     /// What was in the capture; `None` until the iterator has returned `None`.
@@ -133,11 +157,11 @@ impl Iterator for Records {
             if self.over {
                 return None;
             }
-            match self.receiver.recv() {
-                Ok(Parcel::Records(records)) => self.ready = records.into_iter(),
-                Ok(Parcel::Failed(error)) => return Some(Err(error)),
-                Ok(Parcel::Ended(counts)) => (self.counts, self.over) = (Some(counts), true),
-                Err(_) => {
+            match self.from.next() {
+                Some(Parcel::Records(records)) => self.ready = records.into_iter(),
+                Some(Parcel::Failed(error)) => return Some(Err(error)),
+                Some(Parcel::Ended(counts)) => (self.counts, self.over) = (Some(counts), true),
+                None => {
                     self.over = true;
                     return Some(Err(LibraryError::new(ErrorKind::Thread, "decoding ended early")));
                 }
@@ -146,7 +170,24 @@ impl Iterator for Records {
     }
 }
 
-/// What the decoding thread works with.
+/// Starts a thread that decodes. Hands the reader back if the system cannot start one.
+fn begin_on_thread(reader: Reader, dropped: &Arc<AtomicBool>) -> Result<Parcels, Reader> {
+    // The reader goes to the thread only once there is one.
+    let (give, given) = sync_channel::<Reader>(1);
+    let (sender, receiver) = sync_channel(WAITING);
+    let dropped = Arc::clone(dropped);
+    let work = move || {
+        let Ok(reader) = given.recv() else { return };
+        let mut decoding = Decoding::new(reader, sender);
+        while !dropped.load(Ordering::Relaxed) && decoding.step() {}
+    };
+    match thread::Builder::new().name("moulsniff".into()).spawn(work) {
+        Ok(_) => give.send(reader).map(|()| Parcels::Thread(receiver)).map_err(|unsent| unsent.0),
+        Err(_) => Err(reader),
+    }
+}
+
+/// What is decoded, and how.
 pub(super) struct Reader {
     pub(super) capture: Capture,
     pub(super) setup: Setup,
@@ -154,12 +195,37 @@ pub(super) struct Reader {
     pub(super) context: Arc<RecordContext>,
 }
 
-impl Reader {
-    fn run(self, sender: SyncSender<Parcel>, dropped: &AtomicBool) {
-        let Reader { mut capture, setup, filter, context } = self;
-        let mut pipeline = Pipeline::new(setup);
-        let mut out = Collector {
-            sender,
+/// Takes parcels.
+trait TakeParcel {
+    /// Takes one. Returns whether more are wanted.
+    fn take(&mut self, parcel: Parcel) -> bool;
+}
+
+impl TakeParcel for SyncSender<Parcel> {
+    fn take(&mut self, parcel: Parcel) -> bool {
+        self.send(parcel).is_ok()
+    }
+}
+
+impl TakeParcel for VecDeque<Parcel> {
+    fn take(&mut self, parcel: Parcel) -> bool {
+        self.push_back(parcel);
+        true
+    }
+}
+
+/// A capture that is being decoded.
+struct Decoding<T> {
+    capture: Capture,
+    pipeline: Pipeline,
+    out: Collector<T>,
+}
+
+impl<T: TakeParcel> Decoding<T> {
+    fn new(reader: Reader, to: T) -> Decoding<T> {
+        let Reader { capture, setup, filter, context } = reader;
+        let out = Collector {
+            to,
             context,
             filter,
             times: PrintedTimes::default(),
@@ -168,26 +234,46 @@ impl Reader {
             open: true,
             kept: false,
         };
-        while out.open && !dropped.load(Ordering::Relaxed) {
-            match capture.next_item() {
-                Ok(Some(CaptureItem::Frame(frame))) => pipeline.frame(&frame, &mut out),
-                Ok(Some(CaptureItem::Secrets(secrets))) => {
-                    // Events of the streams that stay closed report keys that cannot be used.
-                    let _ = pipeline.settings().carry(secrets.kind, secrets.data);
-                    continue;
-                }
-                Ok(None) => break,
-                Err(error) => out.fail(error.into()),
-            }
-            if out.bytes >= PARCEL || !capture.is_at_hand() {
-                out.send();
-            }
+        Decoding { capture, pipeline: Pipeline::new(setup), out }
+    }
+
+    /// Decodes the next frame, or ends. Returns whether there may be more.
+    fn step(&mut self) -> bool {
+        let Decoding { capture, pipeline, out } = self;
+        if !out.open {
+            return false;
         }
-        pipeline.finish(&mut out);
+        match capture.next_item() {
+            Ok(Some(CaptureItem::Frame(frame))) => pipeline.frame(&frame, out),
+            Ok(Some(CaptureItem::Secrets(secrets))) => {
+                // Events of the streams that stay closed report keys that cannot be used.
+                let _ = pipeline.settings().carry(secrets.kind, secrets.data);
+                return true;
+            }
+            Ok(None) => {
+                self.end();
+                return false;
+            }
+            Err(error) => out.fail(error.into()),
+        }
+        if out.bytes >= PARCEL || !capture.is_at_hand() {
+            out.send();
+        }
+        true
+    }
+
+    fn end(&mut self) {
+        let Decoding { pipeline, out, .. } = self;
+        pipeline.finish(out);
         out.send();
-        let summary = pipeline.summary();
+        out.to.take(Parcel::Ended(RunCounts::of(&pipeline.summary())));
+    }
+}
+
+impl RunCounts {
+    pub(super) fn of(summary: &Summary) -> RunCounts {
         let bytes = summary.bytes;
-        let _ = out.sender.send(Parcel::Ended(RunCounts {
+        RunCounts {
             frames: summary.flow.frames,
             records: summary.records,
             messages: summary.messages,
@@ -197,41 +283,40 @@ impl Reader {
             undecoded: bytes.undecoded,
             closed: bytes.closed,
             lost: bytes.lost,
-        }));
+        }
     }
 }
 
 /// Collects records into parcels.
-struct Collector {
-    sender: SyncSender<Parcel>,
+struct Collector<T> {
+    to: T,
     context: Arc<RecordContext>,
     filter: Option<Filter>,
     times: PrintedTimes,
     parcel: Vec<OwnedRecord>,
     /// Bytes of memory that the parcel takes.
     bytes: usize,
-    /// Whether the receiver still exists.
+    /// Whether anybody still wants parcels.
     open: bool,
     /// Whether the latest record was kept, so that its tree is wanted.
     kept: bool,
 }
 
-impl Collector {
+impl<T: TakeParcel> Collector<T> {
     fn send(&mut self) {
         if !self.parcel.is_empty() {
             self.bytes = 0;
-            self.open &=
-                self.sender.send(Parcel::Records(std::mem::take(&mut self.parcel))).is_ok();
+            self.open &= self.to.take(Parcel::Records(std::mem::take(&mut self.parcel)));
         }
     }
 
     fn fail(&mut self, error: LibraryError) {
         self.send();
-        self.open &= self.sender.send(Parcel::Failed(error)).is_ok();
+        self.open &= self.to.take(Parcel::Failed(error));
     }
 }
 
-impl Output for Collector {
+impl<T: TakeParcel> Output for Collector<T> {
     fn record(&mut self, record: &Record<'_>) {
         self.kept = false;
         // A frame may complete any number of records.

@@ -9,6 +9,7 @@
 mod carried_captures;
 mod concluding;
 mod connection;
+mod counting;
 mod emitter;
 mod exported;
 mod filtered;
@@ -34,6 +35,7 @@ use crate::suggest::suggestion;
 use crate::table::Tables;
 use crate::tree::ProblemCounts;
 pub use concluding::{Concluding, Diagnosis};
+pub use counting::StatsCounter;
 use exported::ExportedMessages;
 pub use filtered::Filtered;
 #[cfg(not(feature = "cli"))]

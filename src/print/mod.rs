@@ -3,9 +3,9 @@
 #[cfg(feature = "cli")]
 pub mod chat;
 mod clock;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 mod conclusions;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 mod csv;
 #[cfg(feature = "cli")]
 pub mod follow;
@@ -14,20 +14,20 @@ pub mod graph;
 pub mod json;
 #[cfg(feature = "cli")]
 mod lua;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 mod marked;
 #[cfg(feature = "cli")]
 pub mod oneline;
 mod paint;
 mod problem;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 pub mod report;
 #[cfg(feature = "cli")]
 pub mod schema;
 mod scratch;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 pub mod sessions;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 pub mod stats;
 mod table_cache;
 mod times;
@@ -40,13 +40,13 @@ mod zone;
 mod zone_utc;
 
 pub use clock::format_time;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 pub use conclusions::{ConclusionLines, conclusion_lines};
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 pub use csv::csv_cell;
 #[cfg(feature = "cli")]
 pub use lua::lua_script;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 pub use marked::append_marked;
 pub use paint::{Marks, Paint};
 pub use problem::{problem_path, problem_text};

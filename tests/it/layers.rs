@@ -39,14 +39,14 @@ const MODULES: &[(&str, &[&str])] = &[
         "suggest", "maps", "pdu", "pseudonyms", "tree", "table", "capture", "flow", "session", "record", "facts", "proto",
         "filter",
     ]),
-    // What others build on; the program does without it.
-    ("library", &[
-        "suggest", "folder", "record", "tree", "table", "capture", "flow", "session", "facts", "proto", "print",
-        "filter", "pipeline", "texts",
-    ]),
     // Two captures side by side.
     ("diff", &[
         "suggest", "tree", "table", "capture", "facts", "record", "session", "proto", "print", "filter", "pipeline",
+    ]),
+    // What others build on; the program does without it.
+    ("library", &[
+        "suggest", "folder", "record", "tree", "table", "capture", "flow", "session", "facts", "proto", "print",
+        "filter", "pipeline", "texts", "diff",
     ]),
     // Captures read, decoded and handed to an output; no option of the command line.
     ("run", &[

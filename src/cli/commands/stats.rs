@@ -9,12 +9,9 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::concluded;
-use crate::facts::{Stats, StreamMap, StreamSummary};
-use crate::pipeline::{Diagnosis, Filtered, Output, StreamKey, StreamOver};
+use crate::pipeline::{Diagnosis, Filtered, StatsCounter};
 use crate::print::stats::{FrameSpan, stats_json, stats_text};
-use crate::record::{Body, Record};
 use crate::run::CaptureRun;
-use crate::session::{Counts, Ends};
 
 /// What is counted.
 #[derive(Args, Debug)]
@@ -36,50 +33,6 @@ pub struct StatsArgs {
     pub count: CountArgs,
 }
 
-/// Counts records.
-struct StatsCounter {
-    stats: Stats,
-    /// With a filter, streams are those with a record that it keeps, and their bytes are those of
-    /// these records. What it kept of the open streams.
-    kept: Option<StreamMap<Counts>>,
-}
-
-impl Output for StatsCounter {
-    fn record(&mut self, record: &Record<'_>) {
-        self.stats.record(record);
-        if let Some(streams) = &mut self.kept {
-            streams.of((record.transport, record.stream)).add(bytes_of(record));
-        }
-    }
-
-    /// It may answer a request that is counted.
-    fn dropped(&mut self, record: &Record<'_>) {
-        self.stats.not_counted(record);
-    }
-
-    fn stream_over(&mut self, over: &StreamOver<'_>) {
-        let StreamKey { transport, number } = over.key;
-        let [mut bytes, server] = over.counts;
-        bytes.add(server);
-        if let Some(streams) = &mut self.kept {
-            let Some(kept) = streams.remove((transport, number)) else { return };
-            bytes = kept;
-        }
-        let Ends { client, server } = over.ends;
-        let summary = StreamSummary {
-            transport,
-            stream: number,
-            client,
-            server,
-            protocol: over.protocol.to_string(),
-            service: over.service.to_string(),
-            bytes,
-            round_trips: over.round_trips,
-        };
-        self.stats.stream(summary, over.learned.clone());
-    }
-}
-
 pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
     let Plan { reading, mut setup, filter, limit, ending, .. } = Plan::new(PlanArgs {
         live: Some(&args.live),
@@ -89,9 +42,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
     })?;
     // Conclusions say who it was.
     setup.names = true;
-    let counter =
-        StatsCounter { stats: Stats::default(), kept: filter.is_some().then(StreamMap::default) };
-    let mut filtered = Filtered::new(counter, filter.clone(), limit);
+    let mut filtered = Filtered::new(StatsCounter::new(filter.is_some()), filter.clone(), limit);
     let run = CaptureRun::new(&reading, setup)?.diagnosing(Some(Diagnosis::with_sessions()));
     let mut outcome = run.into_output(&mut filtered);
     let counter = filtered.into_inner();
@@ -106,10 +57,10 @@ pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
     let found = concluded(&mut outcome);
     let mut out = Vec::new();
     if args.json {
-        stats_json(&counter.stats, &span, &found, &mut out);
+        stats_json(counter.stats(), &span, &found, &mut out);
     } else {
         out.extend_from_slice(conclusions::at_head(&found, &args.read).as_bytes());
-        out.extend_from_slice(stats_text(&counter.stats, &span).as_bytes());
+        out.extend_from_slice(stats_text(counter.stats(), &span).as_bytes());
     }
     std::io::stdout().write_all(&out).map_err(CliError::writing)?;
     if let Some(error) = error {
@@ -121,13 +72,4 @@ pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
         ending.say_counts(&outcome);
     }
     Ok(status)
-}
-
-/// The byte counts of one record.
-fn bytes_of(record: &Record<'_>) -> Counts {
-    match &record.body {
-        Body::Message { message, tree, .. } => Counts::of_message(tree, message.bytes.len()),
-        Body::Event(event) => event.counts(),
-        Body::StreamEnd { .. } => Counts::default(),
-    }
 }

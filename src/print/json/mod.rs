@@ -12,7 +12,7 @@ mod round_trips;
 mod spans;
 mod strings;
 mod value;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 mod whole;
 
 use super::clock::Clock;
@@ -33,7 +33,7 @@ pub use round_trips::json_round_trips;
 pub(super) use strings::{escaped as write_escaped, hex as write_hex};
 use value::TooDeep;
 pub(super) use value::text;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 pub use whole::{indented, one_line};
 
 /// How JSON is written.
