@@ -3,6 +3,7 @@
 // The filter box: the conditions of the program's `-Y`, and words that a row must have, `-word` that it must not have,
 // `"exact words"`, `is:refused` and `#134`. What stands side by side must all hold. Conditions on the keys of KEYS need only
 // the columns; others look into the trees, chunk by chunk, while the page stays alive. What the page does not take, it says.
+// In the page of the program (web/), the program itself looks.
 
 /** @typedef {{kind: 'row', test: (row: number) => boolean} | {kind: 'tree', test: (detail: Detail) => boolean} | {kind: 'not', of: Condition} | {kind: 'and' | 'or', of: Condition[]}} Condition */
 /** @typedef {{kind: 'sign' | 'word' | 'text', text: string, at: number, end: number}} Token */
@@ -85,6 +86,9 @@ class FilterReader {
     this.tokens = tokens(text);
     this.at = 0;
     this.depth = 0;
+    /** Whether there is a condition, and whether there is what only this page has: words, `is:`, `#`. */
+    this.conditions = false;
+    this.ownWords = false;
   }
 
   /** The sign that comes next, or the word in place of one. */
@@ -175,6 +179,7 @@ class FilterReader {
     // A word such as `in` at the end is one to look for.
     if (this.at + 1 === this.tokens.length && this.tokens[this.at].kind === 'word') return this.alone(path);
     this.at++;
+    this.conditions = true;
     if (path.startsWith('@') || path.includes('["') || NOT_HERE.includes(path.split(/[.[]/)[0]))
       throw new Error(`\`${path}\` is for the program: this page does not have it`);
     return this.compared(path, this.comparison(sign));
@@ -183,6 +188,7 @@ class FilterReader {
   /** A word without a comparison. @param {string} path @returns {Condition} */
   alone(path) {
     const { report } = this;
+    this.ownWords ||= /^(is:|#)/.test(path);
     const flag = (path.startsWith('is:') ? IS[path.slice(3)] : { expects_reply: FLAG.expects, ...IS }[path]) ?? 0;
     if (path.startsWith('is:') && !flag) throw new Error(`is: knows ${Object.keys(IS).join(', ')}`);
     if (path.startsWith('is:') || ['refused', 'event', 'expects_reply'].includes(path))
@@ -192,7 +198,10 @@ class FilterReader {
       return { kind: 'row', test: (row) => report.columns.record[row] === record };
     }
     if (path.startsWith('@')) throw new Error('names of the configuration file are not in this page');
-    if (/^(fields\.|\*\.)/.test(path)) return this.field(path, () => true);
+    if (/^(fields\.|\*\.)/.test(path)) {
+      this.conditions = true;
+      return this.field(path, () => true);
+    }
     return this.words(path);
   }
 
@@ -275,6 +284,7 @@ class FilterReader {
 
   /** Text that a row must have. @param {string} text @returns {Condition} */
   words(text) {
+    this.ownWords = true;
     const wanted = text.toLowerCase();
     return { kind: 'row', test: (row) => haystack(this.report, row).includes(wanted) };
   }
@@ -374,9 +384,45 @@ function holds(condition, row, detail) {
   }
 }
 
+/** The page of the program, where it shows this report. @type {MessagePort | undefined} */
+let program;
+window.addEventListener('message', (event) => {
+  if (event.source === window.parent && event.data === 'moulsniff') program = event.ports[0];
+});
+
+/** The rows that the program keeps, where its page shows this report and a filter is in its language alone.
+ * @param {Capture} report @param {string} text @returns {Promise<Uint32Array | undefined>} */
+async function askProgram(report, text) {
+  const port = program;
+  if (!port) return undefined;
+  const reader = new FilterReader(text, report);
+  let taken = true;
+  try {
+    reader.all();
+  } catch {
+    taken = false;
+  }
+  if (reader.ownWords || (taken && !reader.conditions)) {
+    port.postMessage({ text: '' });
+    return undefined;
+  }
+  const { fault, records } = await new Promise((resolve) => {
+    port.onmessage = ({ data }) => resolve(data);
+    port.postMessage({ text });
+  });
+  if (fault) throw new Error(fault);
+  return Uint32Array.from(
+    Array.from(/** @type {number[]} */ (records), (record) => report.rowOf.get(record)).filter(
+      (row) => row !== undefined,
+    ),
+  );
+}
+
 /** The rows that a filter keeps. Gives way to the page now and then; `stop` says that the result is no longer wanted.
  * @param {Capture} report @param {string} text @param {() => boolean} stop @param {(done: number) => void} progress */
 async function filterRows(report, text, stop, progress) {
+  const asked = await askProgram(report, text);
+  if (asked) return asked;
   const condition = new FilterReader(text, report).all();
   const kept = [];
   /** Rows of which only the tree tells. @type {number[]} */
