@@ -310,6 +310,7 @@ class Page {
     frame.src = this.url;
     byId('shown').replaceChildren(frame);
     const names = this.captures().map((file) => file.path);
+    document.title = `${names.join(', ')} · moulsniff`;
     byId('names').textContent = names.length > 3 ? `${names.length} captures` : names.join(', ');
     // The counts are in the report.
     const lines = said.split('\n').filter((line) => !/^\d+ frames?, /.test(line));
@@ -338,16 +339,18 @@ class Page {
     this.files = [];
     this.pseudonymKey = undefined;
     byId('options').value = '';
+    document.title = 'moulsniff';
     byId('top').hidden = byId('shown').hidden = true;
     byId('start').hidden = false;
     this.trouble('');
     byId('choose').focus();
   }
 
-  /** Answers the report's questions: which records a filter keeps. @param {HTMLIFrameElement} frame */
+  /** Answers the report: which records a filter keeps. Takes what was dropped on it. @param {HTMLIFrameElement} frame */
   answer(frame) {
     const { port1, port2 } = new MessageChannel();
-    port1.onmessage = async ({ data: { text } }) => {
+    port1.onmessage = async ({ data: { text, files } }) => {
+      if (files) return this.take(files.map((/** @type {File} */ file) => [file.name, file]));
       this.filtering.abort(new Error('another filter'));
       this.filtering = new AbortController();
       const stop = this.filtering.signal;

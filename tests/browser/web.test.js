@@ -136,7 +136,7 @@ async function report(page) {
   return frame;
 }
 
-/** Drops files of the project on the page. */
+/** Drops files of the project on the page, or on a frame. */
 async function drop(page, names) {
   const files = names.map((name) => [path.basename(name), readFileSync(path.join(ROOT, name)).toString('base64')]);
   await page.evaluate((files) => {
@@ -199,6 +199,12 @@ browserTest('a dropped capture with its keys is read; the program filters it, wi
     assert.match(await filter(frame, expression), new RegExp(`^${count(expression)} of `), expression);
   assert.match(await filter(frame, 'servise == auth'), /did you mean.*service|service/);
   assert.match(await filter(frame, 'is:event'), /^\d+ of /);
+  assert.deepEqual(faults, []);
+  // A further key file, dropped on the report: all is read again.
+  const old = await page.$eval('#shown iframe', (element) => element.src);
+  await drop(frame, ['keys/shard.keys']);
+  await page.waitForFunction((old) => document.querySelector('#shown iframe').src !== old, {}, old);
+  await report(page);
   assert.deepEqual(faults, []);
   await page.close();
 });

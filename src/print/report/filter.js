@@ -3,7 +3,7 @@
 // The filter box: the conditions of the program's `-Y`, and words that a row must have, `-word` that it must not have,
 // `"exact words"`, `is:refused` and `#134`. What stands side by side must all hold. Conditions on the keys of KEYS need only
 // the columns; others look into the trees, chunk by chunk, while the page stays alive. What the page does not take, it says.
-// In the page of the program (web/), the program itself looks.
+// In the page of the program (host.js), the program itself looks.
 
 /** @typedef {{kind: 'row', test: (row: number) => boolean} | {kind: 'tree', test: (detail: Detail) => boolean} | {kind: 'not', of: Condition} | {kind: 'and' | 'or', of: Condition[]}} Condition */
 /** @typedef {{kind: 'sign' | 'word' | 'text', text: string, at: number, end: number}} Token */
@@ -382,40 +382,6 @@ function holds(condition, row, detail) {
       return all;
     }
   }
-}
-
-/** The page of the program, where it shows this report. @type {MessagePort | undefined} */
-let program;
-window.addEventListener('message', (event) => {
-  if (event.source === window.parent && event.data === 'moulsniff') program = event.ports[0];
-});
-
-/** The rows that the program keeps, where its page shows this report and a filter is in its language alone.
- * @param {Capture} report @param {string} text @returns {Promise<Uint32Array | undefined>} */
-async function askProgram(report, text) {
-  const port = program;
-  if (!port) return undefined;
-  const reader = new FilterReader(text, report);
-  let taken = true;
-  try {
-    reader.all();
-  } catch {
-    taken = false;
-  }
-  if (reader.ownWords || (taken && !reader.conditions)) {
-    port.postMessage({ text: '' });
-    return undefined;
-  }
-  const { fault, records } = await new Promise((resolve) => {
-    port.onmessage = ({ data }) => resolve(data);
-    port.postMessage({ text });
-  });
-  if (fault) throw new Error(fault);
-  return Uint32Array.from(
-    Array.from(/** @type {number[]} */ (records), (record) => report.rowOf.get(record)).filter(
-      (row) => row !== undefined,
-    ),
-  );
 }
 
 /** The rows that a filter keeps. Gives way to the page now and then; `stop` says that the result is no longer wanted.

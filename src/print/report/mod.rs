@@ -46,9 +46,10 @@ const LINES: usize = 16 << 10;
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
 /// The script's files, in the order in which they need each other.
-const SCRIPT: [&str; 7] = [
+const SCRIPT: [&str; 8] = [
     include_str!("data.js"),
     include_str!("filter.js"),
+    include_str!("host.js"),
     include_str!("list.js"),
     include_str!("timeline.js"),
     include_str!("detail.js"),
