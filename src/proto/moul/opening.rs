@@ -196,7 +196,7 @@ impl MoulSession {
             bytes,
             last: last || full,
         };
-        let verdict = find_key(&query, &mut self.deriver, context);
+        let verdict = find_key(&query, context);
         self.report_budget(at, context);
         match verdict {
             KeyVerdict::Proved(mode) => {

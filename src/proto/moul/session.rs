@@ -4,7 +4,6 @@
 
 use super::direction::{Direction, Stage};
 use super::joined_key::JoinedKey;
-use super::keys::Deriver;
 use super::net_log;
 use super::recognise::may_begin;
 use super::sdl::downloads::Downloads;
@@ -29,7 +28,6 @@ pub(super) struct MoulSession {
     pub(super) seed: Option<[u8; 7]>,
     /// The server answered the client's half of the key agreement, so a key may be in use.
     pub(super) agreed: bool,
-    pub(super) deriver: Deriver,
     pub(super) requests: Requests,
     /// Files of state descriptors that the client fetches.
     downloads: Downloads,
@@ -95,7 +93,6 @@ impl MoulSession {
             y: None,
             seed: None,
             agreed: false,
-            deriver: Deriver::default(),
             requests,
             downloads: Downloads::default(),
             joined: false,

@@ -3,9 +3,7 @@
 //! send in clear in spite of the handshake.
 
 use super::evidence::{Against, weigh_message};
-use super::keys::{
-    Deriver, KeyCandidate, KeyRing, KeyService, SessionCandidate, SessionHint, SessionKey,
-};
+use super::keys::{KeyCandidate, KeyRing, KeyService, SessionCandidate, SessionHint, SessionKey};
 use super::settings::MoulSettings;
 use crate::session::{Context, Ends};
 use crate::table::{Outcome, ServiceId};
@@ -52,22 +50,18 @@ pub(super) struct KeyQuery<'a> {
 
 /// Tries all candidates, one after the other. A key is derived only when it is tried, since that
 /// costs a modular power.
-pub(super) fn find_key(
-    query: &KeyQuery<'_>,
-    deriver: &mut Deriver,
-    context: &mut Context<'_>,
-) -> KeyVerdict {
+pub(super) fn find_key(query: &KeyQuery<'_>, context: &mut Context<'_>) -> KeyVerdict {
     if !query.last && query.bytes.iter().all(|bytes| bytes.is_empty()) {
         return KeyVerdict::Undecided;
     }
     let mut undecided = false;
-    let mut best: Option<(i32, Attempt)> = None;
+    let mut best: Option<(i32, Attempt<'_>)> = None;
     let mut tried = Vec::new();
     let service =
         context.tables.service(query.service).and_then(|s| KeyService::from_word(&s.name));
     let keys = &MoulSettings::of(context.settings).keys;
     for candidate in list_candidates(query, service, keys) {
-        let Some(attempt) = candidate.make_attempt(query, keys, deriver) else { continue };
+        let Some(attempt) = candidate.make_attempt(query, keys) else { continue };
         if let Encryption::Encrypted(key, _) = &attempt.mode {
             // Two services may share a key, and a session's own key may be given beside the
             // long-term one: each is tried once.
@@ -82,7 +76,7 @@ pub(super) fn find_key(
             continue;
         }
         match try_encryption(query, &attempt.mode, context) {
-            Trial::Fits(bits) if bits >= PROOF => return attempt.accept(cost, keys),
+            Trial::Fits(bits) if bits >= PROOF => return attempt.accept(cost, service, keys),
             Trial::Fits(bits) if bits >= LIKELY && !query.last => return KeyVerdict::Undecided,
             Trial::Fits(bits) => {
                 undecided = true;
@@ -97,24 +91,30 @@ pub(super) fn find_key(
     match best {
         // At the end of the connection no more evidence can come: one flawless message is enough,
         // if chance rarely gives it.
-        Some((bits, attempt)) if query.last && bits >= 12 => attempt.accept(0, keys),
+        Some((bits, attempt)) if query.last && bits >= 12 => attempt.accept(0, service, keys),
         _ if undecided && !query.last => KeyVerdict::Undecided,
         _ => KeyVerdict::None,
     }
 }
 
 /// One way to open a connection, to be tried.
-struct Attempt {
+struct Attempt<'a> {
     mode: Encryption,
+    /// The private key that it is made with.
+    private: Option<KeyCandidate<'a>>,
     /// The capture carries the key, so its work is charged to the budget.
     carried: bool,
     /// A modular power was charged for it.
     power: bool,
 }
 
-impl Attempt {
-    /// The attempt opens the connection: refunds what it was charged.
-    fn accept(self, keystream: u64, keys: &KeyRing) -> KeyVerdict {
+impl Attempt<'_> {
+    /// The attempt opens the connection: refunds what it was charged, and lets its key be the first
+    /// for the next one.
+    fn accept(self, keystream: u64, service: Option<KeyService>, keys: &KeyRing) -> KeyVerdict {
+        if let Some(private) = &self.private {
+            keys.opened(private, service);
+        }
         if self.carried {
             keys.budget.return_keystream(keystream);
         }
@@ -135,33 +135,32 @@ enum Candidacy<'a> {
     Clear,
 }
 
-impl Candidacy<'_> {
+impl<'a> Candidacy<'a> {
     /// An attempt with this candidate. `None` if it gives no key, or if the budget has no power
     /// left for it.
-    fn make_attempt(
-        self,
-        query: &KeyQuery<'_>,
-        keys: &KeyRing,
-        deriver: &mut Deriver,
-    ) -> Option<Attempt> {
+    fn make_attempt(self, query: &KeyQuery<'_>, keys: &KeyRing) -> Option<Attempt<'a>> {
         let encrypted = |key, file: &str| Encryption::Encrypted(key, file.to_string());
         Some(match self {
             Candidacy::Session(found) => Attempt {
                 mode: encrypted(found.line.key, found.file),
+                private: None,
                 carried: found.carried,
                 power: false,
             },
             Candidacy::Private(found) => {
                 let y = query.y?;
                 let seed = query.seed?;
-                let power = found.carried && !deriver.remembers(found.key, y);
+                let power = found.carried && !keys.remembers(&found, y);
                 if power && !keys.budget.take_power() {
                     return None;
                 }
-                let key = deriver.derive(found.key, y, &seed)?;
-                Attempt { mode: encrypted(key, found.file), carried: found.carried, power }
+                let key = keys.derive(&found, y, &seed)?;
+                let mode = encrypted(key, found.file);
+                Attempt { mode, private: Some(found), carried: found.carried, power }
             }
-            Candidacy::Clear => Attempt { mode: Encryption::Clear, carried: false, power: false },
+            Candidacy::Clear => {
+                Attempt { mode: Encryption::Clear, private: None, carried: false, power: false }
+            }
         })
     }
 }
@@ -184,7 +183,8 @@ fn list_candidates<'a>(
     let of = move |carried: bool| {
         let sessions: Vec<_> =
             sessions.iter().filter(|found| found.carried == carried).copied().collect();
-        let private = keys.candidates(service).filter(move |found| found.carried == carried);
+        let private =
+            keys.latest_first(service).into_iter().filter(move |found| found.carried == carried);
         sessions.into_iter().map(Candidacy::Session).chain(private.map(Candidacy::Private))
     };
     of(false).chain(of(true)).chain([Candidacy::Clear])
@@ -299,14 +299,14 @@ mod tests {
 
     /// Tries to unlock a client's first bytes to a game server, encrypted with a service's key.
     /// Returns the verdict and the number of powers it took.
-    fn try_keys(of: KeyService, plain: &[u8], last: bool) -> (KeyVerdict, String) {
+    fn try_keys(of: KeyService, plain: &[u8], last: bool) -> (KeyVerdict, usize) {
         let mut keys = KeyRing::default();
         keys.add(KeyFile::parse("dirtsand.ini", KEYS).unwrap());
         try_ring(keys, of, plain, last)
     }
 
     /// The same with other keys on the ring.
-    fn try_ring(keys: KeyRing, of: KeyService, plain: &[u8], last: bool) -> (KeyVerdict, String) {
+    fn try_ring(keys: KeyRing, of: KeyService, plain: &[u8], last: bool) -> (KeyVerdict, usize) {
         let file = KeyFile::parse("dirtsand.ini", KEYS).unwrap();
         let mut bytes = plain.to_vec();
         match file.keys().iter().find(|key| key.service() == Some(of)) {
@@ -324,27 +324,27 @@ mod tests {
             bytes: [&bytes, &[]],
             last,
         };
-        let mut deriver = Deriver::default();
-        let verdict = testing::in_context(&lazy, keys, &mut IgnoreMessages, |context| {
-            find_key(&query, &mut deriver, context)
+        let before = keys.powers();
+        let verdict = testing::in_context(&lazy, keys.clone(), &mut IgnoreMessages, |context| {
+            find_key(&query, context)
         });
-        (verdict, format!("{deriver:?}"))
+        (verdict, keys.powers() - before)
     }
 
     #[test]
     fn a_likely_key_is_waited_for_and_no_other_one_derived() {
         let (verdict, powers) = try_keys(KeyService::Game, PING, false);
         assert!(matches!(verdict, KeyVerdict::Undecided));
-        assert_eq!(powers, "Deriver { 1 remembered }");
+        assert_eq!(powers, 1);
     }
 
     #[test]
     fn several_pings_prove_a_key_and_at_the_end_all_are_tried() {
         let (verdict, powers) = try_keys(KeyService::Game, &PING.repeat(3), false);
         assert!(matches!(verdict, KeyVerdict::Proved(Encryption::Encrypted(..))));
-        assert_eq!(powers, "Deriver { 1 remembered }");
+        assert_eq!(powers, 1);
         let (_, powers) = try_keys(KeyService::Game, PING, true);
-        assert_eq!(powers, "Deriver { 3 remembered }");
+        assert_eq!(powers, 3);
     }
 
     #[test]
@@ -373,7 +373,7 @@ mod tests {
         assert!(
             matches!(verdict, KeyVerdict::Proved(Encryption::Encrypted(_, file)) if file == "carried")
         );
-        assert_eq!(powers, "Deriver { 2 remembered }");
+        assert_eq!(powers, 2);
         // A key that opens the connection costs nothing.
         let keys = ring(1, None, vec![right()]);
         for _ in 0..3 {
@@ -385,9 +385,9 @@ mod tests {
         let keys = ring(2, None, vec![right()]);
         let (verdict, powers) = try_ring(keys.clone(), KeyService::Csr, &pings, true);
         assert!(matches!(verdict, KeyVerdict::None));
-        assert_eq!(powers, "Deriver { 2 remembered }");
+        assert_eq!(powers, 2);
         assert!(keys.budget.should_report());
         let (_, powers) = try_ring(keys, KeyService::Csr, &pings, true);
-        assert_eq!(powers, "Deriver { 0 remembered }");
+        assert_eq!(powers, 0);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::error::{KeyError, printable};
 use super::file::{Format, check_opens_something, read_any};
-use super::prime::{is_probable_prime, is_safe_prime};
+use super::prime::{half_is_prime, is_probable_prime};
 use super::private::{PrivateKey, PublicHalf, find_doubts};
 use super::service::KeyService;
 use super::session::SessionLine;
@@ -106,13 +106,14 @@ impl Report {
 
 impl KeyReport {
     fn new(key: &PrivateKey) -> KeyReport {
+        let prime = is_probable_prime(key.modulus());
         KeyReport {
             service: key.service(),
             fingerprint: key.fingerprint(),
             modulus_bits: key.modulus_bits(),
             exponent_bits: key.exponent_bits(),
-            prime: is_probable_prime(key.modulus()),
-            safe_prime: is_safe_prime(key.modulus()),
+            prime,
+            safe_prime: prime && half_is_prime(key.modulus()),
             exponent_below_modulus: key.exponent() < key.modulus(),
             generator: key.generator(),
         }

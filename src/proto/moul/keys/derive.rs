@@ -3,15 +3,15 @@
 
 use super::private::PrivateKey;
 use super::rc4::Rc4;
+use crate::maps::BoundedMap;
 use num_bigint::BigUint;
-use std::collections::VecDeque;
 use std::fmt;
 
 /// The longest y that the protocol allows, in bytes.
 const MAX_Y: usize = 64;
 
 /// How many modular powers a [`Deriver`] remembers.
-const REMEMBERED: usize = 64;
+const REMEMBERED: usize = 1 << 15;
 
 /// The RC4 key of one connection, for both directions. It opens only that connection. `Debug` does
 /// not show it.
@@ -51,48 +51,62 @@ pub fn derive_session_key(key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<
     compute_shared(key, y).map(|shared| mix(&shared, seed))
 }
 
-/// Derives session keys and remembers the last 64 powers, for captures that hold the same handshake
-/// twice.
-#[derive(Default)]
-pub struct Deriver {
-    remembered: VecDeque<DerivedKey>,
+/// Derives session keys and remembers the last powers, so that a connection that is read again, or
+/// whose keys are tried again when more bytes came, costs none. A key is known by its place on the
+/// ring, and a y by its number: zeros after it change nothing.
+pub(super) struct Deriver {
+    remembered: BoundedMap<(usize, [u8; MAX_Y]), [u8; 7]>,
 }
 
-struct DerivedKey {
-    key: PrivateKey,
-    y: Vec<u8>,
-    shared: [u8; 7],
+impl Default for Deriver {
+    fn default() -> Self {
+        Deriver { remembered: BoundedMap::new(REMEMBERED) }
+    }
 }
 
 impl Deriver {
-    /// Whether the power for this key and `y` is remembered, so that
+    /// Whether the power for the key at this place and `y` is remembered, so that
     /// [`derive`](Deriver::derive) costs nothing.
-    pub fn remembers(&self, key: &PrivateKey, y: &[u8]) -> bool {
-        self.find(key, y).is_some()
+    pub(super) fn remembers(&self, place: usize, y: &[u8]) -> bool {
+        pad(y).is_some_and(|y| self.remembered.get(&(place, y)).is_some())
     }
 
-    fn find(&self, key: &PrivateKey, y: &[u8]) -> Option<&DerivedKey> {
-        self.remembered.iter().find(|known| known.y == y && known.key.same_numbers(key))
-    }
-
-    /// As [`derive_session_key`].
-    pub fn derive(&mut self, key: &PrivateKey, y: &[u8], seed: &[u8; 7]) -> Option<SessionKey> {
-        if let Some(known) = self.find(key, y) {
-            return Some(mix(&known.shared, seed));
+    /// As [`derive_session_key`], with the key at this place of the ring.
+    pub(super) fn derive(
+        &mut self,
+        place: usize,
+        key: &PrivateKey,
+        y: &[u8],
+        seed: &[u8; 7],
+    ) -> Option<SessionKey> {
+        let name = (place, pad(y)?);
+        if let Some(shared) = self.remembered.get(&name) {
+            return Some(mix(shared, seed));
         }
         let shared = compute_shared(key, y)?;
-        if self.remembered.len() >= REMEMBERED {
-            self.remembered.pop_front();
-        }
-        self.remembered.push_back(DerivedKey { key: key.clone(), y: y.to_vec(), shared });
+        self.remembered.insert(name, shared);
         Some(mix(&shared, seed))
+    }
+
+    /// How many powers are remembered.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.remembered.len()
     }
 }
 
+/// Shows no key.
 impl fmt::Debug for Deriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Deriver {{ {} remembered }}", self.remembered.len())
+        f.write_str("Deriver")
     }
+}
+
+/// A y of a length that the protocol allows, with zeros behind it.
+fn pad(y: &[u8]) -> Option<[u8; MAX_Y]> {
+    let mut padded = [0; MAX_Y];
+    padded.get_mut(..y.len()).filter(|_| !y.is_empty())?.copy_from_slice(y);
+    Some(padded)
 }
 
 /// The seven lowest bytes of y^K mod N, lowest first, with zeros where the number is shorter.
@@ -157,23 +171,24 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_the_same_and_bounded() {
-        let mut deriver = Deriver::default();
-        let key = small_key(65_537);
-        let other = small_key(65_539);
+        let mut deriver = Deriver { remembered: BoundedMap::new(64) };
+        let keys = [small_key(65_537), small_key(65_539)];
         for round in 0..3u8 {
             for y in 1..=100u8 {
-                for key in [&key, &other] {
+                for (place, key) in keys.iter().enumerate() {
                     let seed = [round; 7];
-                    assert_eq!(
-                        deriver.derive(key, &[y, 1], &seed),
-                        derive_session_key(key, &[y, 1], &seed)
-                    );
+                    let derived = deriver.derive(place, key, &[y, 1], &seed);
+                    assert_eq!(derived, derive_session_key(key, &[y, 1], &seed));
                 }
             }
         }
-        assert_eq!(deriver.remembered.len(), REMEMBERED);
-        assert_eq!(deriver.derive(&key, &[], &[0; 7]), None);
-        assert_eq!(format!("{deriver:?}"), "Deriver { 64 remembered }");
+        assert_eq!(deriver.remembered(), 64);
+        assert!(deriver.remembers(1, &[100, 1]) && deriver.remembers(1, &[100, 1, 0]));
+        assert!(!deriver.remembers(1, &[1, 1]) && !deriver.remembers(2, &[100, 1]));
+        for y in [&[][..], &[1; 65]] {
+            assert_eq!(deriver.derive(0, &keys[0], y, &[0; 7]), None);
+        }
+        assert_eq!(format!("{deriver:?}"), "Deriver");
     }
 
     #[test]

@@ -29,7 +29,7 @@ mod write;
 
 pub use budget::{Budget, CarriedWork, SEARCH_FAILED, SEARCH_FOUND};
 pub use check::{KeyReport, PublicReport, Report, SessionReport};
-pub use derive::{Deriver, SessionKey, derive_session_key};
+pub use derive::{SessionKey, derive_session_key};
 pub use error::{KeyError, KeyPlace};
 pub use file::{Format, KeyFile, MAX_KEY_FILE};
 pub use private::{PrivateKey, PublicHalf};

@@ -48,7 +48,12 @@ pub(super) fn is_probable_prime(number: &BigUint) -> bool {
 /// Whether `number` is a prime *p* with (*p* − 1) / 2 prime too, as the key generators of MOSS,
 /// DIRTSAND and MOULArs make them.
 pub(super) fn is_safe_prime(number: &BigUint) -> bool {
-    is_probable_prime(number) && is_probable_prime(&(number >> 1u32))
+    is_probable_prime(number) && half_is_prime(number)
+}
+
+/// Whether (*p* − 1) / 2 is prime, where *p* is.
+pub(super) fn half_is_prime(number: &BigUint) -> bool {
+    is_probable_prime(&(number >> 1u32))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! names of their files; it does not decrypt, so it does not know whether a key fits.
 
 use super::budget::Budget;
+use super::derive::{Deriver, SessionKey};
 use super::file::KeyFile;
 use super::private::PrivateKey;
 use super::service::KeyService;
@@ -9,8 +10,8 @@ use super::session::{Fit, SessionHint, SessionLine, Y_KEPT};
 use crate::proto::Expected;
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most session keys handed out for one session.
 const MOST: usize = 64;
@@ -56,12 +57,22 @@ pub struct KeyRing {
     by_end: HashMap<SocketAddr, Vec<usize>>,
     anonymous: Vec<usize>,
     searched: Arc<AtomicUsize>,
+    /// Shared by clones, so it is known for the whole run.
+    trials: Arc<Mutex<Trials>>,
     /// How far a keystream is searched if its position is not known.
     pub search: SearchBounds,
     /// How many more keys captures may bring.
     pub carried: CarriedBounds,
     /// How much work the keys of captures may still cause.
     pub budget: Budget,
+}
+
+/// What trying private keys has shown so far.
+#[derive(Debug, Default)]
+struct Trials {
+    deriver: Deriver,
+    /// Which keys opened connections to which service, the latest last.
+    opened: Vec<(Option<KeyService>, usize)>,
 }
 
 /// A source of keys.
@@ -91,6 +102,8 @@ struct RingSession {
 pub struct KeyCandidate<'a> {
     /// The key.
     pub key: &'a PrivateKey,
+    /// Its place on the ring.
+    place: usize,
     /// The file it came from, as the user named it.
     pub file: &'a str,
     /// Whether the capture carries it. The caller then charges its work to the
@@ -227,13 +240,65 @@ impl KeyRing {
             _ => 2,
         };
         let all = move |carried: bool, wanted: u8| {
-            let keys = self.keys.iter().filter(move |known| rank(&known.key) == wanted);
-            keys.map(|known| self.candidate(known))
+            let keys = self.keys.iter().enumerate();
+            keys.filter(move |(_, known)| rank(&known.key) == wanted)
+                .map(|(place, known)| self.candidate(place, known))
                 .filter(move |candidate| candidate.carried == carried)
         };
         [false, true]
             .into_iter()
             .flat_map(move |carried| (0..3).flat_map(move |wanted| all(carried, wanted)))
+    }
+
+    /// The [candidates](KeyRing::candidates) for a connection to `service`, but first those that
+    /// opened one before, the latest first: the next connection is likely to the same server. A key
+    /// that the capture carries still comes after all of the user's.
+    pub fn latest_first(&self, service: Option<KeyService>) -> Vec<KeyCandidate<'_>> {
+        let mut candidates: Vec<_> = self.candidates(service).collect();
+        let trials = self.trials();
+        candidates.sort_by_cached_key(|candidate| {
+            let opened =
+                trials.opened.iter().position(|known| *known == (service, candidate.place));
+            (candidate.carried, std::cmp::Reverse(opened))
+        });
+        candidates
+    }
+
+    /// Notes that a candidate opened a connection to `service`.
+    pub fn opened(&self, candidate: &KeyCandidate<'_>, service: Option<KeyService>) {
+        let known = (service, candidate.place);
+        let opened = &mut self.trials().opened;
+        if opened.last() != Some(&known) {
+            opened.retain(|earlier| *earlier != known);
+            opened.push(known);
+        }
+    }
+
+    /// Whether the modular power for this candidate and `y` was computed before, so that
+    /// [`derive`](KeyRing::derive) costs nothing.
+    pub fn remembers(&self, candidate: &KeyCandidate<'_>, y: &[u8]) -> bool {
+        self.trials().deriver.remembers(candidate.place, y)
+    }
+
+    /// The session key that a candidate gives, as
+    /// [`derive_session_key`](super::derive_session_key).
+    pub fn derive(
+        &self,
+        candidate: &KeyCandidate<'_>,
+        y: &[u8],
+        seed: &[u8; 7],
+    ) -> Option<SessionKey> {
+        self.trials().deriver.derive(candidate.place, candidate.key, y, seed)
+    }
+
+    /// How many modular powers are remembered.
+    #[cfg(test)]
+    pub(in crate::proto::moul) fn powers(&self) -> usize {
+        self.trials().deriver.remembered()
+    }
+
+    fn trials(&self) -> MutexGuard<'_, Trials> {
+        self.trials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The session keys that may belong to a session, at most 64. The user's keys come before those
@@ -264,9 +329,10 @@ impl KeyRing {
             .collect()
     }
 
-    fn candidate<'a>(&'a self, known: &'a RingKey) -> KeyCandidate<'a> {
+    fn candidate<'a>(&'a self, place: usize, known: &'a RingKey) -> KeyCandidate<'a> {
         KeyCandidate {
             key: &known.key,
+            place,
             file: self.file(known.file),
             carried: self.is_carried(known.file),
         }
@@ -340,6 +406,26 @@ mod tests {
         ]);
         assert_eq!(order(&ring, None), ["w auth"]);
         assert_eq!(ring.files().collect::<Vec<_>>(), ["w", "der", "x"]);
+    }
+
+    #[test]
+    fn a_key_that_opened_a_connection_comes_first_for_the_same_service() {
+        let mut ring = ring(vec![file("a", &[("game", 0), ("any", 1)], "")]);
+        assert!(ring.add_carried(file("c", &[("game", 2)], "")));
+        let order = |service| {
+            ring.latest_first(service).iter().map(|found| found.place).collect::<Vec<_>>()
+        };
+        let (game, auth) = (Some(KeyService::Game), Some(KeyService::Auth));
+        assert_eq!(order(game), [0, 1, 2]);
+        let opened = |place: usize| {
+            let all = ring.latest_first(game);
+            ring.opened(all.iter().find(|found| found.place == place).unwrap(), game);
+        };
+        opened(2);
+        opened(1);
+        assert_eq!((order(game), order(auth)), (vec![1, 0, 2], vec![1, 0, 2]));
+        opened(0);
+        assert_eq!((order(game), order(auth)), (vec![0, 1, 2], vec![1, 0, 2]));
     }
 
     #[test]
