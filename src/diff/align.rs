@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::content::TRANSACTION;
-use super::hash::{hash_text, mix};
+use super::hash::{hash_text, mix, secret_half};
 use super::lane::{LaneView, exact_key};
 use super::lcs::{Hole, Match, common, holes};
 use super::renaming::{Renaming, Scope};
@@ -59,18 +59,18 @@ pub(super) fn align(a: &LaneView<'_>, b: &LaneView<'_>, hints: Hints<'_>) -> Lan
         found.round(&left, &right);
     }
     found.round(&a.keys(|m| m.exchange), &b.keys(|m| m.exchange));
-    let [in_a, in_b] = [a, b].map(|lane| lane.keys(|m| m.content));
+    let [in_a, in_b] = [a, b].map(|lane| lane.keys(|m| secret_half(m.content)));
     found.round(&in_a, &in_b);
     slide_to_losses(&mut found.matches, [a, b], [&in_a, &in_b]);
     let moved = hints.renaming.map_or(Vec::new(), |renaming| {
         // A different transaction does not make it a different message, but a different thing does.
         let transaction = hash_text(TRANSACTION);
         let left = a.named(
-            |m| m.content,
+            |m| secret_half(m.content),
             |kind, value| renaming.of_a(kind, value).filter(|_| kind != transaction),
         );
         let right = b.named(
-            |m| m.content,
+            |m| secret_half(m.content),
             |kind, value| renaming.of_b(kind, value).filter(|_| kind != transaction),
         );
         found.moved(&left, &right)

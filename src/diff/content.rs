@@ -3,7 +3,9 @@
 //!
 //! The elements of a list whose order means nothing are hashed in the order of their own hashes.
 
-use super::hash::{hash_bytes, hash_text, mix};
+use super::hash::{
+    ContentHash, bytes_content, hash_text, mix, mix_content, number, secret_half, text_content,
+};
 use crate::record::MessageView;
 use crate::table::Tables;
 use crate::tree::{Kind, Node, Sym, TextKind, TypeRef, decode_text};
@@ -55,8 +57,8 @@ const CLASSES: usize = 2;
 /// The content of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct HashedMessage {
-    /// The hash of its fields.
-    pub(super) content: u64,
+    /// Its fields.
+    pub(super) content: ContentHash,
     /// The hash of the classes of the first objects in it that a number identifies.
     pub(super) sort: u64,
     /// The hash of the values that differ each time. 0 if there are none.
@@ -108,7 +110,7 @@ impl ContentHasher {
         view: &ContentView<'_>,
         index: u32,
         marks: &mut Vec<IdentityMark>,
-    ) -> u64 {
+    ) -> ContentHash {
         let at = self.known(view.message.tables);
         let Some(roles) = self.known.get(at) else { return 0 };
         let mut walk =
@@ -150,7 +152,7 @@ fn role(tables: &Tables, ty: TypeRef, strict: bool) -> Option<Box<CompareRole>> 
 
 /// An element of a set while it is put in order.
 struct SetElement {
-    content: u64,
+    content: ContentHash,
     marks: Vec<IdentityMark>,
 }
 
@@ -173,14 +175,14 @@ impl Walker<'_, '_> {
             || !self.view.ignored.is_empty() && self.view.ignored.binary_search(&index).is_ok()
     }
 
-    fn name(&self, name: Sym) -> u64 {
+    fn name(&self, name: Sym) -> ContentHash {
         match self.roles.names.get(name.0 as usize) {
-            Some(hash) => *hash,
-            None => self.view.message.tree.dynamic(name).map_or(0, |text| hash_text(text.raw())),
+            Some(hash) => number(*hash),
+            None => self.view.message.tree.dynamic(name).map_or(0, |text| text_content(text.raw())),
         }
     }
 
-    fn value(&mut self, index: u32, node: &Node, marks: &mut Vec<IdentityMark>) -> u64 {
+    fn value(&mut self, index: u32, node: &Node, marks: &mut Vec<IdentityMark>) -> ContentHash {
         let role = self.role(node.ty);
         if role.is_some_and(|role| role.unordered) {
             return self.set(index, marks);
@@ -188,16 +190,17 @@ impl Walker<'_, '_> {
         match node.kind {
             Kind::Struct => {
                 self.class(index);
-                self.parts(index, 3, marks, |walk, node| walk.name(node.name))
+                self.parts(index, number(3), marks, |walk, node| walk.name(node.name))
             }
-            Kind::List => self.parts(index, 5, marks, |_, _| 7),
+            Kind::List => self.parts(index, number(5), marks, |_, _| number(7)),
             _ => {
                 let kinds =
                     role.filter(|role| !role.kinds.is_empty()).map(|role| role.kinds.clone());
                 let (value, nothing) = self.leaf(node);
                 let Some(kinds) = kinds.filter(|_| !nothing) else { return value };
+                let value = secret_half(value);
                 marks.extend(kinds.iter().map(|kind| IdentityMark { kind: *kind, value }));
-                11
+                number(11)
             }
         }
     }
@@ -219,17 +222,18 @@ impl Walker<'_, '_> {
     fn parts(
         &mut self,
         index: u32,
-        first: u64,
+        first: ContentHash,
         marks: &mut Vec<IdentityMark>,
-        key: impl Fn(&Self, &Node) -> u64,
-    ) -> u64 {
+        key: impl Fn(&Self, &Node) -> ContentHash,
+    ) -> ContentHash {
         let tree = self.view.message.tree;
         let mut hash = first;
         for (at, node) in tree.members(index) {
             if self.is_left_out(at, node) {
                 self.differs_each_time(at, node);
             } else {
-                hash = mix(mix(hash, key(self, node)), self.value(at, node, marks));
+                let key = key(self, node);
+                hash = mix_content(mix_content(hash, key), self.value(at, node, marks));
             }
         }
         hash
@@ -238,7 +242,7 @@ impl Walker<'_, '_> {
     /// Notes a value that is left out.
     fn differs_each_time(&mut self, index: u32, node: &Node) {
         if !matches!(node.kind, Kind::Struct | Kind::List) {
-            self.volatile = mix(self.volatile, self.leaf(node).0) | 1;
+            self.volatile = mix(self.volatile, secret_half(self.leaf(node).0)) | 1;
             return;
         }
         let tree = self.view.message.tree;
@@ -246,7 +250,7 @@ impl Walker<'_, '_> {
     }
 
     /// A list whose order means nothing.
-    fn set(&mut self, index: u32, marks: &mut Vec<IdentityMark>) -> u64 {
+    fn set(&mut self, index: u32, marks: &mut Vec<IdentityMark>) -> ContentHash {
         let tree = self.view.message.tree;
         let mut elements = Vec::new();
         for (at, node) in tree.members(index) {
@@ -258,40 +262,41 @@ impl Walker<'_, '_> {
         elements.sort_by_key(|element| element.content);
         if elements.iter().any(|element| !element.marks.is_empty()) {
             for element in &elements {
-                marks.push(IdentityMark { kind: IdentityMark::ELEMENT, value: element.content });
+                let value = secret_half(element.content);
+                marks.push(IdentityMark { kind: IdentityMark::ELEMENT, value });
                 marks.extend(&element.marks);
             }
             marks.push(IdentityMark { kind: IdentityMark::END, value: 0 });
         }
-        elements.iter().fold(13, |hash, element| mix(hash, element.content))
+        elements.iter().fold(number(13), |hash, element| mix_content(hash, element.content))
     }
 
     /// The hash of a value without parts, or the value itself if it is a number, and whether it is
     /// zero or empty.
-    fn leaf(&mut self, node: &Node) -> (u64, bool) {
+    fn leaf(&mut self, node: &Node) -> (ContentHash, bool) {
         let tree = self.view.message.tree;
         let bytes = self.view.message.bytes;
         match node.kind {
             Kind::Text(TextKind::Owned) => {
                 let text = tree.owned(node.value).raw();
-                (hash_text(text), text.is_empty())
+                (text_content(text), text.is_empty())
             }
             Kind::Text(kind) => {
                 self.text.clear();
                 decode_text(kind, &tree.content(node, bytes), &mut self.text);
-                (hash_text(&self.text), self.text.is_empty())
+                (text_content(&self.text), self.text.is_empty())
             }
-            Kind::Bytes | Kind::Undecoded => (hash_bytes(&tree.content(node, bytes)), false),
+            Kind::Bytes | Kind::Undecoded => (bytes_content(&tree.content(node, bytes)), false),
             Kind::Uuid | Kind::UuidBe => {
                 let (start, _) = node.content();
                 let all = tree
                     .bytes(node.buffer, bytes)
                     .get(start..start.saturating_add(16))
                     .unwrap_or_default();
-                (hash_bytes(all), all.iter().all(|byte| *byte == 0))
+                (bytes_content(all), all.iter().all(|byte| *byte == 0))
             }
-            Kind::Null => (17, true),
-            _ => (node.value, node.value == 0),
+            Kind::Null => (number(17), true),
+            _ => (number(node.value), node.value == 0),
         }
     }
 }

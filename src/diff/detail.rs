@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use super::bounds::DiffBounds;
 use super::content::{ContentHasher, ContentView, IdentityMark};
 use super::digest::form_text;
+use super::hash::ContentHash;
 use super::ignore::IgnoreList;
 use crate::facts::{InfoSource, refused, write_info};
 use crate::pipeline::Output;
@@ -29,7 +30,7 @@ pub(super) struct DetailValue {
     pub(super) name: String,
     pub(super) content: DetailContent,
     /// The hash of its content, without identities.
-    pub(super) hash: u64,
+    pub(super) hash: ContentHash,
     pub(super) marks: Vec<IdentityMark>,
     /// It is not compared.
     pub(super) left_out: bool,

@@ -1,12 +1,12 @@
 //! Two messages field by field: which fields are the same, and which differ.
 
+use std::collections::HashMap;
+
 use super::align::StreamScope;
 use super::detail::{DetailContent, DetailValue};
+use super::hash::{ContentHash, secret_half};
 use super::lcs::{Hole, Match, common, holes};
 use super::renaming::{Naming, NamingVerdict, Renaming, Said, Scope};
-
-/// Pairs of elements of two sets that are tried.
-const MAX_TRIES: usize = 1 << 20;
 
 /// A field of two messages.
 #[derive(Clone, Debug)]
@@ -83,18 +83,24 @@ impl FieldComparer<'_> {
 
     /// Fields by their names. A field that only one side has stays in its place.
     fn fields(&mut self, path: &str, a: &[DetailValue], b: &[DetailValue]) {
+        let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, other) in b.iter().enumerate() {
+            places.entry(&other.name).or_default().push(at);
+        }
         let mut next = 0;
         for one in a {
-            let rest = b.get(next..).unwrap_or_default();
-            match rest.iter().position(|other| other.name == one.name) {
-                Some(ahead) => {
-                    for other in rest.get(..ahead).unwrap_or_default() {
+            let found = places
+                .get(&*one.name)
+                .and_then(|all| all.get(all.partition_point(|at| *at < next)).copied());
+            match found {
+                Some(at) => {
+                    for other in b.get(next..at).unwrap_or_default() {
                         self.push(&format!("{path}.{}", other.name), None, Some(other));
                     }
-                    if let Some(other) = rest.get(ahead) {
+                    if let Some(other) = b.get(at) {
                         self.compare(&format!("{path}.{}", one.name), one, other);
                     }
-                    next += ahead + 1;
+                    next = at + 1;
                 }
                 None => self.push(&format!("{path}.{}", one.name), Some(one), None),
             }
@@ -105,8 +111,9 @@ impl FieldComparer<'_> {
     }
 
     fn list(&mut self, path: &str, a: &[DetailValue], b: &[DetailValue]) {
-        let keys =
-            |values: &[DetailValue]| values.iter().map(|value| value.hash).collect::<Vec<_>>();
+        let keys = |values: &[DetailValue]| {
+            values.iter().map(|value| secret_half(value.hash)).collect::<Vec<_>>()
+        };
         let mut matches: Vec<Match> = Vec::new();
         let all = Hole { a: [0, a.len()], b: [0, b.len()] };
         if a.len() != b.len() {
@@ -146,18 +153,19 @@ impl FieldComparer<'_> {
 
     /// Elements in any order: only those without a partner are shown.
     fn set(&mut self, path: &str, a: &[DetailValue], b: &[DetailValue]) {
-        if a.len().saturating_mul(b.len()) > MAX_TRIES {
-            return self.list(path, a, b);
+        let of_b = |kind, value| self.renaming.of_b(kind, value);
+        let mut places: HashMap<SetElement, Vec<usize>> = HashMap::new();
+        for (at, other) in b.iter().enumerate().rev() {
+            places.entry(self.set_element(other, of_b)).or_default().push(at);
         }
-        let mut free: Vec<usize> = (0..b.len()).collect();
+        let of_a = |kind, value| self.renaming.of_a(kind, value);
         let mut rest = Vec::new();
         for (at, one) in a.iter().enumerate() {
-            let same = |place: &usize| b.get(*place).is_some_and(|other| self.is_same(one, other));
-            match free.iter().position(same) {
-                Some(found) => drop(free.remove(found)),
-                None => rest.push(at),
-            }
+            let partner = places.get_mut(&self.set_element(one, of_a)).and_then(Vec::pop);
+            rest.extend(partner.is_none().then_some(at));
         }
+        let mut free: Vec<usize> = places.into_values().flatten().collect();
+        free.sort_unstable();
         match (rest.as_slice(), free.as_slice()) {
             // One element in the place of another one.
             ([left], [right]) => self.push(&format!("{path}[{left}]"), a.get(*left), b.get(*right)),
@@ -187,17 +195,20 @@ impl FieldComparer<'_> {
         }
     }
 
-    fn is_same(&self, a: &DetailValue, b: &DetailValue) -> bool {
-        let alike = |kind: u64, x: u64, y: u64| {
-            let kind = self.scope.kind(kind);
-            match (self.renaming.of_a(kind, x), self.renaming.of_b(kind, y)) {
-                (None, None) => true,
-                (x, y) => x == y,
-            }
-        };
-        let marks = a.marks.iter().zip(&b.marks);
-        a.hash == b.hash
-            && a.marks.len() == b.marks.len()
-            && marks.into_iter().all(|(x, y)| alike(x.kind, x.value, y.value))
+    /// What makes two elements of sets the same: content, and the numbers in it as the second
+    /// capture has them. Numbers that are not known are all alike.
+    fn set_element(
+        &self,
+        value: &DetailValue,
+        known: impl Fn(u64, u64) -> Option<u64>,
+    ) -> SetElement {
+        let marks = value.marks.iter().map(|mark| {
+            let kind = self.scope.kind(mark.kind);
+            (kind, known(kind, mark.value))
+        });
+        (value.hash, marks.collect())
     }
 }
+
+/// The content of a set's element, and the numbers in it with their kinds.
+type SetElement = (ContentHash, Vec<(u64, Option<u64>)>);

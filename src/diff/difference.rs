@@ -455,10 +455,7 @@ impl<'c> SectionMaker<'c, '_> {
     ) -> IdentityDifference {
         let find = |digest: &CaptureDigest, index: u32| {
             let message = digest.message(index)?;
-            let has = |stream: &&super::digest::StreamDigest| {
-                stream.lanes.iter().any(|lane| lane.messages.binary_search(&index).is_ok())
-            };
-            let stream = digest.streams.iter().find(has)?;
+            let stream = digest.streams.get(message.stream as usize)?;
             Some(RecordOf {
                 record: message.record,
                 transport: stream.transport.word(),

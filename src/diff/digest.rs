@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::bounds::DiffBounds;
 use super::content::{ContentHasher, ContentView, HashedMessage, IdentityMark};
-use super::hash::{hash_text, mix};
+use super::hash::{ContentHash, hash_text, mix, mix_content, number, secret_half, text_content};
 use super::ignore::IgnoreList;
 use super::lane_digest::{LaneDigest, Loss, LossCause};
 use crate::facts::{ClientSession, InfoSource, Sessions, TransportStream, definition, refused};
@@ -22,6 +22,8 @@ use crate::tree::{LinkKind, ProblemText, Tree};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageDigest {
     pub(super) record: u64,
+    /// The place of its stream among [`CaptureDigest::streams`].
+    pub(super) stream: u32,
     /// Its place among [`CaptureDigest::names`].
     pub(super) name: u32,
     /// Its length in bytes.
@@ -29,7 +31,7 @@ pub(super) struct MessageDigest {
     /// Its name, with the classes of objects in it that a number identifies.
     pub(super) sort: u64,
     /// Name and fields, without what is volatile and without identities.
-    pub(super) content: u64,
+    pub(super) content: ContentHash,
     /// The hash of what differs each time; 0 where there is nothing of that sort.
     pub(super) volatile: u64,
     /// The content with that of the request that it answers, or of the replies to it.
@@ -140,7 +142,7 @@ impl CaptureDigest {
 /// What is known of a message's name.
 struct NameFacts {
     place: u32,
-    hash: u64,
+    hash: ContentHash,
     may_refuse: bool,
     ignored: bool,
 }
@@ -247,7 +249,7 @@ impl<'f> Digester<'f> {
             let def = tables.message_named(name).and_then(|id| tables.message(id));
             let facts = NameFacts {
                 place: self.digest.names.len() as u32,
-                hash: hash_text(&whole),
+                hash: text_content(&whole),
                 may_refuse: def.is_some_and(|def| def.refusal != Refusal::Never),
                 ignored: self.ignore.ignores(name),
             };
@@ -301,17 +303,18 @@ impl<'f> Digester<'f> {
             self.hasher.message(&ContentView { ignored: &nodes, ..*view }, &mut self.digest.marks);
         self.ignored = nodes;
         let HashedMessage { content, sort, volatile } = said;
-        let content = mix(hash, content);
+        let content = mix_content(hash, content);
         let (reply_to, elapsed) = message.reply.map_or((0, 0), |reply| (reply.record, reply.nanos));
         let refused = if may_refuse { refusal(view, message) } else { 0 };
         let digest = MessageDigest {
             record: record.number,
+            stream,
             name: place,
             length: message.bytes.len() as u32,
-            sort: mix(hash, sort),
+            sort: mix(secret_half(hash), sort),
             content,
             volatile,
-            exchange: content,
+            exchange: secret_half(content),
             marks: [from, self.digest.marks.len() as u32],
             refused,
             form: form(view.message.tables, view.message.tree),
@@ -423,14 +426,17 @@ pub(super) fn form_text(problem: &ProblemText, tables: &Tables) -> Option<u64> {
 }
 
 fn form(tables: &Tables, tree: &Tree) -> u64 {
-    let mut forms: Vec<u64> = tree
+    let mut forms: Vec<ContentHash> = tree
         .problems()
         .iter()
-        .filter_map(|problem| Some(mix(form_text(&problem.text, tables)?, problem.a as u64)))
+        .filter_map(|problem| {
+            let form = form_text(&problem.text, tables)?;
+            Some(mix_content(number(form), number(problem.a as u64)))
+        })
         .collect();
     forms.sort_unstable();
     forms.dedup();
-    forms.into_iter().fold(0, mix)
+    secret_half(forms.into_iter().fold(0, mix_content))
 }
 
 /// The identity of a client, in words.
@@ -455,14 +461,14 @@ fn tie_replies(messages: &mut [MessageDigest]) {
         let Ok(request) = messages.binary_search_by_key(&record, |message| message.record) else {
             continue;
         };
-        let asked = messages.get(request).map_or(0, |message| message.content);
+        let asked = messages.get(request).map_or(0, |message| secret_half(message.content));
         if let Some(reply) = messages.get_mut(at) {
             reply.exchange = mix(reply.exchange, asked);
             reply.peer = request as u32;
         }
         if let Some(request) = messages.get_mut(request) {
             request.peer = request.peer.min(at as u32);
-            request.exchange = mix(request.exchange, content);
+            request.exchange = mix(request.exchange, secret_half(content));
         }
     }
 }

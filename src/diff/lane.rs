@@ -2,7 +2,7 @@
 
 use super::content::IdentityMark;
 use super::digest::{CaptureDigest, MessageDigest};
-use super::hash::mix;
+use super::hash::{mix, secret_half};
 use super::lane_digest::LaneDigest;
 
 /// One direction of a capture with its messages.
@@ -73,7 +73,7 @@ impl MarkFold {
 
 /// The hash of a message with its identities as they are.
 pub(super) fn exact_key(digest: &CaptureDigest, message: &MessageDigest) -> u64 {
-    let mut all = MarkFold::new(message.content);
+    let mut all = MarkFold::new(secret_half(message.content));
     digest.marks_of(message).iter().for_each(|mark| all.add(mark, Some(mark.value)));
     all.end()
 }

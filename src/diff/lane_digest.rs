@@ -40,6 +40,13 @@ pub(super) struct LaneDigest {
 }
 
 impl LaneDigest {
+    /// The losses before the messages from a place up to another one. Losses are in their order.
+    pub(super) fn losses_between(&self, from: usize, to: usize) -> &[Loss] {
+        let first = self.losses.partition_point(|loss| (loss.before as usize) < from);
+        let end = self.losses.partition_point(|loss| (loss.before as usize) <= to);
+        self.losses.get(first..end).unwrap_or_default()
+    }
+
     /// Bytes that were captured and not understood, or not opened, and the first record that says
     /// so. What is beside a gap counts as part of it.
     pub(super) fn unread(&self, cause: LossCause) -> (u64, Option<u64>) {

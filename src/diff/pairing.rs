@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::digest::{CaptureDigest, StreamDigest};
+use super::hash::secret_half;
 
 /// If there are more sessions or streams than this, only those whose positions differ by less than
 /// [`NEAR`] are compared.
@@ -23,8 +24,8 @@ pub(super) struct StreamPair {
     pub(super) sessions: [Option<u32>; 2],
 }
 
-/// How often each content comes up.
-type Contents = HashMap<u64, u32>;
+/// Each content, and how often it comes up, in order.
+type Contents = Vec<(u64, u32)>;
 
 /// Something that is paired: a session, or a stream.
 struct Candidate {
@@ -156,15 +157,13 @@ fn candidate<'d>(
     sort: String,
     streams: impl Iterator<Item = &'d StreamDigest>,
 ) -> Candidate {
-    let mut contents = Contents::new();
-    let mut size = 0;
-    for message in
-        streams.flat_map(StreamDigest::messages).filter_map(|index| digest.message(index))
-    {
-        *contents.entry(message.content).or_insert(0) += 1;
-        size += 1;
-    }
-    Candidate { place, sort, contents, size }
+    let messages =
+        streams.flat_map(StreamDigest::messages).filter_map(|index| digest.message(index));
+    let mut all: Vec<u64> = messages.map(|message| secret_half(message.content)).collect();
+    all.sort_unstable();
+    let runs = all.chunk_by(|one, next| one == next);
+    let contents = runs.filter_map(|run| Some((*run.first()?, run.len() as u32))).collect();
+    Candidate { place, sort, contents, size: all.len() as u64 }
 }
 
 /// How much two candidates have in common, from 0 to 1000.
@@ -173,7 +172,10 @@ fn likeness(a: &Candidate, b: &Candidate) -> u64 {
     let common = small
         .contents
         .iter()
-        .map(|(key, n)| u64::from(*large.contents.get(key).unwrap_or(&0).min(n)))
+        .filter_map(|(key, n)| {
+            let at = large.contents.binary_search_by_key(key, |(known, _)| *known).ok()?;
+            Some(u64::from(large.contents.get(at)?.1.min(*n)))
+        })
         .sum::<u64>();
     common * 2000 / (a.size + b.size).max(1)
 }
@@ -182,22 +184,27 @@ fn likeness(a: &Candidate, b: &Candidate) -> u64 {
 /// With `unlike` also such that have nothing in common.
 fn pair(a: &[Candidate], b: &[Candidate], unlike: bool) -> Vec<[u32; 2]> {
     let far = if a.len().saturating_mul(b.len()) > MANY { NEAR } else { usize::MAX };
-    let mut ranks: HashMap<&str, usize> = HashMap::new();
-    let b_ranks: Vec<usize> = b.iter().map(|other| rank(&mut ranks, &other.sort)).collect();
-    ranks.clear();
+    // Those of each sort in the second list, in order, and how many of it came in the first one.
+    let mut sorts: HashMap<&str, (Vec<usize>, usize)> = HashMap::new();
+    for (at, other) in b.iter().enumerate() {
+        sorts.entry(&other.sort).or_default().0.push(at);
+    }
     let mut tries = Vec::new();
     for (at_a, one) in a.iter().enumerate() {
-        let rank_a = rank(&mut ranks, &one.sort);
-        let same =
-            b.iter().zip(&b_ranks).enumerate().filter(|(_, (other, _))| one.sort == other.sort);
-        for (at_b, (other, rank_b)) in
-            same.filter(|(_, (_, rank_b))| rank_a.abs_diff(**rank_b) <= far)
+        let Some((same, rank)) = sorts.get_mut(&*one.sort) else { continue };
+        let first = rank.saturating_sub(far);
+        for (rank_b, at_b) in
+            same.iter().enumerate().skip(first).take(far.saturating_mul(2).saturating_add(1))
         {
+            let Some(other) = b.get(*at_b).filter(|_| rank.abs_diff(rank_b) <= far) else {
+                continue;
+            };
             let alike = likeness(one, other);
             if alike > 0 || unlike {
-                tries.push((std::cmp::Reverse(alike), rank_a.abs_diff(*rank_b), at_a, at_b));
+                tries.push((std::cmp::Reverse(alike), rank.abs_diff(rank_b), at_a, *at_b));
             }
         }
+        *rank += 1;
     }
     tries.sort_unstable();
     let mut used_a = vec![false; a.len()];
@@ -213,13 +220,6 @@ fn pair(a: &[Candidate], b: &[Candidate], unlike: bool) -> Vec<[u32; 2]> {
         }
     }
     out
-}
-
-/// How many of this sort came before.
-fn rank<'s>(ranks: &mut HashMap<&'s str, usize>, sort: &'s str) -> usize {
-    let count = ranks.entry(sort).or_insert(0);
-    *count += 1;
-    *count - 1
 }
 
 #[cfg(test)]

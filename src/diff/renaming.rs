@@ -32,6 +32,8 @@ pub(super) struct Said {
 struct VoteCount {
     count: u32,
     first: Said,
+    /// How many pairings came before.
+    place: u32,
 }
 
 /// Counts the votes for each pairing.
@@ -47,7 +49,8 @@ impl NamingVotes {
             votes.count = votes.count.saturating_add(1);
             votes.first = votes.first.min(said);
         } else if !full {
-            self.votes.insert(naming, VoteCount { count: 1, first: said });
+            let place = self.votes.len() as u32;
+            self.votes.insert(naming, VoteCount { count: 1, first: said, place });
         }
     }
 
@@ -55,7 +58,7 @@ impl NamingVotes {
     pub(super) fn renaming(self) -> Renaming {
         let mut all: Vec<(Naming, VoteCount)> = self.votes.into_iter().collect();
         all.sort_unstable_by_key(|(naming, votes)| {
-            (std::cmp::Reverse(votes.count), naming.a != naming.b, votes.first, *naming)
+            (std::cmp::Reverse(votes.count), naming.a != naming.b, votes.first, votes.place)
         });
         let mut out = Renaming::default();
         for (naming, votes) in all {

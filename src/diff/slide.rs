@@ -18,9 +18,7 @@ pub(super) fn slide_to_losses(matches: &mut [Match], lanes: [&LaneView<'_>; 2], 
     let [a_keys, b_keys] = keys;
     for hole in holes(matches, lengths) {
         let behind = matches.partition_point(|one| (one.a as usize) < hole.a[0]);
-        let lost = |lane: &LaneView<'_>, at: usize| {
-            lane.lane.losses.iter().any(|loss| loss.before as usize == at)
-        };
+        let lost = |lane: &LaneView<'_>, at: usize| !lane.lane.losses_between(at, at).is_empty();
         match hole {
             Hole { a: [from, to], b: [at, end] } if from < to && at == end && !lost(b, at) => {
                 let slide = Slide { length: to - from, keys: a_keys, of_a: true };

@@ -1,7 +1,7 @@
 //! Differences for people: a summary, then for each session and service short trees in which `-` is
 //! the first capture and `+` the second one; or one line for each difference.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -322,13 +322,9 @@ fn identity_text(identity: &IdentityDifference) -> String {
 
 /// The fields that differ, each with some before and after it.
 fn lines_text(lines: &[FieldLine], difference: &Difference, style: &DiffStyle, out: &mut String) {
-    let differs = |line: &FieldLine| {
-        !line.same
-            && difference
-                .fields
-                .iter()
-                .any(|field| field.path.as_deref() == Some(line.path.as_str()))
-    };
+    let paths: HashSet<&str> =
+        difference.fields.iter().filter_map(|field| field.path.as_deref()).collect();
+    let differs = |line: &FieldLine| !line.same && paths.contains(line.path.as_str());
     let mut near = vec![false; lines.len()];
     for at in lines.iter().enumerate().filter(|(_, line)| differs(line)).map(|(at, _)| at) {
         let around = near.iter_mut().take(at + CONTEXT + 1).skip(at.saturating_sub(CONTEXT));

@@ -610,3 +610,15 @@ fn what_there_is_to_say_of_keys_and_filters_is_said_once() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.matches("public halves").count(), 1, "{said}");
 }
+
+#[test]
+fn captures_that_were_made_to_have_the_same_hash_differ() {
+    let [a, b, c] =
+        ["a", "b", "c"].map(|name| format!("tests/data/diff_same_hash/collision_{name}.pcap"));
+    for [one, other] in [[&a, &b], [&a, &c], [&b, &c]] {
+        let (found, _) = compared(one, other, &[]);
+        assert_eq!(found.len(), 1, "{one} {other}");
+        assert_eq!(found[0]["path"], "fields.message");
+    }
+    assert!(compared(&a, &a, &[]).0.is_empty());
+}

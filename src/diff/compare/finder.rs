@@ -6,7 +6,7 @@ use super::super::align::{LaneMatches, StreamScope};
 use super::super::content::IdentityMark;
 use super::super::digest::MessageDigest;
 use super::super::lane::LaneView;
-use super::super::lane_digest::{Loss, LossCause};
+use super::super::lane_digest::LossCause;
 use super::super::lcs::{Match, holes};
 use super::super::pairing::StreamPair;
 use super::super::renaming::{MarkParts, Naming, NamingVerdict, Said, Scope};
@@ -27,7 +27,7 @@ pub(super) struct DifferenceFinder<'w, 'd> {
     pub(super) work: &'w Work<'d>,
     pub(super) scope: StreamScope,
     pub(super) options: CompareOptions,
-    pub(super) odd_sets: &'w [Said],
+    pub(super) odd_sets: &'w HashSet<Said>,
     pub(super) partners: &'w [u32],
     /// The messages of the first capture that are at another place in the second one.
     pub(super) moved: &'w HashSet<u32>,
@@ -116,8 +116,7 @@ impl DifferenceFinder<'_, '_> {
         out: &mut PairFindings,
     ) -> Vec<u32> {
         let [from, to] = hole;
-        let in_hole = |loss: &&Loss| (from..=to).contains(&(loss.before as usize));
-        let losses: Vec<&Loss> = other.lane.losses.iter().filter(in_hole).collect();
+        let losses = other.lane.losses_between(from, to);
         let late = other.lane.joined_late && from == 0;
         let bytes: u64 = losses.iter().map(|loss| loss.bytes).sum();
         if only.is_empty() || bytes == 0 && !late {
@@ -179,7 +178,7 @@ impl DifferenceFinder<'_, '_> {
             fits = self.names(at, left, right, out);
             // A number may stand for things of several kinds, of which one contradicts what other
             // messages say.
-            let reported: Vec<[u64; 2]> =
+            let reported: HashSet<[u64; 2]> =
                 out.findings.get(before..).unwrap_or_default().iter().filter_map(renamed).collect();
             let once =
                 self.once.at(at).iter().filter(|naming| !reported.contains(&[naming.a, naming.b]));

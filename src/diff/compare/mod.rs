@@ -369,7 +369,7 @@ impl<'d> Work<'d> {
 
     /// Pairs the numbers in sets that are still open, and returns the messages whose sets do not
     /// fit.
-    fn settle_sets(&mut self, pairs: &[StreamPair], lanes: &[PairMatches]) -> Vec<Said> {
+    fn settle_sets(&mut self, pairs: &[StreamPair], lanes: &[PairMatches]) -> HashSet<Said> {
         let mut with_sets = Vec::new();
         self.same_content(pairs, lanes, |number, at, left, _| {
             if self

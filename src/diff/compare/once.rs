@@ -43,7 +43,7 @@ impl SeenOnce {
 
 /// Finds the numbers that were seen once.
 pub(super) fn seen_once(work: &Work<'_>, pairs: &[StreamPair], lanes: &[PairMatches]) -> SeenOnce {
-    let mut seen: HashMap<Naming, (u32, Said)> = HashMap::new();
+    let mut seen: HashMap<Naming, (u32, Said, usize)> = HashMap::new();
     let mut alike = 0;
     let mut either = 0;
     work.same_content(pairs, lanes, |number, at, left, right| {
@@ -55,18 +55,20 @@ pub(super) fn seen_once(work: &Work<'_>, pairs: &[StreamPair], lanes: &[PairMatc
         let y = MarkParts::new(work.b.marks_of(right));
         for (a, b) in x.plain.iter().zip(&y.plain).filter(|(a, b)| a.kind == b.kind) {
             let naming = Naming { kind: scope(number).kind(a.kind), a: a.value, b: b.value };
-            seen.entry(naming).or_insert((0, at)).0 += 1;
+            let place = seen.len();
+            seen.entry(naming).or_insert((0, at, place)).0 += 1;
         }
     });
     let equal = seen.keys().filter(|naming| naming.a == naming.b).count() as u64;
     let one_recording = either >= FEWEST && alike * 100 >= either * ONE_RECORDING;
     let differ = one_recording && equal * 100 >= seen.len() as u64 * EQUAL_NUMBERS;
-    let mut odd: Vec<(Naming, Said)> = seen
+    let mut odd: Vec<(usize, Naming, Said)> = seen
         .into_iter()
-        .filter(|(naming, (count, _))| naming.a != naming.b && *count == 1)
-        .map(|(n, (_, at))| (n, at))
+        .filter(|(naming, (count, ..))| naming.a != naming.b && *count == 1)
+        .map(|(naming, (_, at, place))| (place, naming, at))
         .collect();
-    odd.sort_unstable_by_key(|(naming, at)| (*at, *naming));
+    odd.sort_unstable();
+    let odd: Vec<(Naming, Said)> = odd.into_iter().map(|(_, naming, at)| (naming, at)).collect();
     let in_a = often(work.a, odd.iter().map(|(naming, _)| (naming.kind, naming.a)));
     let in_b = often(work.b, odd.iter().map(|(naming, _)| (naming.kind, naming.b)));
     let once = |naming: &Naming| {
