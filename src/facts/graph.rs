@@ -153,21 +153,22 @@ impl Graph {
         let values = MessageView { tables, tree, bytes: message.bytes };
         let Some(def) = definition(message.name, tables, tree) else { return };
         let answered = message.reply.and_then(|reply| self.take_pending(reply.record));
-        let marked = marked(&values);
-        if marked.is_empty() && answered.is_none() || refused(def, &values).is_some() {
+        let marked = GraphMarks::of(&values);
+        if marked.all.is_empty() && answered.is_none() || refused(def, &values).is_some() {
             return;
         }
         let Some(store) = self.store(record) else {
             self.left_out += 1;
             return;
         };
-        let number = |role| number(&values, &marked, 0, role);
+        let number = |role| marked.number(&values, 0, role);
         let target = number(GraphRole::Target);
         if let Some(mut asked) = answered {
             asked.target = asked.target.or(target);
             self.apply(asked);
         }
         for asked in marked
+            .all
             .iter()
             .filter(|marked| matches!(marked.role, GraphRole::Asked | GraphRole::Target))
         {
@@ -327,23 +328,23 @@ impl Graph {
 /// The nodes and edges in a message.
 fn told(
     values: &MessageView<'_>,
-    marked: &[GraphMark<'_>],
+    marked: &GraphMarks<'_>,
     value: &mut dyn FnMut(u32) -> Value,
 ) -> Vec<GraphChange> {
     let mut told = Vec::new();
-    for mask in marked.iter().filter(|marked| marked.role == GraphRole::Mask) {
-        let inside = |role| marked.iter().find(|m| m.role == role && m.parent == mask.parent);
+    for mask in marked.all.iter().filter(|marked| marked.role == GraphRole::Mask) {
+        let inside = |role| marked.first(mask.parent, role);
         let id = inside(GraphRole::Id).and_then(|m| values.number(m.node));
         told.push(GraphChange {
-            target: id.or(number(values, marked, 0, GraphRole::Target)),
+            target: id.or(marked.number(values, 0, GraphRole::Target)),
             fields: fields(values, mask.parent, value),
             kind: inside(GraphRole::Kind).and_then(|m| values.word(m.node, MAX_NAME)),
             name: name(values, mask.parent, inside(GraphRole::Id).map(|id| id.node)),
             ..GraphChange::default()
         });
     }
-    for parent in marked.iter().filter(|marked| marked.role == GraphRole::Parent) {
-        let beside = |role| number(values, marked, parent.parent, role);
+    for parent in marked.all.iter().filter(|marked| marked.role == GraphRole::Parent) {
+        let beside = |role| marked.number(values, parent.parent, role);
         let removed = beside(GraphRole::Removed);
         let child = removed.or(beside(GraphRole::Child));
         if let (Some(above), Some(child)) = (values.number(parent.node), child) {
@@ -356,46 +357,51 @@ fn told(
     told
 }
 
-/// The nodes that tables mark, each once.
-fn marked<'a>(values: &MessageView<'a>) -> Vec<GraphMark<'a>> {
-    if !values.may_have(|facts| facts.graph.is_some()) {
-        return Vec::new();
-    }
-    let mut all: Vec<GraphMark<'a>> = Vec::new();
-    let mut open: Vec<(u32, u32)> = vec![(0, u32::MAX)];
-    for (index, node) in (0..).zip(values.tree.nodes()) {
-        while open.last().is_some_and(|(_, end)| *end <= index) {
-            open.pop();
-        }
-        let role = values
-            .tables
-            .type_def(node.ty)
-            .and_then(|def| def.facts.as_deref())
-            .and_then(|facts| facts.graph);
-        if let Some(role) = role {
-            all.push(GraphMark {
-                role,
-                index,
-                node,
-                parent: open.last().map_or(0, |(index, _)| *index),
-            });
-        }
-        if node.kind == Kind::Struct && index > 0 {
-            open.push((index, node.end));
-        }
-    }
-    all
+/// The nodes of a message that tables mark, each once.
+#[derive(Default)]
+struct GraphMarks<'a> {
+    all: Vec<GraphMark<'a>>,
+    /// The first one of each role in each structure, by its place among all.
+    first: SeededMap<(u32, GraphRole), usize>,
 }
 
-/// The number with a role in a structure.
-fn number(
-    values: &MessageView<'_>,
-    marked: &[GraphMark<'_>],
-    parent: u32,
-    role: GraphRole,
-) -> Option<u64> {
-    let found = marked.iter().find(|marked| marked.role == role && marked.parent == parent)?;
-    values.number(found.node)
+impl<'a> GraphMarks<'a> {
+    fn of(values: &MessageView<'a>) -> GraphMarks<'a> {
+        let mut marks = GraphMarks::default();
+        if !values.may_have(|facts| facts.graph.is_some()) {
+            return marks;
+        }
+        let mut open: Vec<(u32, u32)> = vec![(0, u32::MAX)];
+        for (index, node) in (0..).zip(values.tree.nodes()) {
+            while open.last().is_some_and(|(_, end)| *end <= index) {
+                open.pop();
+            }
+            let role = values
+                .tables
+                .type_def(node.ty)
+                .and_then(|def| def.facts.as_deref())
+                .and_then(|facts| facts.graph);
+            if let Some(role) = role {
+                let parent = open.last().map_or(0, |(index, _)| *index);
+                marks.first.entry((parent, role)).or_insert(marks.all.len());
+                marks.all.push(GraphMark { role, index, node, parent });
+            }
+            if node.kind == Kind::Struct && index > 0 {
+                open.push((index, node.end));
+            }
+        }
+        marks
+    }
+
+    /// The first node with a role in a structure.
+    fn first(&self, parent: u32, role: GraphRole) -> Option<&GraphMark<'a>> {
+        self.first.get(&(parent, role)).and_then(|at| self.all.get(*at))
+    }
+
+    /// The number with a role in a structure.
+    fn number(&self, values: &MessageView<'_>, parent: u32, role: GraphRole) -> Option<u64> {
+        self.first(parent, role).and_then(|marked| values.number(marked.node))
+    }
 }
 
 /// The fields of a node, but for the mask that says which there are.

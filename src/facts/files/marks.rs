@@ -1,5 +1,6 @@
 //! The nodes of a message that its table marks with `file`, sorted by their roles.
 
+use crate::maps::SeededMap;
 use crate::record::MessageView;
 use crate::table::FileRole;
 use crate::tree::{Kind, Node, mark};
@@ -21,14 +22,16 @@ pub(super) struct FileMark<'a> {
 pub(super) struct FileMarks<'a> {
     pub(super) values: MessageView<'a>,
     pub(super) all: Vec<FileMark<'a>>,
+    /// The first one of each role in each structure or list, by its place among all.
+    first: SeededMap<(u32, FileRole), usize>,
 }
 
 impl<'a> FileMarks<'a> {
     /// Finds them. With `redact`, secrets are skipped.
     pub(super) fn of(values: MessageView<'a>, redact: bool) -> FileMarks<'a> {
-        let mut all: Vec<FileMark<'a>> = Vec::new();
+        let mut marks = FileMarks { values, all: Vec::new(), first: SeededMap::default() };
         if !values.may_have(|facts| facts.file.is_some()) {
-            return FileMarks { values, all };
+            return marks;
         }
         let mut open: Vec<(u32, u32)> = Vec::new();
         for (index, node) in (0..).zip(values.tree.nodes()) {
@@ -46,14 +49,15 @@ impl<'a> FileMarks<'a> {
                 // the value.
                 let parent = open.last().map_or(0, |(index, _)| *index);
                 if !matches!(node.kind, Kind::Struct | Kind::Null) {
-                    all.push(FileMark { role, index, node, parent });
+                    marks.first.entry((parent, role)).or_insert(marks.all.len());
+                    marks.all.push(FileMark { role, index, node, parent });
                 }
             }
             if matches!(node.kind, Kind::Struct | Kind::List) {
                 open.push((index, node.end));
             }
         }
-        FileMarks { values, all }
+        marks
     }
 
     /// The first node with a role, outside of list entries.
@@ -61,9 +65,9 @@ impl<'a> FileMarks<'a> {
         self.all.iter().find(|marked| marked.role == role && !self.is_listed(marked.parent))
     }
 
-    /// The nodes with a role in a structure.
+    /// The first node with a role in a structure.
     pub(super) fn within(&self, parent: u32, role: FileRole) -> Option<&FileMark<'a>> {
-        self.all.iter().find(|marked| marked.role == role && marked.parent == parent)
+        self.first.get(&(parent, role)).and_then(|at| self.all.get(*at))
     }
 
     /// The text of the first node with a role whose value is not empty.
@@ -90,7 +94,7 @@ impl<'a> FileMarks<'a> {
     }
 
     fn is_listed(&self, parent: u32) -> bool {
-        self.all.iter().any(|marked| marked.role == FileRole::Listed && marked.parent == parent)
+        self.first.contains_key(&(parent, FileRole::Listed))
     }
 
     /// The node that ties the parts of a file together: the one marked so, or else the transaction.

@@ -119,7 +119,7 @@ impl ChatRole {
 }
 
 /// What a field is of a file that is transferred.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileRole {
     /// The name, number or UUID by which the file is asked for.
     Name,
@@ -183,7 +183,7 @@ impl FileRole {
 }
 
 /// What a field is of a store of nodes that hang under each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GraphRole {
     /// In a node: its number.
     Id,
