@@ -5,10 +5,12 @@
 //! original. This file knows no protocol and no output.
 
 use std::collections::VecDeque;
+use std::hash::BuildHasher;
 
 use super::TransportStream;
 use crate::capture::{Moment, Time};
 use crate::captured::Captured;
+use crate::maps::SeededMap;
 use crate::record::{Body, MessageView, Record};
 use crate::session::Side;
 use crate::table::ChatRole;
@@ -24,6 +26,8 @@ const PASSED_ON_WITHIN: i64 = 10_000_000_000;
 /// How many chat messages are remembered for that, and how many streams of each.
 const MAX_RECENT: usize = 1024;
 const MAX_SEEN_ON: usize = 256;
+/// With how many of those with the same text a message is compared.
+const MAX_ALIKE: usize = 64;
 
 /// A person or object that says or receives a chat message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,6 +75,10 @@ pub struct ChatLine {
 #[derive(Default)]
 pub struct Chat {
     recent: VecDeque<RecentLine>,
+    /// How many messages came before those.
+    before: u64,
+    /// The numbers of those that may be relayed, by a hash of their texts, the oldest first.
+    by_text: SeededMap<u64, VecDeque<u64>>,
 }
 
 /// A chat message that may be relayed.
@@ -79,6 +87,7 @@ struct RecentLine {
     time: i64,
     from: ChatParty,
     text: String,
+    hash: u64,
     protocol: &'static str,
     seen_on: Vec<(TransportStream, Side)>,
 }
@@ -149,30 +158,63 @@ impl Chat {
     fn first_said(&mut self, line: &ChatLine) -> Option<u64> {
         let now = nanos(line.at.time);
         let here = (line.stream, line.side);
-        self.recent.retain(|said| now - said.time <= PASSED_ON_WITHIN);
-        let same = |said: &&mut RecentLine| {
-            said.protocol == line.protocol
-                && said.text == line.text
+        while self.recent.front().is_some_and(|said| !said.is_recent(now)) {
+            self.forget();
+        }
+        let hash = self.by_text.hasher().hash_one((line.protocol, &line.text));
+        let alike = self.by_text.entry(hash).or_default();
+        for (place, number) in alike.iter().take(MAX_ALIKE).enumerate() {
+            let at = usize::try_from(number - self.before).unwrap_or(usize::MAX);
+            let Some(said) = self.recent.get_mut(at) else { continue };
+            let same = said.is_recent(now)
+                && said.protocol == line.protocol
                 && said.from.may_be(&line.from)
                 && !said.seen_on.contains(&here)
-                && said.seen_on.len() < MAX_SEEN_ON
-        };
-        if let Some(said) = self.recent.iter_mut().find(same) {
-            said.seen_on.push(here);
-            return Some(said.record);
+                && said.text == line.text;
+            if same {
+                said.seen_on.push(here);
+                let record = said.record;
+                if said.seen_on.len() >= MAX_SEEN_ON {
+                    alike.remove(place);
+                }
+                return Some(record);
+            }
         }
-        if self.recent.len() >= MAX_RECENT {
-            self.recent.pop_front();
-        }
+        alike.push_back(self.before + self.recent.len() as u64);
         self.recent.push_back(RecentLine {
             record: line.record,
             time: now,
             from: line.from.clone(),
             text: line.text.clone(),
+            hash,
             protocol: line.protocol,
             seen_on: vec![here],
         });
+        if self.recent.len() > MAX_RECENT {
+            self.forget();
+        }
         None
+    }
+
+    /// Forgets the oldest message.
+    fn forget(&mut self) {
+        let Some(said) = self.recent.pop_front() else { return };
+        if let Some(alike) = self.by_text.get_mut(&said.hash) {
+            if alike.front() == Some(&self.before) {
+                alike.pop_front();
+            }
+            if alike.is_empty() {
+                self.by_text.remove(&said.hash);
+            }
+        }
+        self.before += 1;
+    }
+}
+
+impl RecentLine {
+    /// Whether a copy may still come at this time.
+    fn is_recent(&self, now: i64) -> bool {
+        now.saturating_sub(self.time) <= PASSED_ON_WITHIN
     }
 }
 
