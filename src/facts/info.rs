@@ -435,9 +435,10 @@ impl InfoWriter<'_, '_, '_> {
         }
         let shown = tables.type_def(node.ty).and_then(|def| def.shown);
         if let Some(meaning) = shown.and_then(|shown| tables.meaning(tables.name(shown))) {
-            let mut text = Vec::new();
+            let mut text = std::mem::take(out).into_bytes();
             (meaning.write)(node.value, &mut text);
-            out.push_str(&String::from_utf8_lossy(&text));
+            *out = String::from_utf8(text)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
             return if node.value == 0 { Told::Zero } else { Told::Value };
         }
         let mut digits = itoa::Buffer::new();
