@@ -1,11 +1,14 @@
 //! Names, UUIDs, numbers and addresses of persons that earlier messages gave. They are also
 //! replaced in bytes and texts that no table marks.
 //!
-//! Bounded: of more than 16,384 of a sort, the later ones are replaced only where tables mark them.
+//! Bounded: of more than 16,384 of a sort, or of more than 32 MiB, the later ones are replaced only
+//! where tables mark them, and so are names longer than 256 bytes.
 
 use crate::digits::{swap_uuid, uuid_text};
-use std::collections::{HashMap, HashSet};
+use crate::maps::{SeededMap, SeededSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::ops::Bound;
 
 use super::values::Values;
 
@@ -14,24 +17,31 @@ const MOST: usize = 16_384;
 /// Bytes of the shortest name that is looked for in other bytes: shorter ones would be found by
 /// chance.
 const SHORTEST: usize = 4;
+/// Bytes of the longest name that is looked for in other bytes.
+const LONGEST: usize = 256;
 /// Characters of the shortest name that is looked for inside words, too.
 const SHORTEST_INSIDE: usize = 6;
+/// Memory for the bytes that are looked for, roughly, in bytes.
+const MAX_PATTERNS: usize = 32 << 20;
 
 /// The names found so far.
 #[derive(Default)]
 pub(super) struct KnownPersons {
-    names: HashSet<String>,
-    uuids: HashSet<[u8; 16]>,
-    pub(super) numbers: HashSet<u64>,
-    pub(super) addresses: HashSet<IpAddr>,
-    /// The bytes to look for, by their first four.
-    patterns: HashMap<[u8; 4], Vec<Pattern>>,
+    names: SeededSet<String>,
+    uuids: SeededSet<[u8; 16]>,
+    pub(super) numbers: SeededSet<u64>,
+    pub(super) addresses: SeededSet<IpAddr>,
+    /// The bytes to look for, in order, by their first four.
+    patterns: SeededMap<[u8; 4], Patterns>,
+    /// Memory of the patterns, roughly.
+    held: usize,
 }
 
-/// Bytes that are looked for, and what replaces them.
+/// What replaces bytes that are looked for.
 struct Pattern {
-    from: Box<[u8]>,
     to: Box<[u8]>,
+    /// The length of the longest other pattern that this one begins with; 0 if there is none.
+    shorter: usize,
     /// Bytes of a unit of text, for a short name: before and behind it no letter or digit may
     /// stand. 0 for everything else.
     unit: usize,
@@ -41,8 +51,8 @@ impl KnownPersons {
     /// Adds a name.
     pub(super) fn name(&mut self, name: &str, values: &Values) {
         let name = name.trim();
-        if name.len() < SHORTEST || self.names.len() >= MOST || !self.names.insert(name.to_string())
-        {
+        let fits = (SHORTEST..=LONGEST).contains(&name.len()) && self.has_room();
+        if !fits || self.names.len() >= MOST || !self.names.insert(name.to_string()) {
             return;
         }
         self.text(name, &values.name(name));
@@ -50,7 +60,8 @@ impl KnownPersons {
 
     /// Adds a UUID, as written.
     pub(super) fn uuid(&mut self, uuid: [u8; 16], values: &Values) {
-        if uuid == [0; 16] || self.uuids.len() >= MOST || !self.uuids.insert(uuid) {
+        let is_new = uuid != [0; 16] && self.has_room() && self.uuids.len() < MOST;
+        if !is_new || !self.uuids.insert(uuid) {
             return;
         }
         let mut new = uuid;
@@ -83,6 +94,11 @@ impl KnownPersons {
         self.text(&address.to_string(), &values.address(address).to_string());
     }
 
+    /// Whether there is memory for more patterns.
+    fn has_room(&self) -> bool {
+        self.held < MAX_PATTERNS
+    }
+
     /// Whether a UUID is that of a person.
     pub(super) fn has_uuid(&self, uuid: &[u8; 16]) -> bool {
         self.uuids.contains(uuid)
@@ -112,21 +128,34 @@ impl KnownPersons {
     }
 
     fn add(&mut self, from: &[u8], to: &[u8], unit: usize) {
-        if let (Some(first), true) = (from.first_chunk::<4>(), from.len() == to.len()) {
-            let pattern = Pattern { from: from.into(), to: to.into(), unit };
-            self.patterns.entry(*first).or_default().push(pattern);
+        let (Some(first), true) = (from.first_chunk::<4>(), from.len() == to.len()) else { return };
+        let patterns = self.patterns.entry(*first).or_default();
+        if patterns.contains_key(from) {
+            return;
         }
+        let shorter = longest(patterns, from).map_or(0, |(shorter, _)| shorter.len());
+        let longer = patterns.range_mut::<[u8], _>((Bound::Excluded(from), Bound::Unbounded));
+        for (_, pattern) in longer.take_while(|(longer, _)| longer.starts_with(from)) {
+            pattern.shorter = pattern.shorter.max(from.len());
+        }
+        patterns.insert(from.into(), Pattern { to: to.into(), shorter, unit });
+        self.held += 2 * from.len() + ENTRY;
     }
 
     /// Replaces all known names, UUIDs and numbers in some bytes.
     pub(super) fn sweep(&self, bytes: &mut [u8]) {
         let mut at = 0;
-        while let Some(first) = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
-            let found = self
-                .patterns
-                .get(first)
-                .and_then(|list| list.iter().find(|pattern| pattern.is_at(bytes, at)));
-            at += match found {
+        while let Some((first, rest)) =
+            bytes.get(at..).and_then(|rest| Some((rest.first_chunk::<4>()?, rest)))
+        {
+            let patterns = self.patterns.get(first);
+            let mut found = patterns.and_then(|patterns| longest(patterns, rest));
+            while let Some((from, pattern)) = found
+                && !pattern.stands_alone(bytes, at, from.len())
+            {
+                found = patterns.and_then(|patterns| shorter(patterns, from, pattern));
+            }
+            at += match found.map(|(_, pattern)| pattern) {
                 Some(pattern) => {
                     let end = at + pattern.to.len();
                     bytes
@@ -152,12 +181,42 @@ impl KnownPersons {
     }
 }
 
+/// Memory of a pattern beside its bytes, roughly.
+const ENTRY: usize = 96;
+
+/// Patterns that begin alike, in order.
+type Patterns = BTreeMap<Box<[u8]>, Pattern>;
+
+/// The longest pattern that some bytes begin with. Every such pattern is the last one up to these
+/// bytes in the order, or that one begins with it.
+fn longest<'p>(patterns: &'p Patterns, bytes: &[u8]) -> Option<(&'p [u8], &'p Pattern)> {
+    let (from, pattern) =
+        patterns.range::<[u8], _>((Bound::Unbounded, Bound::Included(bytes))).next_back()?;
+    let mut found: Option<(&[u8], &Pattern)> = Some((from, pattern));
+    let common = from.iter().zip(bytes).take_while(|(x, y)| x == y).count();
+    while let Some((from, pattern)) = found
+        && from.len() > common
+    {
+        found = shorter(patterns, from, pattern);
+    }
+    found
+}
+
+/// The longest other pattern that a pattern begins with.
+fn shorter<'p>(
+    patterns: &'p Patterns,
+    from: &'p [u8],
+    pattern: &Pattern,
+) -> Option<(&'p [u8], &'p Pattern)> {
+    let (from, pattern) = patterns.get_key_value(from.get(..pattern.shorter)?)?;
+    Some((from, pattern))
+}
+
 impl Pattern {
-    fn is_at(&self, bytes: &[u8], at: usize) -> bool {
-        let end = at + self.from.len();
-        if bytes.get(at..end) != Some(&*self.from) {
-            return false;
-        }
+    /// Whether no letter or digit stands before and behind the `length` bytes from `at` on, where
+    /// that matters.
+    fn stands_alone(&self, bytes: &[u8], at: usize, length: usize) -> bool {
+        let end = at + length;
         let letter = |place: Option<usize>| {
             let unit = place.and_then(|place| bytes.get(place..place + self.unit));
             // A unit of two bytes is such a letter where the other byte is 0.
@@ -175,6 +234,28 @@ impl Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_names_that_begin_alike_the_longest_is_found() {
+        let values = Values::new(b"0123456789abcdef");
+        let mut known = KnownPersons::default();
+        let names = ["Gilgamesh", "Gilgame", "Gilgamesh the Great", "Gilgal", "Gilg"];
+        names.iter().for_each(|name| known.name(name, &values));
+        for (text, name) in [
+            ("Gilgamesh the Grand", "Gilgamesh"),
+            ("Gilgamesh the Great", "Gilgamesh the Great"),
+            ("Gilgames", "Gilgame"),
+            ("Gilgalad", "Gilgal"),
+            ("Gilg", "Gilg"),
+            ("Gilgo", ""),
+            ("Gil", ""),
+        ] {
+            let mut swept = text.to_string();
+            known.sweep_text(&mut swept);
+            let rest = text.strip_prefix(name).unwrap_or_default();
+            assert_eq!(swept, format!("{}{rest}", values.name(name)), "{text}");
+        }
+    }
 
     #[test]
     fn what_was_met_is_found_in_every_encoding() {

@@ -2,8 +2,10 @@
 //! of what it replaces.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::permute::{Digit, Permuter};
+use crate::maps::BoundedMap;
 
 /// What replaces free text.
 pub(super) const FILLER: u8 = b'x';
@@ -12,12 +14,34 @@ pub(super) const FILLER: u8 = b'x';
 #[derive(Clone)]
 pub(super) struct Values {
     permuter: Permuter,
+    /// Values that had a pseudonym before, each behind a word for its sort.
+    remembered: Arc<Mutex<BoundedMap<Box<[u8]>, Box<[u8]>>>>,
 }
+
+/// How many pseudonyms are remembered, and the bytes of the longest.
+const REMEMBERED: usize = 32_768;
+const LONGEST: usize = 64;
 
 impl Values {
     /// Pseudonyms under a key.
     pub(super) fn new(key: &[u8; 16]) -> Values {
-        Values { permuter: Permuter::new(key) }
+        let remembered = Arc::new(Mutex::new(BoundedMap::new(REMEMBERED)));
+        Values { permuter: Permuter::new(key), remembered }
+    }
+
+    /// The pseudonym of a value of a sort, as `make` gives it unless it is remembered.
+    fn remember(&self, what_for: &str, value: &[u8], make: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+        if value.len() > LONGEST {
+            return make();
+        }
+        let key = [what_for.as_bytes(), &[0xff], value].concat();
+        let lock = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&*key) {
+            return known.to_vec();
+        }
+        let made = make();
+        lock().insert(key.into(), made.clone().into());
+        made
     }
 
     /// A number that depends on the key and on what it is for alone.
@@ -46,6 +70,15 @@ impl Values {
     }
 
     fn bytes(&self, what_for: &str, bytes: &mut [u8], stays: impl Fn(&[Digit]) -> bool) {
+        let made = self.remember(what_for, bytes, || {
+            let mut made = bytes.to_vec();
+            self.permute_bytes(what_for, &mut made, stays);
+            made
+        });
+        bytes.copy_from_slice(&made);
+    }
+
+    fn permute_bytes(&self, what_for: &str, bytes: &mut [u8], stays: impl Fn(&[Digit]) -> bool) {
         let digit =
             |byte: &u8| byte.checked_sub(1).map(|value| Digit { value: value.into(), radix: 255 });
         let mut digits: Vec<Digit> = bytes.iter().filter_map(digit).collect();
@@ -104,13 +137,18 @@ impl Values {
     }
 
     fn ipv4(&self, address: Ipv4Addr) -> Ipv4Addr {
+        let octets = address.octets();
+        let made = self.remember("ipv4", &octets, || self.permute_ipv4(octets).to_vec());
+        Ipv4Addr::from(*made.first_chunk().unwrap_or(&octets))
+    }
+
+    fn permute_ipv4(&self, mut octets: [u8; 4]) -> [u8; 4] {
         let class = |octet: u8| match octet {
             0 => (0, 1),
             1..10 => (1, 9),
             10..100 => (10, 90),
             _ => (100, 156),
         };
-        let mut octets = address.octets();
         let mut digits = octets.map(|octet| {
             let (least, radix) = class(octet);
             Digit { value: u32::from(octet - least), radix }
@@ -122,7 +160,7 @@ impl Values {
         for (octet, digit) in octets.iter_mut().zip(digits) {
             *octet = class(*octet).0 + digit.value as u8;
         }
-        Ipv4Addr::from(octets)
+        octets
     }
 
     /// The pseudonym of an address with its port. Ports below 1024, below 32,768 and above stay
@@ -171,6 +209,15 @@ impl Values {
     }
 
     fn word(&self, word: &str, out: &mut String) {
+        let made = self.remember("word", word.as_bytes(), || {
+            let mut made = String::new();
+            self.permute_word(word, &mut made);
+            made.into_bytes()
+        });
+        out.push_str(&String::from_utf8_lossy(&made));
+    }
+
+    fn permute_word(&self, word: &str, out: &mut String) {
         let letters: Option<Vec<Letter>> = word.chars().map(Letter::of).collect();
         let Some(letters) = letters else { return out.push_str(word) };
         let mut digits: Vec<Digit> = letters.iter().map(|letter| letter.digit).collect();

@@ -29,7 +29,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("texts", &["capture", "session", "proto"]),
     // Bytes as people copy them.
     ("dump", &[]),
-    ("pseudonyms", &["tree", "table", "capture", "session"]),
+    ("pseudonyms", &["maps", "tree", "table", "capture", "session"]),
     ("pdu", &["leb128", "tree", "table", "capture", "session", "record"]),
     ("print", &["leb128", "maps", "pdu", "facts", "record", "tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
