@@ -133,6 +133,7 @@ impl I3Session {
             let rest = bytes.get(end..).unwrap_or(&[]);
             end += self.packet(from, offset + end as u64, rest, None, at, context).max(1);
         }
+        self.reader.shrink();
     }
 
     /// One packet, its length field first unless it follows another one. Returns how many bytes it

@@ -47,6 +47,26 @@ pub(super) struct ValueBuffers {
     pub(super) hasher: RandomState,
 }
 
+/// The most memory that a connection keeps in its buffers, in bytes: there may be very many
+/// connections, and few have large packets.
+const KEPT: usize = 4096;
+
+impl ValueBuffers {
+    /// Gives back the memory of a large packet.
+    pub(super) fn shrink(&mut self) {
+        let kept = self.stack.capacity() * size_of::<OpenValue>()
+            + self.bytes.capacity()
+            + self.text.capacity()
+            + (self.pairs_at.capacity() + self.numbered.capacity() + self.ends.capacity()) * 4
+            + self.forms.capacity() * size_of::<(u32, LayoutId)>()
+            + self.open.capacity() * 8
+            + self.seen.capacity() * 9;
+        if kept > KEPT {
+            *self = ValueBuffers { hasher: self.hasher.clone(), ..ValueBuffers::default() };
+        }
+    }
+}
+
 /// The result of reading a packet's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FoundPacket {
