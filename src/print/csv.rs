@@ -2,22 +2,41 @@
 
 use std::io::Write;
 
-use crate::captured::Escaped;
+use crate::captured::{CONTROL_LEADS, Escaped, is_control};
 
 /// Appends a cell between commas, as RFC 4180 has it. Line feeds, with or without a carriage return
-/// before them, and tabs stay; other controls are escaped. Text that a spreadsheet would take for a formula gets an apostrophe before it, which
-/// spreadsheets read as "this is text".
+/// before them, and tabs stay; other controls are escaped. Text that a spreadsheet would take for a
+/// formula gets an apostrophe before it, which spreadsheets read as "this is text".
 pub fn csv_cell(text: &str, out: &mut Vec<u8>) {
     let guard = if is_formula(text) { "'" } else { "" };
     let quote = if text.contains([',', '"', '\n']) { "\"" } else { "" };
-    let _ = write!(out, "{quote}{guard}");
-    for part in text.split_inclusive(['"', '\n', '\t']) {
-        let endings = [("\r\n", "\r\n"), ("\n", "\n"), ("\t", "\t"), ("\"", "\"\"")];
-        let ending = endings.iter().find(|(ending, _)| part.ends_with(ending));
-        let (ending, written) = ending.copied().unwrap_or_default();
-        let _ = write!(out, "{}{written}", Escaped(part.strip_suffix(ending).unwrap_or(part)));
+    out.extend_from_slice(quote.as_bytes());
+    out.extend_from_slice(guard.as_bytes());
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(may_be_special) {
+        let (before, behind) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        out.extend_from_slice(before.as_bytes());
+        let mut chars = behind.chars();
+        let c = chars.next().unwrap_or_default();
+        rest = chars.as_str();
+        let own = behind.get(..c.len_utf8()).unwrap_or_default();
+        match c {
+            '"' => out.extend_from_slice(b"\"\""),
+            '\n' | '\t' => out.push(c as u8),
+            '\r' if rest.starts_with('\n') => out.push(b'\r'),
+            c if is_control(c) => {
+                let _ = write!(out, "{}", Escaped(own));
+            }
+            _ => out.extend_from_slice(own.as_bytes()),
+        }
     }
-    let _ = write!(out, "{quote}");
+    out.extend_from_slice(rest.as_bytes());
+    out.extend_from_slice(quote.as_bytes());
+}
+
+/// Whether a byte is a quotation mark, or a control or may begin one.
+fn may_be_special(byte: u8) -> bool {
+    byte < b' ' || byte == b'"' || byte == 0x7f || CONTROL_LEADS.contains(&byte)
 }
 
 /// Whether a spreadsheet may take a cell for a formula: a number is none.
@@ -52,5 +71,9 @@ mod tests {
         }
         assert_eq!(written("a\r\nb\rc\td"), "\"a\r\nb\\rc\td\"");
         assert_eq!(written("a\u{1b}b\u{7f}\n"), "\"a\\u001bb\\u007f\n\"");
+        assert_eq!(
+            written("\u{c2}\u{9b}\u{e2}\u{202e}\u{2013}"),
+            "\u{c2}\\u009b\u{e2}\\u202e\u{2013}"
+        );
     }
 }

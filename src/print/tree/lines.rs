@@ -52,8 +52,8 @@ pub(super) fn lines(
     let LineState { caches, open } = state;
     let TableCache { labels, meanings, value_texts, .. } =
         caches.of(view.message.tables, label, meaning_of);
-    let labels = if options.paint.field.on.is_empty() { labels.as_slice() } else { &[] };
-    let lines = Lines { view, labels, meanings, options };
+    let painted = !options.paint.field.on.is_empty();
+    let lines = Lines { view, labels, painted, meanings, options };
     match view.message.tree.get(0) {
         // One value that was asked for by its type.
         Some(value) if !matches!(value.kind, Kind::Struct | Kind::List) => {
@@ -93,8 +93,10 @@ struct LineBuffers<'a> {
 /// How lines are written.
 struct Lines<'a> {
     view: &'a PrintView<'a>,
-    /// The names that are written as they are: without colour, in ASCII.
+    /// The names that are written as they are: in ASCII.
     labels: &'a [Label],
+    /// Names are in colour.
+    painted: bool,
     /// For each type the key of its values' texts; 0 if they have no texts.
     meanings: &'a [u32],
     options: &'a TreeOptions,
@@ -225,8 +227,11 @@ impl Lines<'_> {
     fn name(&self, name: Sym, width: u32, tie: usize, w: &mut TextWriter<'_>) {
         let width = width as usize;
         match self.labels.get(name.0 as usize) {
-            Some(label) if label.length().max(width) <= Label::MOST => {
+            Some(label) if label.length().max(width) <= Label::MOST && !self.painted => {
                 w.block(label.block(), label.length().max(width));
+            }
+            Some(label) if label.length() <= Label::MOST => {
+                w.by_copy(|w| self.painted_name(label, width, tie, w));
             }
             _ => w.by_copy(|w| self.any_name(name, width, tie, w)),
         }
@@ -252,7 +257,17 @@ impl Lines<'_> {
         name.raw().chars().count()
     }
 
-    /// A name that is painted or long, or came from the traffic.
+    /// A name that is painted, or has many spaces behind it.
+    #[inline(never)]
+    fn painted_name(&self, label: &Label, width: usize, tie: usize, w: &mut TextWriter<'_>) {
+        let paint = self.paint(tie);
+        w.raw(paint.on.as_bytes());
+        w.block(label.block(), label.length());
+        w.raw(paint.off.as_bytes());
+        spaces(width.saturating_sub(label.length()), w);
+    }
+
+    /// A name that is long, or came from the traffic.
     #[inline(never)]
     fn any_name(&self, name: Sym, width: usize, tie: usize, w: &mut TextWriter<'_>) {
         let paint = self.paint(tie);

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use super::super::json;
-use super::super::paint::Paint;
+use super::super::paint::{Paint, Style};
 use super::super::scratch::TextWriter;
-use crate::digits::counted;
+use crate::digits::{counted, hex_pair};
 use crate::print::view::PrintView;
 use crate::session::Event;
 use crate::tree::{Buffer, Kind, Node, mark};
@@ -141,26 +141,31 @@ fn dump_buffer(
 fn dump_bytes(all: &[u8], ties: &[(usize, bool)], paint: &Paint, out: &mut Vec<u8>) {
     for (row, line) in all.chunks(16).enumerate() {
         let _ = write!(out, "      {:06x} ", row * 16);
-        let mut text = String::new();
-        for i in 0..16 {
-            if i == 8 {
-                out.push(b' ');
-            }
-            let Some(byte) = line.get(i) else {
-                out.extend_from_slice(b"   ");
-                continue;
-            };
-            let (tie, hidden) = ties.get(row * 16 + i).copied().unwrap_or((usize::MAX, false));
-            let colour = if tie == usize::MAX { &paint.dim } else { paint.tie(tie) };
-            let shown = if hidden { "**".to_string() } else { format!("{byte:02x}") };
-            let _ = write!(out, " {}{shown}{}", colour.on, colour.off);
-            let printable = !hidden && (0x20..0x7f).contains(byte);
-            text.push_str(colour.on);
-            text.push(if printable { char::from(*byte) } else { '.' });
-            text.push_str(colour.off);
+        let ties = ties.get(row * 16..).unwrap_or_default();
+        for (at, (byte, (tie, hidden))) in line.iter().zip(ties).enumerate() {
+            out.extend_from_slice(if at == 8 { b"  " } else { b" " });
+            let shown = if *hidden { *b"**" } else { hex_pair(*byte) };
+            painted(dump_paint(paint, *tie), &shown, out);
         }
-        let _ = writeln!(out, "  {text}");
+        let missing = (16 - line.len()) * 3 + usize::from(line.len() <= 8);
+        out.resize(out.len() + missing + 2, b' ');
+        for (byte, (tie, hidden)) in line.iter().zip(ties) {
+            let printable = !hidden && (0x20..0x7f).contains(byte);
+            painted(dump_paint(paint, *tie), &[if printable { *byte } else { b'.' }], out);
+        }
+        out.push(b'\n');
     }
+}
+
+/// The colour of a byte that belongs to the field of a number.
+fn dump_paint(paint: &Paint, tie: usize) -> &Style {
+    if tie == usize::MAX { &paint.dim } else { paint.tie(tie) }
+}
+
+fn painted(paint: &Style, text: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(paint.on.as_bytes());
+    out.extend_from_slice(text);
+    out.extend_from_slice(paint.off.as_bytes());
 }
 
 /// For each byte of a buffer the number of the shown field it belongs to, and whether it is hidden.
