@@ -5,7 +5,8 @@
 //!
 //! - the bytes `MSn1`, and 8 bytes, little-endian: the [fingerprint](super::fingerprint) of the
 //!   tables;
-//! - flags: 1 sent by the server, 2 UDP, 4 a number follows, 8 a reply follows;
+//! - flags: 1 sent by the server, 2 UDP, 4 a number follows, 8 a reply follows, 16 no reply will
+//!   come, 32 no problems follow;
 //! - the stream, the record's number, the offset in the stream, the service, the message's name, a
 //!   line that says what it is about, its number, the record that it answers and the nanoseconds
 //!   since (signed);
@@ -40,6 +41,8 @@ pub(super) const OVER_UDP: u8 = 2;
 pub(super) const HAS_NUMBER: u8 = 4;
 pub(super) const HAS_REPLY: u8 = 8;
 pub(super) const NO_REPLY: u8 = 16;
+/// Nobody has to read the nodes to find problems behind them.
+pub(super) const NO_PROBLEMS: u8 = 32;
 
 /// The kinds, each at the place of its number.
 pub(super) const KINDS: [Kind; 23] = [
@@ -116,7 +119,7 @@ pub(super) struct PackSource<'a> {
 impl Packer {
     /// Appends the packed form of a message.
     pub(super) fn pack(&mut self, record: &Record<'_>, source: PackSource<'_>, out: &mut Vec<u8>) {
-        let PackSource { message, tables, tree, info, fingerprint } = source;
+        let PackSource { tables, tree, fingerprint, .. } = source;
         (self.count, self.text) = (0, String::new());
         [&mut self.texts, &mut self.nodes].into_iter().for_each(Vec::clear);
         self.names.clear();
@@ -124,7 +127,7 @@ impl Packer {
         self.parts.copy_of(tree);
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&fingerprint.to_le_bytes());
-        head(record, message, info, out);
+        head(record, source, out);
         let mut before = 0;
         for (index, node) in (1..).zip(tree.nodes()) {
             self.node(index, before, node, tables, tree);
@@ -245,14 +248,16 @@ impl Packer {
 }
 
 /// What there is to say of the message as a whole.
-fn head(record: &Record<'_>, message: &Message<'_>, info: &str, out: &mut Vec<u8>) {
+fn head(record: &Record<'_>, source: PackSource<'_>, out: &mut Vec<u8>) {
+    let PackSource { message, tree, info, .. } = source;
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
     out.push(
         flag(record.from == Side::Server, FROM_SERVER)
             | flag(record.transport == Transport::Udp, OVER_UDP)
             | flag(message.number.is_some(), HAS_NUMBER)
             | flag(message.reply.is_some(), HAS_REPLY)
-            | flag(message.no_reply, NO_REPLY),
+            | flag(message.no_reply, NO_REPLY)
+            | flag(tree.problems().is_empty(), NO_PROBLEMS),
     );
     put(out, record.stream.into());
     put(out, record.number);

@@ -88,7 +88,9 @@ local dissectors = {}
 -- Declares a protocol's dissectors and fields. A line of `list` is a field's name, the sort of value, how Wireshark keeps it, and
 -- what display filters call it behind the protocol's name.
 local function declare(name, names, list)
-  local protocol = { proto = Proto(name, name), title = name:upper(), fields = {} }
+  local protocol = { proto = Proto(name, name), name = name, title = name:upper(), fields = {} }
+  -- By its dissector Wireshark tells whether one of the fields is asked for.
+  protocol.proto.dissector = function() return 0 end
   local all = {}
   for field, sort, kind, filter in list:gmatch("(%S+) (%S+) (%S+) (%S+)\n") do
     local made = MAKERS[kind](name .. "." .. filter, (field:gsub("^spans%.", "")))

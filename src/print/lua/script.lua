@@ -284,6 +284,13 @@ local function packed_tree()
   return pieces and table.concat(pieces)
 end
 
+-- Whether the nodes are asked for: the tree is shown, or a filter, a column or a tap names one of the protocol's fields.
+local function is_asked_for(protocol, tree)
+  if tree.visible then return true end
+  protocol.dissector = protocol.dissector or Dissector.get(protocol.name)
+  return tree:referenced(protocol.dissector)
+end
+
 local function show(protocol, name, tvb, pinfo, tree)
   pinfo.cols.protocol:set(protocol.title)
   local packed = packed_tree()
@@ -306,6 +313,8 @@ local function show(protocol, name, tvb, pinfo, tree)
   for _, entry in ipairs(own) do
     if entry[2] then top:add(record_fields[entry[1]], entry[2]):set_generated() end
   end
+  -- Problems are told of every message, those behind its nodes.
+  if head.flags % 64 >= 32 and not is_asked_for(protocol, tree) then return end
   local nodes = read_nodes(from)
   local buffers = read_buffers(from, tvb)
   add_nodes(protocol, top, nodes, read_problems(from), buffers)
