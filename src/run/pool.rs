@@ -69,6 +69,8 @@ pub struct FormatPool<F: FormatBatch, W: Write> {
     format: F,
     /// How many threads may format. With none, the thread that adds a batch does.
     allowed: usize,
+    /// Text that this thread made and did not write yet.
+    text: Text,
     shared: Arc<Shared<F::Batch, W>>,
     threads: Option<Threads<F::Batch>>,
 }
@@ -124,7 +126,8 @@ impl<F: FormatBatch, W: Write + Send + 'static> FormatPool<F, W> {
             spare_batches: Mutex::default(),
         };
         let allowed = threads.min(MAX_THREADS).saturating_sub(1);
-        FormatPool { format, allowed, shared: Arc::new(shared), threads: None }
+        let text = Text::default();
+        FormatPool { format, allowed, text, shared: Arc::new(shared), threads: None }
     }
 
     /// Whether batches are formatted by other threads, so that large ones are better.
@@ -149,7 +152,9 @@ impl<F: FormatBatch, W: Write + Send + 'static> FormatPool<F, W> {
     /// Writes a last batch for now: blocks until all of it is written. Starts no threads for it.
     pub fn flush(&mut self, batch: &mut F::Batch) {
         if self.threads.is_none() {
-            return self.format_here(batch);
+            self.format_here(batch);
+            self.write_text();
+            return;
         }
         self.add(batch);
         if let Some(threads) = &self.threads {
@@ -174,18 +179,12 @@ impl<F: FormatBatch, W: Write + Send + 'static> FormatPool<F, W> {
         lock(&self.shared.to).meter.shortened()
     }
 
+    /// Formats a batch on this thread. Its last text waits for more.
     fn format_here(&mut self, batch: &mut F::Batch) {
-        let mut to = lock(&self.shared.to);
-        let mut put = |mut text: Text| {
-            self.shared.write(&mut to, &text);
-            text.clear(KEEP_TEXT);
-            text
-        };
-        let text = lock(&self.shared.spare_texts).pop().unwrap_or_default();
-        let mut sink = TextSink { text, put: &mut put };
+        let mut put = |text| self.shared.write_now(text);
+        let mut sink = TextSink { text: std::mem::take(&mut self.text), put: &mut put };
         self.format.format(batch, &mut sink);
-        sink.hand_on();
-        lock(&self.shared.spare_texts).push(sink.text);
+        self.text = sink.text;
     }
 
     /// Starts the threads. If the system cannot start any, batches are formatted here.
@@ -218,9 +217,17 @@ impl<F: FormatBatch, W: Write + Send + 'static> FormatPool<F, W> {
     }
 }
 
+impl<F: FormatBatch, W: Write> FormatPool<F, W> {
+    /// Writes the text that this thread made.
+    fn write_text(&mut self) {
+        self.text = self.shared.write_now(std::mem::take(&mut self.text));
+    }
+}
+
 impl<F: FormatBatch, W: Write> Drop for FormatPool<F, W> {
     /// Waits until everything is written.
     fn drop(&mut self) {
+        self.write_text();
         if let Some(Threads { jobs, order, all }) = self.threads.take() {
             drop((jobs, order));
             all.into_iter().for_each(|thread| thread.join().unwrap_or_default());
@@ -263,6 +270,13 @@ impl<B, W: Write> Shared<B, W> {
                 return;
             }
         }
+    }
+
+    /// Writes a text, and returns it empty.
+    fn write_now(&self, mut text: Text) -> Text {
+        self.write(&mut lock(&self.to), &text);
+        text.clear(KEEP_TEXT);
+        text
     }
 
     fn write(&self, to: &mut Destination<W>, text: &Text) {
