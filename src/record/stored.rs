@@ -1,5 +1,5 @@
 //! A record with copies of all that it refers to: for threads that write records later, and for
-//! users who keep them. Its tree is not copied but taken from whoever read it.
+//! users who keep them. A large tree is not copied but taken from whoever read it.
 
 use std::net::SocketAddr;
 
@@ -10,6 +10,11 @@ use crate::captured::Captured;
 use crate::session::{Counts, Event, Message, Reply, Side, Transport};
 use crate::table::Tables;
 use crate::tree::Tree;
+
+/// A tree that has this many times the memory of its content stays with who read it, and its
+/// content is copied: it would take all of its memory along, and who reads would have to allocate
+/// as much again.
+const WIDE: usize = 4;
 
 /// A record that owns what it refers to. It can be filled again, and keeps what was allocated.
 pub struct StoredRecord {
@@ -123,7 +128,11 @@ impl StoredRecord {
 
     /// Takes a message's tree, and leaves another one in its place, whose content is arbitrary.
     pub fn take_tree(&mut self, tree: &mut Tree) {
-        std::mem::swap(&mut self.tree, tree);
+        if tree.allocated() > tree.size().saturating_mul(WIDE) {
+            self.tree.copy_from(tree);
+        } else {
+            std::mem::swap(&mut self.tree, tree);
+        }
     }
 
     /// The protocol's name.

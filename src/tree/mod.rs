@@ -156,6 +156,29 @@ impl Tree {
         self.telling.clear();
     }
 
+    /// Becomes a copy of another tree, with what was allocated for it before.
+    pub fn copy_from(&mut self, other: &Tree) {
+        self.clear();
+        self.nodes.extend_from_slice(&other.nodes);
+        self.problems.extend_from_slice(&other.problems);
+        self.links.extend_from_slice(&other.links);
+        for (bytes, origin) in other.made.iter().take(other.made_used) {
+            match self.made.get_mut(self.made_used) {
+                Some(made) => {
+                    made.0.clear();
+                    made.0.extend_from_slice(bytes);
+                    made.1 = *origin;
+                }
+                None => self.made.push((bytes.clone(), *origin)),
+            }
+            self.made_used += 1;
+        }
+        self.text.push_str(&other.text);
+        self.names.extend_from_slice(&other.names);
+        self.seen = other.seen;
+        self.telling.copy_from(&other.telling);
+    }
+
     /// How many bytes its content takes.
     #[inline]
     pub fn size(&self) -> usize {

@@ -21,6 +21,12 @@ impl TellingFields {
         self.is_complete = false;
     }
 
+    /// Becomes a copy of other ones.
+    pub(super) fn copy_from(&mut self, other: &TellingFields) {
+        self.nodes.clone_from(&other.nodes);
+        self.is_complete = other.is_complete;
+    }
+
     /// Forgets those from a node on.
     pub(super) fn cut(&mut self, index: u32) {
         while self.nodes.last().is_some_and(|last| *last >= index) {
