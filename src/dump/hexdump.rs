@@ -13,6 +13,7 @@ const CONTENTS: &str = "Buffer contents:";
 
 const NO_BYTE: &str = "is no byte of two hex digits";
 const WORDS: &str = "words in the order of the machine that printed them; print bytes instead, as hexdump -C or xxd does";
+const TOO_MANY: &str = "more bytes than a line of a dump has";
 const OTHER_OFFSET: &str =
     "the offset does not follow the line before: lines are missing, or damaged";
 
@@ -259,8 +260,11 @@ impl DumpReader {
             let length = read.bytes.len();
             let full = count.is_some_and(|count| length >= count);
             let behind = self.text_from.is_some_and(|column| word.column > column);
-            if full || length >= MOST || behind || word.text.starts_with('|') {
+            if full || behind || word.text.starts_with('|') {
                 break;
+            }
+            if length >= MOST {
+                return Err(DumpError::new(line.number, 0, TOO_MANY));
             }
             if count.is_none() && read.is_shown_by(line.rest.get(end..)) {
                 break;

@@ -221,7 +221,11 @@ fn kept(capture: &str, filter: &str, more: &[&str]) -> Vec<Value> {
     let all = messages(capture, &[&["-Y", filter][..], more].concat());
     let keys = ["frame", "time", "src", "dst", "message", "fields"];
     let of = |one: &Value| Value::from(keys.map(|key| one[key].clone()).to_vec());
-    all.iter().filter(|one| one.get("message").is_some()).map(of).collect()
+    let mut kept: Vec<Value> =
+        all.iter().filter(|one| one.get("message").is_some()).map(of).collect();
+    // What comes behind frames that are left out waits for them.
+    kept.sort_by_key(|one| one[0].as_u64());
+    kept
 }
 
 #[test]

@@ -25,7 +25,7 @@ macro_rules! transcripts {
     };
 }
 
-transcripts! { help intermud3 json keys mistakes moul ouro secondlife tables trees }
+transcripts! { help inputs intermud3 json keys mistakes moul ouro secondlife tables trees }
 
 #[test]
 fn readme() {
@@ -44,7 +44,7 @@ fn page_of_diff() {
 
 #[test]
 fn commands_of_the_page_of_exports() {
-    every_command("docs/export.md", 3);
+    every_command("docs/export.md", 4);
 }
 
 #[test]

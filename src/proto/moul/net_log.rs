@@ -46,16 +46,19 @@ pub(super) fn expected(ends: Ends) -> Option<Expected> {
 impl TextFormat for NetLog {
     fn recognise(&self, start: &[u8]) -> bool {
         let whole = start.iter().rposition(|byte| *byte == b'\n').and_then(|end| start.get(..end));
-        let mut headers = 0;
-        for line in whole.unwrap_or(start).split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
+        let lines = whole.unwrap_or(start).split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        let (mut headers, mut bytes, mut others) = (0, 0, 0);
+        for line in lines.filter(|line| !line.is_empty()) {
             match read_header(line) {
                 Some((_, Some(_))) => headers += 1,
-                _ if line.split(|byte| *byte == b' ').all(|word| read_pair(word).is_some()) => {}
-                _ if line.is_empty() => {}
-                _ => return false,
+                _ if line.split(|byte| *byte == b' ').all(|word| read_pair(word).is_some()) => {
+                    bytes += 1;
+                }
+                _ => others += 1,
             }
         }
-        headers > 0
+        // A line may be damaged.
+        headers > 0 && others * 8 <= headers + bytes
     }
 
     fn reader(&self, name: &str) -> Box<dyn TextReader> {
