@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::early::EarlyReplies;
-use super::request::{Answer, Request};
+use super::request::{Answer, Request, RequestKey};
 use super::{Context, Event, EventKind, Reply, Side};
 use crate::capture::Moment;
 use crate::digits::{counted, plural};
@@ -224,6 +224,29 @@ impl Requests {
         Some(reply)
     }
 
+    /// The waiting request that a message repeats: the same message of the same side, with the same
+    /// key and the same value that its reply repeats.
+    pub fn repeated(&self, message: MessageId, from: Side, key: RequestKey) -> Option<&Request> {
+        let mut waiting = self.with_key(key.exact).filter(|(_, request)| !request.answered);
+        let same = |request: &Request| {
+            request.message == message
+                && request.from == from
+                && request.key.fits(&key)
+                && request.key.repeats(&key) == Some(true)
+        };
+        waiting.find(|(_, request)| same(request)).map(|(_, request)| request)
+    }
+
+    /// Whether the last part of a reply waits itself for something that the asker owes.
+    fn owes(&self, asked: &Request, tables: &Tables) -> bool {
+        self.with_key(asked.key.exact).any(|(_, part)| {
+            let message = tables.message(part.message);
+            part.from != asked.from
+                && !part.answered
+                && message.is_some_and(|message| message.answers.contains(&asked.message))
+        })
+    }
+
     /// Whether further replies to a request follow a message that answers it.
     pub fn leaves_open(&self, serial: u64, answer: &Answer<'_>) -> bool {
         self.get(serial).is_some_and(|open| open.leaves_open(answer))
@@ -339,6 +362,9 @@ impl Requests {
             let message = context.tables.name(def.name).to_string();
             let waited = request.reply(at).nanos;
             let part = *part;
+            if part && self.owes(request, context.tables) {
+                continue;
+            }
             let what = if part { "all of its reply" } else { "its reply" };
             let text = format!("{message}, record {}, never got {what}", request.record);
             let kind = EventKind::Unanswered { request: request.record, message, waited, part };

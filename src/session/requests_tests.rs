@@ -78,6 +78,24 @@ fn neither_another_message_nor_the_same_side_answers() {
 }
 
 #[test]
+fn a_request_with_the_value_of_a_waiting_one_is_that_one_again() {
+    let mut requests = room_for(8);
+    let key = |echo| RequestKey { echo, ..RequestKey::of(7) };
+    ask(&mut requests, 1, key(Some(0)));
+    ask(&mut requests, 2, key(Some(1)));
+    let again = |requests: &Requests, message, from, key| {
+        requests.repeated(message, from, key).map(|request| request.record)
+    };
+    assert_eq!(again(&requests, ASK, Side::Client, key(Some(0))), Some(1));
+    assert_eq!(again(&requests, ASK, Side::Client, key(Some(2))), None);
+    assert_eq!(again(&requests, ASK, Side::Client, key(None)), None);
+    assert_eq!(again(&requests, OTHER, Side::Client, key(Some(1))), None);
+    assert_eq!(again(&requests, ASK, Side::Server, key(Some(1))), None);
+    assert_eq!(answered(&mut requests, key(Some(0))), Some(1));
+    assert_eq!(again(&requests, ASK, Side::Client, key(Some(0))), None, "it was answered");
+}
+
+#[test]
 fn what_only_one_side_says_need_not_agree() {
     let mut requests = room_for(8);
     let key = |loose| RequestKey { exact: 1, loose, echo: None };

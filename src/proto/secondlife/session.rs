@@ -13,9 +13,9 @@ use crate::captured::Captured;
 use crate::digits::counted;
 use crate::digits::hex;
 use crate::proto::Moment;
-use crate::session::{Answer, Request, RequestKey, Requests, is_partial, transaction_key};
+use crate::session::{Answer, Request, RequestKey, Requests, is_partial, request_key};
 use crate::session::{Context, Ends, Event, EventKind, Learned, Message, Reply, Session, Side};
-use crate::table::{MessageId, Tables};
+use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Kind, LinkKind, Node, Problem, Severity, Sym, Tree};
 
 /// Numbers of the messages that open, carry and close a circuit, with all their bytes.
@@ -142,6 +142,7 @@ impl CircuitSession {
         for link in context.tree.links().iter().filter(|link| link.kind == LinkKind::Acknowledges) {
             self.requests.receipt(link.record, context.tables);
         }
+        self.link_repeated(from, bytes, at, &read, context);
         // A resent message is neither a new request nor a new reply.
         let again = context.tree.links().iter().any(|link| link.kind == LinkKind::SentAgain);
         let reply = if again {
@@ -163,9 +164,8 @@ impl CircuitSession {
             reply,
             no_reply: again,
         };
-        let asked = (!again && self.requests.is_request(read.message)).then(|| {
-            transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE)
-        });
+        let asked = (!again && self.requests.is_request(read.message))
+            .then(|| key_of(def, bytes, context));
         let record = context.emit.message(at, &message, context.tables, context.tree);
         if let Some(key) = asked {
             self.requests.remember(Request {
@@ -189,6 +189,26 @@ impl CircuitSession {
         });
     }
 
+    /// Links a request that is sent again in a datagram of its own, such as a piece of a file that
+    /// was not confirmed, to its first sending.
+    fn link_repeated(
+        &self,
+        from: Side,
+        bytes: &[u8],
+        at: Moment,
+        read: &Read,
+        context: &mut Context<'_>,
+    ) {
+        let Some(def) = context.tables.message(read.message).filter(|def| def.echoes) else {
+            return;
+        };
+        let key = key_of(def, bytes, context);
+        if let Some(first) = self.requests.repeated(read.message, from, key) {
+            let Reply { record, nanos } = first.reply(at);
+            context.tree.link(LinkKind::SentAgain, 0, record, nanos);
+        }
+    }
+
     /// The request that a message answers.
     fn answer(
         &mut self,
@@ -198,11 +218,12 @@ impl CircuitSession {
         at: Moment,
         context: &Context<'_>,
     ) -> Option<Reply> {
-        let answers = &context.tables.message(message)?.answers;
+        let def = context.tables.message(message)?;
+        let answers = &def.answers;
         if answers.is_empty() {
             return None;
         }
-        let key = transaction_key(context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE);
+        let key = key_of(def, bytes, context);
         let partial = is_partial(context.tree);
         let reply = self.requests.answer(&Answer {
             message,
@@ -493,6 +514,11 @@ impl Session for CircuitSession {
         }
         all
     }
+}
+
+/// What a request and its reply have in common.
+fn key_of(def: &MessageDef, bytes: &[u8], context: &Context<'_>) -> RequestKey {
+    request_key(def, context.tables, context.tree, bytes).unwrap_or(RequestKey::NONE)
 }
 
 fn event(kind: EventKind, from: Side, at: Moment, text: String, context: &mut Context<'_>) {

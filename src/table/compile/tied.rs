@@ -4,6 +4,7 @@
 use super::super::program::*;
 
 /// Sets [`MessageDef::tied`], [`MessageDef::echoes`] and [`MessageDef::shares`] for each of them.
+/// What is echoed may be in a structure among the fields.
 pub(super) fn find(p: &mut Program) {
     let Program { messages, services, layouts, steps: all_steps, types, .. } = p;
     for message in messages {
@@ -24,7 +25,17 @@ pub(super) fn find(p: &mut Program) {
         let share =
             |role| facts().find(|(_, facts)| facts.share == Some(role)).map(|(name, _)| name);
         message.tied = fields().any(|(_, def)| def.transaction);
-        message.echoes = facts().any(|(_, facts)| facts.echoed);
+        let inner = fields().filter_map(|(_, def)| match def.read {
+            ReadAs::Layout { layout, .. } => layouts.get(layout.0 as usize),
+            _ => None,
+        });
+        let inner = inner.filter_map(|layout| all_steps.get(layout.start as usize..));
+        let inner = inner
+            .flat_map(|steps| steps.iter().take_while(|op| !matches!(op, LayoutStep::End)))
+            .filter_map(of_field)
+            .filter_map(|(_, ty)| types.get(ty.0 as usize)?.facts.as_deref());
+        let mut inner = inner.map(|facts| facts.echoed);
+        message.echoes = facts().any(|(_, facts)| facts.echoed) || inner.any(|echoed| echoed);
         message.shares = share(ShareRole::Part).zip(share(ShareRole::Whole));
     }
 }
