@@ -168,7 +168,10 @@ fn read_message(
         Outcome::Need(more) => {
             Err(format!("the example's bytes are {n}, the message needs {more}"))
         }
-        Outcome::Message(other, _) | Outcome::NoLayout(other, _) | Outcome::Malformed(other)
+        Outcome::Message(other, _)
+        | Outcome::NoLayout(other, _)
+        | Outcome::Malformed(other)
+        | Outcome::TooLong(other, ..)
             if other != id =>
         {
             let name = tables.message(other).map_or("", |def| tables.name(def.name));

@@ -373,6 +373,13 @@ fn why(tables: &Tables, outcome: Outcome, left: usize) -> String {
             format!("no message of this service and direction has the number {n}")
         }
         Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
+        Outcome::TooLong(id, length, max) => {
+            format!(
+                "the {} would have {}, more than `max {max}`",
+                name(id),
+                counted(length, "byte")
+            )
+        }
         Outcome::Malformed(id) | Outcome::Message(id, _) => {
             format!("these bytes cannot be the {} their number says", name(id))
         }

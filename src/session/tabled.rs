@@ -450,6 +450,10 @@ fn no_message(outcome: &Outcome, tables: &Tables) -> String {
         Outcome::Unknown(number, _) => format!("no message has the number {number}"),
         Outcome::NoLayout(id, _) => format!("the layout of {} is not known", name(id)),
         Outcome::Malformed(id) => format!("its number says {}, but the bytes do not fit", name(id)),
+        Outcome::TooLong(id, length, max) => {
+            let length = counted(*length, "byte");
+            format!("its number says {}, and its length {length}, more than `max {max}`", name(id))
+        }
         Outcome::Need(length) => {
             format!("a message of at least {} would begin here", counted(*length, "byte"))
         }

@@ -37,9 +37,11 @@ use crate::tree::TypeRef;
 use late::LateLists;
 
 /// The words `shown` knows: how trees may explain a value. [`Scale`] has further ones.
-pub const SHOWN: [&str; 8] = [
+pub const SHOWN: [&str; 10] = [
     "unix_time",
     "unix_microseconds",
+    "ntp_time",
+    "ipv4",
     "hex",
     "milliseconds",
     "seconds",

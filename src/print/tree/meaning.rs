@@ -22,6 +22,10 @@ pub fn meaning(tables: &Tables, node: &Node, out: &mut Vec<u8>) {
     match tables.name(shown) {
         "unix_time" => unix_time(node.value as i64, out),
         "unix_microseconds" => unix_time((node.value / 1_000_000) as i64, out),
+        "ntp_time" => ntp_time(node.value, out),
+        "ipv4" => {
+            let _ = write!(out, "{}", std::net::Ipv4Addr::from(node.value as u32));
+        }
         "hex" => {
             let _ = write!(out, "0x{:x}", node.value);
         }
@@ -80,6 +84,23 @@ fn named(symbols: &EnumDef, node: &Node, out: &mut Vec<u8>) {
             let _ = write!(out, "  \"{}\"", v.text);
         }
     }
+}
+
+/// Seconds since 1900 in 32 bits, then a fraction of 32 bits. Seconds below 2^31 are of 2036 and
+/// later (RFC 4330). All zeros are no time.
+fn ntp_time(value: u64, out: &mut Vec<u8>) {
+    if value == 0 {
+        return;
+    }
+    const FROM_1900_TO_1970: i64 = 2_208_988_800;
+    let (seconds, fraction) = ((value >> 32) as i64, value & 0xffff_ffff);
+    let era = if seconds >> 31 == 0 { 1 << 32 } else { 0 };
+    let nanos = (fraction * 1_000_000_000) >> 32;
+    let mut text = String::new();
+    let seconds = seconds + era - FROM_1900_TO_1970;
+    format_time(Time { seconds, nanos: nanos as u32, digits: 9 }, &mut text);
+    let text = text.trim_end_matches('Z').replace('T', " ");
+    let _ = write!(out, "{text} UTC");
 }
 
 fn unix_time(seconds: i64, out: &mut Vec<u8>) {

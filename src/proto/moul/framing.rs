@@ -94,7 +94,7 @@ impl MoulSession {
             Outcome::Unknown(number, _) => {
                 self.lose_framing(side, format!("no message has the number {number}"), at, context)
             }
-            Outcome::Malformed(id) => {
+            Outcome::Malformed(id) | Outcome::TooLong(id, ..) => {
                 let name = message_name(id, context.tables);
                 self.lose_framing(
                     side,

@@ -6,7 +6,7 @@ use crate::tree::{Concern, Severity, Sym, TypeRef};
 
 impl Compiler<'_> {
     /// Compiles a field that may be missing at the region's end: a counted list is then empty,
-    /// anything else is absent, with a note.
+    /// anything else is absent, with a note. What has no bytes by its length is not missing.
     pub(super) fn optional(
         &mut self,
         text: &str,
@@ -18,6 +18,10 @@ impl Compiler<'_> {
         let read = self.out.types.get(ty.0 as usize).map(|d| &d.read);
         let counted =
             matches!(read, Some(ReadAs::List { len: Len { from: LenFrom::Inline(_), .. }, .. }));
+        if let Some(length) = read.and_then(length_of) {
+            let field = ops.len() as u32 + 2;
+            ops.push(LayoutStep::Branch { test: Test::General(length), otherwise: field });
+        }
         let start = ops.len() as u32;
         ops.push(LayoutStep::Branch { test: Test::More, otherwise: start + 3 });
         ops.push(field);
@@ -28,6 +32,22 @@ impl Compiler<'_> {
             let text = self.name(&format!("ends before `{text}`"));
             LayoutStep::Say { severity: Severity::Note, concern: Concern::None, text }
         });
+    }
+}
+
+/// The expression that says how long a value is.
+fn length_of(read: &ReadAs) -> Option<ExprId> {
+    let len = match read {
+        ReadAs::Bytes(len)
+        | ReadAs::Text { len, .. }
+        | ReadAs::Digits { len, .. }
+        | ReadAs::List { len, .. } => len,
+        ReadAs::Region(region) => &region.len,
+        _ => return None,
+    };
+    match len.from {
+        LenFrom::Expr(length) => Some(length),
+        _ => None,
     }
 }
 
@@ -64,6 +84,20 @@ mod tests {
         json.fields(MessageView { tables: &tables, tree: &tree, bytes }, &mut out);
         json.problems(MessageView { tables: &tables, tree: &tree, bytes }, &mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn what_has_no_bytes_by_its_length_is_not_missing() {
+        let padded = "protocol p
+            struct Message { size: u8 data: bytes[size] padding: bytes[(4 - size % 4) % 4] optional }";
+        assert_eq!(
+            read_with(padded, &[4, 1, 2, 3, 4]),
+            r#"{"size":4,"data":"01020304","padding":""}"#
+        );
+        assert_eq!(
+            read_with(padded, &[3, 1, 2, 3]),
+            r#"{"size":3,"data":"010203"},"problems":[{"severity":"note","field":"","text":"ends before `padding`"}]"#
+        );
     }
 
     #[test]

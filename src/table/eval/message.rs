@@ -177,16 +177,16 @@ impl Run<'_> {
             Some(length) => length,
             None => behind.map(|_| all),
         };
-        let short = |whole: usize| {
-            whole == 0
-                || whole < read
-                || service.framing.max != 0 && whole as u64 > service.framing.max
-        };
+        let max = service.framing.max;
+        let short = |whole: usize| whole == 0 || whole < read;
+        let long = |whole: usize| max != 0 && whole as u64 > max;
         let Some(id) = id else {
-            return Outcome::Unknown(number, whole.filter(|whole| !short(*whole)));
+            return Outcome::Unknown(number, whole.filter(|whole| !short(*whole) && !long(*whole)));
         };
-        if whole.is_some_and(short) {
-            return Outcome::Malformed(id);
+        match whole {
+            Some(whole) if short(whole) => return Outcome::Malformed(id),
+            Some(whole) if long(whole) => return Outcome::TooLong(id, whole, max),
+            _ => {}
         }
         let Some(def) = tables.message(id) else {
             return Outcome::Unknown(number, whole);

@@ -63,6 +63,8 @@ pub enum Outcome {
     NoLayout(MessageId, Option<usize>),
     /// The bytes cannot be this message.
     Malformed(MessageId),
+    /// The message states this length in bytes, which is more than the service's tables allow.
+    TooLong(MessageId, usize, u64),
 }
 
 impl Outcome {
