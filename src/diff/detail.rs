@@ -113,19 +113,19 @@ impl<'f> DetailCollector<'f> {
     }
 
     fn keep(&mut self, record: &Record<'_>, view: &ContentView<'_>, message: &Message<'_>) {
-        let mut ignored = Vec::new();
-        self.ignore.nodes(record, &mut ignored);
-        let view = ContentView { ignored: &ignored, ..*view };
-        let Some(root) = view.message.tree.get(0) else { return };
-        let mut size = 0;
-        let fields = self.value(&view, 0, root, &mut size);
         let def = view
             .message
             .tables
             .message_named(message.name.raw())
             .and_then(|id| view.message.tables.message(id));
-        let mut info = String::new();
         let source = InfoSource::new(message, def, view.message, self.redact);
+        let mut ignored = Vec::new();
+        self.ignore.nodes(record, source.carried().as_deref(), &mut ignored);
+        let view = ContentView { ignored: &ignored, ..*view };
+        let Some(root) = view.message.tree.get(0) else { return };
+        let mut size = 0;
+        let fields = self.value(&view, 0, root, &mut size);
+        let mut info = String::new();
         write_info(source, &|_| None, &mut info);
         let values = view.message;
         let refused = def.and_then(|def| refused(def, &values)).map(|refused| {

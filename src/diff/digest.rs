@@ -251,7 +251,7 @@ impl<'f> Digester<'f> {
                 place: self.digest.names.len() as u32,
                 hash: text_content(&whole),
                 may_refuse: def.is_some_and(|def| def.refusal != Refusal::Never),
-                ignored: self.ignore.ignores(name),
+                ignored: self.ignore.ignores(name, carried),
             };
             let carries = carried.map(str::to_string);
             self.digest.names.push(MessageName { message: name.to_string(), carries });
@@ -297,7 +297,7 @@ impl<'f> Digester<'f> {
         }
         self.learn_kinds(record.protocol, view.message.tables);
         let mut nodes = std::mem::take(&mut self.ignored);
-        self.ignore.nodes(record, &mut nodes);
+        self.ignore.nodes(record, carried.as_deref(), &mut nodes);
         let from = self.digest.marks.len() as u32;
         let said =
             self.hasher.message(&ContentView { ignored: &nodes, ..*view }, &mut self.digest.marks);

@@ -2,7 +2,8 @@
 //! `*.time_sent`), and messages by their names (`Cli2Auth_PingRequest`, `*PingRequest`).
 //!
 //! A path has the form that filters have. An entry may be both: the name of a message, a blank, and
-//! a path within it.
+//! a path within it. Behind a message's name may stand what it carries
+//! (`Game2Cli_PropagateBuffer plNotifyMsg`).
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,10 +30,12 @@ struct IgnoredFields {
     paths: Paths,
 }
 
-/// A message's name; `*` matches any characters.
+/// A message's name; `*` matches any characters. Behind a blank may stand what the message carries.
 #[derive(Debug)]
 struct NamePattern {
     text: String,
+    /// Whether it says what the message carries.
+    carries: bool,
     /// Whether a message had such a name, where no table has one: in some protocols senders name
     /// messages.
     met: Option<AtomicBool>,
@@ -100,7 +103,11 @@ impl std::error::Error for IgnoreError {}
 
 impl NamePattern {
     fn new(text: &str, tables: &[LazyTables]) -> Result<NamePattern, Why> {
-        let mut pattern = NamePattern { text: text.to_owned(), met: None };
+        let (name, carries) = match text.split_once(char::is_whitespace) {
+            Some((name, _)) => (name, true),
+            None => (text, false),
+        };
+        let mut pattern = NamePattern { text: name.to_owned(), carries: false, met: None };
         let names = || {
             let declared = tables
                 .iter()
@@ -110,20 +117,25 @@ impl NamePattern {
                 tables.iter().flat_map(|lazy| lazy.protocol().record_names().messages).copied(),
             )
         };
-        if names().any(|name| pattern.fits(name)) {
-            return Ok(pattern);
+        if !names().any(|name| pattern.fits(name)) {
+            let near = if name.contains('*') { String::new() } else { suggestion(name, names()) };
+            if !near.is_empty() {
+                return Err(Why::Unknown(name.to_owned(), near));
+            }
+            pattern.met = Some(AtomicBool::new(false));
         }
-        let near = if text.contains('*') { String::new() } else { suggestion(text, names()) };
-        if !near.is_empty() {
-            return Err(Why::Unknown(text.to_owned(), near));
-        }
-        pattern.met = Some(AtomicBool::new(false));
+        pattern.text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        pattern.carries = carries;
         Ok(pattern)
     }
 
-    /// Whether a message of the captures has such a name.
-    fn takes(&self, name: &str) -> bool {
-        let fits = self.fits(name);
+    /// Whether a message of the captures has such a name, and carries this.
+    fn takes(&self, name: &str, carried: Option<&str>) -> bool {
+        let fits = match (self.carries, carried) {
+            (true, Some(carried)) => self.fits(&format!("{name} {carried}")),
+            (true, None) => false,
+            (false, _) => self.fits(name),
+        };
         if let Some(met) = self.met.as_ref().filter(|_| fits) {
             met.store(true, Ordering::Relaxed);
         }
@@ -194,8 +206,8 @@ impl IgnoreList {
         if text.is_empty() {
             return Err(fail(Why::Empty));
         }
-        let (name, path) = match text.split_once(char::is_whitespace) {
-            Some((name, path)) if !is_path(name) => (Some(name), Some(path.trim())),
+        let (name, path) = match text.rsplit_once(char::is_whitespace) {
+            Some((name, path)) if is_path(path) && !is_path(name) => (Some(name), Some(path)),
             _ if is_path(text) => (None, Some(text)),
             _ => (Some(text), None),
         };
@@ -214,9 +226,9 @@ impl IgnoreList {
         }
     }
 
-    /// Whether a message is not compared at all.
-    pub fn ignores(&self, message: &str) -> bool {
-        self.messages.iter().any(|pattern| pattern.takes(message))
+    /// Whether a message, which carries this, is not compared at all.
+    pub fn ignores(&self, message: &str, carried: Option<&str>) -> bool {
+        self.messages.iter().any(|pattern| pattern.takes(message, carried))
     }
 
     /// Finds an entry with a name that no table and, now that both captures are read, no message
@@ -236,13 +248,14 @@ impl IgnoreList {
     }
 
     /// Puts the nodes of a record's tree that are not compared into `nodes`, in ascending order.
-    pub(super) fn nodes(&self, record: &Record<'_>, nodes: &mut Vec<u32>) {
+    /// The record's message carries `carried`.
+    pub(super) fn nodes(&self, record: &Record<'_>, carried: Option<&str>, nodes: &mut Vec<u32>) {
         nodes.clear();
         let Body::Message { message, .. } = &record.body else { return };
         let name = message.name.raw();
-        for fields in
-            self.fields.iter().filter(|fields| fields.of.as_ref().is_none_or(|of| of.takes(name)))
-        {
+        let takes =
+            |fields: &&IgnoredFields| fields.of.as_ref().is_none_or(|of| of.takes(name, carried));
+        for fields in self.fields.iter().filter(takes) {
             let scope = fields.paths.scope(record);
             for path in fields.paths.paths() {
                 scope.any(path, &mut |value| {
@@ -264,7 +277,9 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_characters() {
-        let fits = |pattern: &str, name| NamePattern { text: pattern.into(), met: None }.fits(name);
+        let fits = |pattern: &str, name| {
+            NamePattern { text: pattern.into(), carries: false, met: None }.fits(name)
+        };
         assert!(fits("Ping", "Ping") && !fits("Ping", "PingReply") && !fits("Ping", "APing"));
         assert!(
             fits("*Ping*", "Cli2Auth_PingRequest") && fits("Cli2*Request", "Cli2Auth_PingRequest")
