@@ -238,6 +238,23 @@ fn what_is_no_capture_is_said_to_be_none() {
         only_error(&gzip(b"hi\n")),
         "x: at byte 0 of the unpacked data: expected a pcap or pcapng capture: this looks like text"
     );
+    let mut tar = vec![0; 512];
+    tar[..5].copy_from_slice(b"a.cap");
+    tar[257..262].copy_from_slice(b"ustar");
+    let mut trace = vec![0; 100];
+    trace[72..76].copy_from_slice(&[2, 0, 2, 0xc0]);
+    for (bytes, expected) in [
+        (&gzip(&tar)[..], "a tar archive, which must be unpacked first"),
+        (&trace, "a Windows event trace, which `etl2pcapng` converts if it holds packets"),
+        (b"{\"log\": {\"version\": \"1.2\"}}", "an HTTP archive (HAR), which holds no packets"),
+        (
+            &gzip(b"[{'type': 'HTTP', 'region_name': ''}]"),
+            "a log of Hippolyzer, whose messages are no datagrams any more",
+        ),
+    ] {
+        let error = only_error(bytes);
+        assert!(error.ends_with(&format!(": this looks like {expected}")), "{error}");
+    }
     assert!(only_error(&gzip(&gzip(b"hi\n"))).ends_with("something compressed twice"));
     assert!(only_error(&gzip(b"")).ends_with("the file is empty"));
     assert!(only_error(b"\x1f\x8b").contains("the file is cut"));

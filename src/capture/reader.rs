@@ -23,8 +23,11 @@ const TEXT_BYTES: usize = 16;
 /// The most bytes of a text that are looked at for its format.
 const MAX_TEXT_START: usize = 4096;
 
-/// What a text is called in an error.
-const TEXT: &str = "text";
+/// How many bytes of a text are looked at for what kind of text it is.
+const KIND_BYTES: usize = 256;
+
+/// Where a tar archive names its format.
+const TAR_AT: usize = 257;
 
 /// Whether a file that begins with these four bytes can be a capture, packed ones included.
 pub fn is_magic(start: [u8; 4]) -> bool {
@@ -181,7 +184,7 @@ impl CaptureReader {
                 return Ok(Some(found));
             }
             let no_text = std::str::from_utf8(start).is_err_and(|e| e.error_len().is_some());
-            if no_text && !looks_like(start).is_some_and(|what| what == TEXT)
+            if no_text && !begins_as_text(start)
                 || start.contains(&0)
                 || have >= MAX_TEXT_START
                 || self.input.want(have + 1)? == have
@@ -196,12 +199,10 @@ impl CaptureReader {
         if bytes.is_empty() {
             return Fault::new(0, CaptureProblem::Empty);
         }
-        let looks_like = looks_like(bytes);
-        let first = match looks_like {
-            Some(TEXT) => Vec::new(),
-            _ => bytes.get(..MAGIC_BYTES).unwrap_or(bytes).to_vec(),
-        };
-        Fault::new(0, CaptureProblem::NotACapture { first, looks_like })
+        // A text may be a key.
+        let shown = if begins_as_text(bytes) { 0 } else { MAGIC_BYTES };
+        let first = bytes.get(..shown).unwrap_or(bytes).to_vec();
+        Fault::new(0, CaptureProblem::NotACapture { first, looks_like: looks_like(bytes) })
     }
 
     /// The bytes of a range that was just returned.
@@ -236,9 +237,41 @@ fn looks_like(first: &[u8]) -> Option<&'static str> {
         [b's', b'n', b'o', b'o', b'p', 0, ..] => "a snoop capture",
         [b'G', b'M', b'B', b'U', ..] | [b'R', b'T', b'S', b'S', ..] => "a Network Monitor capture",
         [0x7f, b'E', b'L', b'F', ..] => "a program",
-        _ if is_text(first.get(..TEXT_BYTES).unwrap_or(first)) => TEXT,
-        _ => return None,
+        _ if first.get(TAR_AT..).is_some_and(|rest| rest.starts_with(b"ustar")) => {
+            "a tar archive, which must be unpacked first"
+        }
+        _ if is_event_trace(first) => {
+            "a Windows event trace, which `etl2pcapng` converts if it holds packets"
+        }
+        _ => text_like(first)?,
     })
+}
+
+/// What a text may be.
+fn text_like(first: &[u8]) -> Option<&'static str> {
+    if !begins_as_text(first) {
+        return None;
+    }
+    let first = first.get(..KIND_BYTES).unwrap_or(first);
+    let has = |word: &[u8]| memchr::memmem::find(first, word).is_some();
+    Some(if first.starts_with(b"[{'type': ") {
+        "a log of Hippolyzer, whose messages are no datagrams any more"
+    } else if first.trim_ascii_start().starts_with(b"{") && has(b"\"log\"") && has(b"\"version\"") {
+        "an HTTP archive (HAR), which holds no packets"
+    } else {
+        "text"
+    })
+}
+
+/// Whether the bytes begin like a file of Windows' event tracing: a buffer's header of 72 bytes,
+/// then that of an event: its version, its type and flags.
+fn is_event_trace(first: &[u8]) -> bool {
+    matches!(first.get(72..76), Some([1 | 2, 0, 1 | 2, 0xc0]))
+}
+
+/// Whether a file is taken for text.
+fn begins_as_text(first: &[u8]) -> bool {
+    is_text(first.get(..TEXT_BYTES).unwrap_or(first))
 }
 
 /// Whether the bytes are UTF-8 without control characters other than whitespace.
