@@ -32,6 +32,11 @@ pub(super) fn weigh_message(
     if tree.problems().iter().any(|p| p.severity == Severity::Error) {
         return -100;
     }
+    // A length that is right by chance leaves bytes which no field takes.
+    let left_over = || tree.children(0).any(|(_, node)| node.kind == Kind::Undecoded);
+    if against == Against::Others && left_over() {
+        return -100;
+    }
     // The chance that random bits are one of the `known` numbers is `known` in 2^width.
     let known = service.messages.get(sender).map_or(1, |m| m.len().max(1)) as u32;
     let width = if service.header.len() > 1 { 32 } else { 16 };

@@ -8,7 +8,7 @@ use super::keys::{KeyRing, KeystreamStart, SessionHint, write_session_line};
 use super::keystream::{Keystream, MAX_BYTES, Position, WINDOW};
 use super::net_log;
 use super::search::MessageReader;
-use super::service_search::{MAX_CLEAR_BYTES, find_service};
+use super::service_search::{MAX_CLEAR_BYTES, find_clear_service, find_service};
 use super::session::MoulSession;
 use super::settings::MoulSettings;
 use crate::capture::Moment;
@@ -66,7 +66,7 @@ impl MoulSession {
             known: None,
         };
         if let Some((service, _)) = find_service(&opening, &mut MessageReader::new(context)) {
-            self.join_in_clear(service, at, context);
+            self.join_in_clear(service, Stage::Lost, at, context);
             return true;
         }
         if self.try_session_keys(at, context) {
@@ -75,6 +75,10 @@ impl MoulSession {
         if !(last || full) {
             self.wait_for_more();
             return false;
+        }
+        if let Some(service) = self.find_clear_service(context) {
+            self.join_in_clear(service, Stage::Messages, at, context);
+            return true;
         }
         let text =
             "captured from the middle, without its handshake: it cannot be decrypted".to_string();
@@ -101,10 +105,32 @@ impl MoulSession {
         true
     }
 
-    fn join_in_clear(&mut self, service: ServiceId, at: Moment, context: &mut Context<'_>) {
+    /// The service of a connection whose few bytes are all messages in clear.
+    fn find_clear_service(&self, context: &mut Context<'_>) -> Option<ServiceId> {
+        let [client, server] = &self.directions;
+        let opening = Opening {
+            client: client.stream.waiting(),
+            server: server.stream.waiting(),
+            ends: self.ends,
+            whole: false,
+            last: true,
+            known: None,
+        };
+        find_clear_service(&opening, &mut MessageReader::new(context))
+    }
+
+    /// The connection is in clear. Its next bytes begin a message, or where one begins is to be
+    /// found, as `stage` says.
+    fn join_in_clear(
+        &mut self,
+        service: ServiceId,
+        stage: Stage,
+        at: Moment,
+        context: &mut Context<'_>,
+    ) {
         self.name_service(service, context.tables);
         for direction in &mut self.directions {
-            direction.stage = Stage::Lost;
+            direction.stage = stage;
             direction.stream.set_need(1);
         }
         let at = self.first_waiting().unwrap_or(at);

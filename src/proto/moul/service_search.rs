@@ -21,8 +21,13 @@ pub(super) const MAX_CLEAR_BYTES: usize = 4096;
 const PROOF: i32 = 80;
 /// The same at the port where most servers are.
 const PROOF_AT_PORT: i32 = 40;
+/// Evidence that is enough where the bytes are messages in clear or encrypted.
+const PROOF_CLEAR: i32 = 40;
 /// Of a direction, this many tenths of the bytes behind the first message have to be messages.
 const MESSAGES: usize = 7;
+/// Evidence against a message that decides: something in it is wrong. With less, it may be one whose
+/// numbers have no names.
+const NO_MESSAGE: i32 = -100;
 /// How often framing may be lost in a direction.
 const MAX_BREAKS: usize = 4;
 /// Fewer bytes than these may be a part of one message.
@@ -65,6 +70,39 @@ pub(super) fn find_service(
     best.map(|(id, swapped, _)| (id, swapped))
 }
 
+/// The service as whose messages both directions can be read from their first byte on. It is known
+/// from elsewhere that the connection is MOUL's, so the bytes are either these messages or
+/// encrypted, which is noise: even few and equal messages prove something.
+pub(super) fn find_clear_service(
+    opening: &Opening<'_>,
+    reader: &mut MessageReader<'_>,
+) -> Option<ServiceId> {
+    let tables = reader.tables;
+    let mut best = None;
+    for (i, service) in tables.services().iter().enumerate() {
+        if service.header.is_empty() || service.name == "handshake" {
+            continue;
+        }
+        let id = ServiceId(i as u32);
+        let mut bits = 0;
+        let whole = [(Side::Client, opening.client), (Side::Server, opening.server)]
+            .into_iter()
+            .all(|(side, bytes)| {
+                let bytes = bytes.get(..MAX_CLEAR_BYTES).unwrap_or(bytes);
+                let mut trial = Trial { against_noise: true, ..Trial::default() };
+                reader.evaluator.memory.frozen = true;
+                let end = trial.read(id, side, bytes, 0, &mut HashMap::new(), reader);
+                reader.evaluator.memory.frozen = false;
+                bits += trial.bits;
+                end == bytes.len()
+            });
+        if whole && bits >= PROOF_CLEAR && best.is_none_or(|(_, most)| bits > most) {
+            best = Some((id, bits));
+        }
+    }
+    best.map(|(id, _)| id)
+}
+
 /// One direction, read as messages of a service.
 #[derive(Debug, Default)]
 struct Trial {
@@ -76,11 +114,17 @@ struct Trial {
     others: usize,
     /// Bytes before the first message.
     before: usize,
+    /// If they are no messages they are encrypted, and not of another protocol.
+    against_noise: bool,
 }
 
 impl Trial {
     fn of(service: ServiceId, side: Side, bytes: &[u8], reader: &mut MessageReader<'_>) -> Trial {
         let bytes = bytes.get(..MAX_CLEAR_BYTES).unwrap_or(bytes);
+        let whole = Trial::of_whole(service, side, bytes, reader);
+        if whole.messages > 0 && whole.others == 0 {
+            return whole;
+        }
         let asked = Requests::default();
         let mut trial = Trial::default();
         let mut seen = HashMap::new();
@@ -109,6 +153,22 @@ impl Trial {
         trial
     }
 
+    /// The same, if the first byte begins a message and all others belong to messages. The last one
+    /// may be long, such as a part of a file: behind it nothing is found.
+    fn of_whole(
+        service: ServiceId,
+        side: Side,
+        bytes: &[u8],
+        reader: &mut MessageReader<'_>,
+    ) -> Trial {
+        let mut trial = Trial::default();
+        reader.evaluator.memory.frozen = true;
+        let end = trial.read(service, side, bytes, 0, &mut HashMap::new(), reader);
+        reader.evaluator.memory.frozen = false;
+        trial.others = bytes.len() - end;
+        trial
+    }
+
     /// Reads messages from a place on. Returns where the bytes are no message any more.
     fn read<'b>(
         &mut self,
@@ -127,17 +187,18 @@ impl Trial {
             let (id, length) = match read {
                 Outcome::Message(id, length) => (id, length.max(1)),
                 // The rest of it was not captured yet.
-                Outcome::Need(_) => return bytes.len(),
+                Outcome::Need(length) if length <= reader.max_message => return bytes.len(),
                 _ => return at,
             };
             let whole = rest.get(..length).unwrap_or(rest);
-            let bits =
-                weigh_message(tables, def, side.index(), reader.tree, whole, Against::Others);
-            if bits < 0 {
+            let against = if self.against_noise { Against::Noise } else { Against::Others };
+            let bits = weigh_message(tables, def, side.index(), reader.tree, whole, against);
+            if bits <= NO_MESSAGE {
                 return at;
             }
             let first = whole.get(..COMPARED).unwrap_or(whole);
             self.bits += match seen.insert((id, length), first) {
+                _ if bits < 0 || self.against_noise => bits,
                 None => bits,
                 Some(before) => {
                     let differ = before.iter().zip(first).filter(|(a, b)| a != b).count();
