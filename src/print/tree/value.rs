@@ -74,14 +74,14 @@ pub(super) fn is_short_list(view: &PrintView<'_>, index: u32, node: &Node) -> bo
     };
     node.kind == Kind::List
         && node.end - index <= LINE + 1
-        && node.end > index + 1
-        && view.message.tree.children(index).all(|(_, n)| numbers(n))
+        && view.message.tree.members(index).next().is_some()
+        && view.message.tree.members(index).all(|(_, n)| numbers(n))
 }
 
 /// Appends a short list on one line.
 fn short_list(view: &PrintView<'_>, index: u32, w: &mut TextWriter<'_>) {
     w.byte(b'[');
-    for (i, (_, node)) in view.message.tree.children(index).enumerate() {
+    for (i, (_, node)) in view.message.tree.members(index).enumerate() {
         if i > 0 {
             w.fixed(b", ");
         }
