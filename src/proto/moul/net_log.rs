@@ -47,7 +47,9 @@ impl TextFormat for NetLog {
     fn recognise(&self, start: &[u8]) -> bool {
         let whole = start.iter().rposition(|byte| *byte == b'\n').and_then(|end| start.get(..end));
         let lines = whole.unwrap_or(start).split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-        let (mut headers, mut bytes, mut others) = (0, 0, 0);
+        let mut headers = 0;
+        let mut bytes = 0;
+        let mut others = 0;
         for line in lines.filter(|line| !line.is_empty()) {
             match read_header(line) {
                 Some((_, Some(_))) => headers += 1,
