@@ -168,7 +168,7 @@ fn what_is_written_reads_back() {
 #[test]
 fn a_clock_of_other_digits_is_written_without_loss() {
     let mut writer = PcapngWriter::new(Vec::new()).unwrap();
-    for (nanos, digits) in [(123_000_000, 3), (953, 7)] {
+    for (nanos, digits) in [(123_000_000, 3), (900, 7), (953, 9)] {
         let frame = Frame {
             number: 1,
             time: Time { seconds: 5, nanos, digits },
@@ -179,7 +179,7 @@ fn a_clock_of_other_digits_is_written_without_loss() {
         writer.frame(&frame).unwrap();
     }
     let times: Vec<_> = read(&writer.into_inner()).frames.iter().map(|f| f.2).collect();
-    assert_eq!(times, [123_000_000, 953]);
+    assert_eq!(times, [123_000_000, 900, 953]);
 }
 
 #[test]

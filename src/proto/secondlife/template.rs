@@ -336,7 +336,7 @@ mod tests {
         );
         assert_eq!(
             known.field("FetchInventoryReply", "InventoryData", "CRC", "u32"),
-            Some("u32 shown hex"),
+            Some("u32 shown hex secret"),
             "of a list"
         );
         assert_eq!(known.field("RezScript", "InventoryBlock", "Type", "u32"), None, "other bytes");
