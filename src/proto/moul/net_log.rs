@@ -3,7 +3,7 @@
 //! A line `[>>> N]` (client to server) or `[<<< N]` begins a chunk; its bytes follow as hex, 16 a
 //! line. N counts 100 ns in 32 bits and wraps. A chunk is what the client's network code had at
 //! once: parts of messages, or several. Each file is of one service, which only its name says.
-//! Source: H-uru/Plasma, Sources/Tools/plNetLog; see `docs/moul.md`.
+//! Source: H-uru/Plasma, Sources/Tools/plNetLog; see `docs/captures.md`.
 
 use super::search::MessageReader;
 use crate::capture::Time;
