@@ -105,7 +105,8 @@ impl Line {
     pub fn agreed(made: &mut Made, number: u32, service: u8) -> Line {
         let mut line = Line::open(made, number, 14_617);
         line.send(made, 0, &connect(service));
-        line.send(made, 0, &[&[0, 66][..], &[0x5a; 64]].concat());
+        // Each connection has a y of its own, so that no key is derived for two of them at once.
+        line.send(made, 0, &[&[0, 66][..], &number.to_le_bytes(), &[0x5a; 60]].concat());
         line.send(made, 1, &[1, 9, 1, 2, 3, 4, 5, 6, 7]);
         line.ciphers = Some([Rc4::new(&KEY), Rc4::new(&KEY)]);
         // First messages, which prove the key.
