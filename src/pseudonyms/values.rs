@@ -15,8 +15,11 @@ pub(super) const FILLER: u8 = b'x';
 pub(super) struct Values {
     permuter: Permuter,
     /// Values that had a pseudonym before, each behind a word for its sort.
-    remembered: Arc<Mutex<BoundedMap<Box<[u8]>, Box<[u8]>>>>,
+    remembered: Arc<Mutex<KnownValues>>,
 }
+
+/// Pseudonyms by what they are for and what they stand for.
+type KnownValues = BoundedMap<Box<[u8]>, Box<[u8]>>;
 
 /// How many pseudonyms are remembered, and the bytes of the longest.
 const REMEMBERED: usize = 32_768;
