@@ -34,7 +34,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("print", &["leb128", "maps", "pdu", "facts", "record", "tree", "table", "capture", "session", "proto"]),
     // Questions about records: what an output is handed is what can be asked for.
     ("filter", &["suggest", "maps", "tree", "table", "capture", "session", "record", "facts", "proto", "print"]),
-    ("examples", &["tree", "table", "session", "proto", "print"]),
+    ("examples", &["tree", "table", "session", "record", "proto", "print"]),
     ("pipeline", &[
         "suggest", "maps", "pdu", "pseudonyms", "tree", "table", "capture", "flow", "session", "record", "facts", "proto",
         "filter",

@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_packet_may_have_several_lines_and_comments() {
-        let text = "({ /* sizeof() == 3 */\n  \"who-req\",\n  5,\n  ([ \"a b\" : 1, ]),\n})\n";
+        let text = "({ /* sizeof() == 3 */ \"who-req\", 5,\n  ([ \"a b\" : 1, ]),\n})\n";
         assert_eq!(read(text), [(Side::Client, "({\"who-req\",5,([\"a b\":1,]),})".to_string())]);
     }
 
