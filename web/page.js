@@ -486,8 +486,7 @@ class Page {
 
   async decode() {
     const text = byId('bytes').value;
-    const isHex = /^[\s:]*([\da-f][\s:]*)*$/i.test(text) && text.trim() !== '';
-    const args = ['decode', ...this.words([byId('service').value, ...(isHex ? [text] : [])])];
+    const args = ['decode', ...this.words([byId('service').value, '-'])];
     const done = await this.run('Decoding', args, { stdin: new TextEncoder().encode(text) });
     const shown = byId('decoded');
     shown.hidden = false;

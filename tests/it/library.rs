@@ -221,9 +221,16 @@ fn public_items() -> String {
                 || line.starts_with("pub struct")
             {
                 owner = line.trim_end_matches(" {").to_owned();
-                let own = ["Collector", "OwnedBody", "OwnAnnotations", "RecordContext"]
-                    .iter()
-                    .any(|own| line.ends_with(&format!("{own} {{")));
+                let own = [
+                    "Collector<T>",
+                    "Examiner",
+                    "OwnedBody",
+                    "OwnAnnotations",
+                    "Parcels",
+                    "RecordContext",
+                ];
+                let own = own.iter().any(|own| line.ends_with(&format!("{own} {{")))
+                    || line.starts_with("impl TakeParcel for");
                 if !own && (!line.starts_with("impl") || line.contains(" for ")) {
                     listing.push_str(&format!("{owner}\n"));
                 }
