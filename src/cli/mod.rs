@@ -23,6 +23,25 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches};
 
+/// What is printed where nothing was typed.
+const FIRST_WORDS: &str = "\
+moulsniff reads captures of online worlds and prints every message in them.
+
+  moulsniff CAPTURE --keys FILE             each message as a tree of its fields
+  moulsniff CAPTURE --keys FILE --oneline   one line for each message
+  moulsniff diagnose CAPTURE --keys FILE    what is wrong, the worst first
+
+moulsniff -h              the commands, and the options that people use
+moulsniff help COMMAND    everything about a command
+moulsniff --help          everything about printing captures
+";
+
+/// The end of -h.
+const ALL_OPTIONS: &str = "\n`moulsniff --help` has all options, `moulsniff help COMMAND` those of a command, and `moulsniff tables list` all messages.";
+
+/// The end of --help.
+const STATUS: &str = "\nExit status: 0 read to its end; 1 something could not be read or written; 2 what was typed is wrong; 3 with --strict, something was undecoded, lost, cut or not opened by any key, or nothing was recognised; 4 with diff, the captures differ; 130 Ctrl-C before a capture file was read to its end.";
+
 /// The end of --help in a build without live capture.
 const NOT_LIVE: &str =
     "\n\nLive capture from an interface (-i, -f, -w, -D) needs a build with `--features live`.";
@@ -40,9 +59,14 @@ pub use error::{CliError, Status};
 
 /// Runs the program with what was typed; returns the exit status.
 pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
-    let done = match parse(typed) {
-        Ok(mut cli) => commands::run(&mut cli),
-        Err(error) => help_or_mistake(&error),
+    let typed: Vec<OsString> = typed.into_iter().collect();
+    let done = if typed.len() <= 1 {
+        commands::print(FIRST_WORDS.as_bytes())
+    } else {
+        match parse(typed) {
+            Ok(mut cli) => commands::run(&mut cli),
+            Err(error) => help_or_mistake(&error),
+        }
     };
     match done {
         Ok(status) => end(status),
@@ -132,23 +156,49 @@ fn one_line(error: &clap::Error) -> String {
         .take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more"))
         // How to type a file that has the name of an option helps nobody who mistook an option.
         .filter(|part| !part.trim_start().starts_with("tip: to pass"));
+    let elsewhere = other_commands(error);
+    // An option that exists is not a misspelt one.
+    let said = said.filter(|part| {
+        elsewhere.is_empty() || !part.trim_start().starts_with("tip: a similar argument")
+    });
     let parts: Vec<String> =
         said.map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let text = parts.join("; ");
-    format!("{}{MORE_HELP}", text.strip_prefix("error: ").unwrap_or(&text))
+    format!("{}{elsewhere}{MORE_HELP}", text.strip_prefix("error: ").unwrap_or(&text))
+}
+
+/// The commands that have an option which this one has not, in words.
+fn other_commands(error: &clap::Error) -> String {
+    let option = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => option,
+        _ => return String::new(),
+    };
+    let program = command();
+    let has = |command: &clap::Command| {
+        command.get_arguments().any(|arg| arg.get_long() == option.strip_prefix("--"))
+    };
+    let commands = program.get_subcommands().filter(|command| has(command));
+    let names = commands.map(|command| format!("`moulsniff {}`", command.get_name()));
+    let plain = has(&program).then(|| "`moulsniff` without a command".to_string());
+    let all: Vec<String> = plain.into_iter().chain(names).collect();
+    match all.len() {
+        0 => String::new(),
+        1 => format!("; {} has it", all.concat()),
+        _ => format!("; {} have it", all.join(", ")),
+    }
 }
 
 /// The command as clap knows it, for reading what was typed, help, man page and completions.
 pub fn command() -> clap::Command {
-    let command = Cli::command();
-    let status = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let not_live = if cfg!(feature = "live") { "" } else { NOT_LIVE };
-    command.after_help(format!("Examples:\n{}\n{status}{not_live}", examples()))
+    let examples = format!("Examples:\n{}", examples());
+    let long = format!("{examples}{STATUS}{not_live}");
+    Cli::command().after_help(examples + ALL_OPTIONS).after_long_help(long)
 }
 
-fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+fn parse(typed: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut command = command();
-    let typed = command_first(&command, typed.into_iter().collect());
+    let typed = command_first(&command, typed);
     let named = typed.get(1).is_some_and(|word| command.find_subcommand(word).is_some());
     let typed = if named { typed } else { of_tshark(&command, &typed)? };
     let matches = match command.try_get_matches_from_mut(&typed) {

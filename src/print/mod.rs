@@ -35,6 +35,8 @@ pub mod tree;
 mod value_texts;
 mod view;
 #[cfg(feature = "cli")]
+mod width;
+#[cfg(feature = "cli")]
 mod zone;
 #[cfg(not(feature = "cli"))]
 mod zone_utc;

@@ -9,6 +9,7 @@ use std::io::Write;
 use super::Zone;
 use super::clock::Clock;
 use super::paint::Paint;
+use super::width::{cut, width};
 use super::{PrintedTime, TimeForm};
 use crate::captured::{Captured, escape};
 use crate::facts::{InfoSource, definition, write_info};
@@ -26,7 +27,7 @@ pub struct OneLineOptions {
     pub time: TimeForm,
     /// The zone of times of day.
     pub zone: Zone,
-    /// Characters of a line; `None` for whole lines.
+    /// Columns of a line; `None` for whole lines.
     pub width: Option<usize>,
 }
 
@@ -110,7 +111,7 @@ impl OneLineWriter {
         let layout = LineLayout::of(self.options.width);
         self.write_head(record, time, &layout);
         let (message, carried) = self.write_rest(record);
-        let taken = self.head.chars().count() + 1;
+        let taken = width(&self.head) + 1;
         let left = self.options.width.map_or(usize::MAX, |width| width.saturating_sub(taken));
         // A line that is not cut has whole names, too.
         let most = if left == usize::MAX { left } else { layout.message.min(left) };
@@ -118,7 +119,7 @@ impl OneLineWriter {
             None => cut(&message, most),
             Some(carried) => cut_both(&message, &carried, most),
         };
-        let padding = layout.message.saturating_sub(name.chars().count());
+        let padding = layout.message.saturating_sub(width(&name));
         let info = cut(&self.rest, left.saturating_sub(layout.message + 1));
         let Paint { dim, name: colour, .. } = &self.options.paint;
         let _ = write!(out, "{}{}{} {}{name}{}", dim.on, self.head, dim.off, colour.on, colour.off);
@@ -203,24 +204,12 @@ fn seconds(nanos: i64, out: &mut String) {
     let _ = write!(out, "{text:>12}");
 }
 
-/// A name and what the message carries in at most `width` characters: what it carries tells more,
-/// so the name is cut first.
-fn cut_both(name: &str, carried: &str, width: usize) -> String {
+/// A name and what the message carries in at most `most` columns: what it carries tells more, so
+/// the name is cut first.
+fn cut_both(name: &str, carried: &str, most: usize) -> String {
     const LEAST: usize = 6;
-    let left = width.saturating_sub(carried.chars().count() + 1).max(LEAST);
-    cut(&format!("{} {carried}", cut(name, left)), width)
-}
-
-/// At most `width` characters of a text; a cut one ends in `~`.
-fn cut(text: &str, width: usize) -> String {
-    if width == usize::MAX || text.chars().count() <= width {
-        return text.to_string();
-    }
-    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
-    if width > 0 {
-        short.push('~');
-    }
-    short
+    let left = most.saturating_sub(width(carried) + 1).max(LEAST);
+    cut(&format!("{} {carried}", cut(name, left)), most)
 }
 
 #[cfg(test)]
@@ -241,14 +230,6 @@ mod tests {
         assert_eq!(
             (both(22).as_str(), both(14).as_str()),
             ("Propagate~ plNotifyMsg", "Propa~ plNoti~")
-        );
-    }
-
-    #[test]
-    fn a_cut_text_says_so() {
-        assert_eq!(
-            (cut("abc", 3), cut("abcd", 3), cut("abcd", 0)),
-            ("abc".into(), "ab~".into(), String::new())
         );
     }
 }

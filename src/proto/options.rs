@@ -14,8 +14,10 @@ pub struct OptionSpec {
     pub name: &'static str,
     /// The value's name in the help, in capitals.
     pub value_name: &'static str,
-    /// The help, one line without a full stop.
+    /// The help: one short line without a full stop.
     pub help: &'static str,
+    /// What `--help` says besides, in sentences.
+    pub more_help: &'static str,
     /// What the value is.
     pub kind: OptionKind,
     /// An environment variable that is read if the option is not given. It holds paths, separated

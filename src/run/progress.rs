@@ -18,13 +18,16 @@ const WORTH: u64 = 4 << 20;
 /// How often the numbers change, and after how many frames the clock is read.
 const EVERY: Duration = Duration::from_millis(100);
 const FRAMES: u32 = 256;
+/// Cut to the width of the terminal.
 #[cfg(not(target_family = "wasm"))]
-const LINE: &str =
-    "{bar:24} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left; {msg}";
+const LINE: &str = "{wide_msg}";
 
 /// The progress line, if there is one.
 pub struct Progress {
     bar: Option<ProgressBar>,
+    /// The bytes of all files.
+    total: u64,
+    begun: Instant,
     frames: u32,
     /// When the numbers changed last.
     last: Option<Instant>,
@@ -44,12 +47,13 @@ impl Progress {
             captures.iter().map(|path| Source::path(path).size()).collect::<Option<Vec<u64>>>();
         let total = sizes.map_or(0, |sizes| sizes.iter().sum());
         let shown = !quiet && total >= WORTH && io::stderr().is_terminal();
-        Progress { bar: if shown { new_bar(total) } else { None }, frames: 0, last: None }
+        let bar = if shown { new_bar(total) } else { None };
+        Progress { bar, total, ..Progress::none() }
     }
 
     /// No line at all.
     pub(super) fn none() -> Progress {
-        Progress { bar: None, frames: 0, last: None }
+        Progress { bar: None, total: 0, begun: Instant::now(), frames: 0, last: None }
     }
 
     /// A writer that moves the line out of its way.
@@ -68,8 +72,15 @@ impl Progress {
         }
         self.last = Some(Instant::now());
         let (bytes, summary) = read();
-        bar.set_message(format!("{}, {}", counted(summary.messages, "message"), summary.problems));
-        bar.set_position(bytes);
+        let part = (bytes as f64 / self.total.max(1) as f64).clamp(f64::EPSILON, 1.0);
+        let left = self.begun.elapsed().as_secs_f64() * (1.0 - part) / part;
+        bar.set_message(format!(
+            "{:>3.0}% of {} MiB, {left:.0} s left; {}, {}",
+            part * 100.0,
+            self.total >> 20,
+            counted(summary.messages, "message"),
+            summary.problems
+        ));
     }
 
     /// Ends the line: everything was read.
@@ -109,10 +120,6 @@ enum ProgressBar {}
 #[cfg(target_family = "wasm")]
 impl ProgressBar {
     fn set_message(&self, _text: String) {
-        match *self {}
-    }
-
-    fn set_position(&self, _bytes: u64) {
         match *self {}
     }
 

@@ -32,6 +32,23 @@ fn a_terminal_is_told_how_far_reading_has_come() {
 }
 
 #[test]
+fn the_line_is_never_wider_than_the_terminal() {
+    let capture = large("progress-narrow.pcapng");
+    let program = env!("CARGO_BIN_EXE_moulsniff");
+    let command =
+        format!("stty rows 24 cols 30; {program} {} --json > /dev/null", capture.display());
+    let Some(shown) = on_a_terminal(&command) else { return };
+    // What was drawn, one state of the line after another; the summary at the end is no part of it.
+    let states: Vec<&str> = shown.split(['\r', '\n']).filter(|state| state.contains('%')).collect();
+    assert!(!states.is_empty(), "{shown:?}");
+    for state in states {
+        let text: String =
+            state.split("\u{1b}[").map(|part| part.trim_start_matches("2K")).collect();
+        assert!(text.chars().count() <= 30, "{state:?}");
+    }
+}
+
+#[test]
 fn results_on_the_same_terminal_come_in_whole_lines() {
     let capture = large("progress-same.pcapng");
     let program = env!("CARGO_BIN_EXE_moulsniff");

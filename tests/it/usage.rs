@@ -366,6 +366,48 @@ fn help_lists_what_can_be_used() {
 }
 
 #[test]
+fn nothing_typed_gives_ten_lines_with_three_examples() {
+    let (status, out, said) = run(&[]);
+    assert_eq!((status, said.as_str()), (Some(0), ""));
+    assert!(out.lines().count() <= 10 && out.lines().all(|line| line.len() <= 80), "{out}");
+    assert_eq!(out.lines().filter(|line| line.starts_with("  moulsniff ")).count(), 3, "{out}");
+}
+
+#[test]
+fn short_help_has_what_people_use_and_long_help_has_all() {
+    let options = |help: &str| -> Vec<String> {
+        let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+        let names = lines.filter_map(|line| line.split([' ', ',']).next());
+        names.map(str::to_string).collect()
+    };
+    let (_, short, _) = run(&["-h"]);
+    let (_, long, _) = run(&["--help"]);
+    // Beside them there are -h and -V.
+    assert!((18..=22).contains(&options(&short).len()), "{short}");
+    assert!(options(&short).iter().all(|option| options(&long).contains(option)), "{long}");
+    for rare in ["--max-message", "--max-output", "--checksums", "--ouro-cookies", "--threads"] {
+        assert!(!short.contains(rare) && long.contains(rare), "{rare}");
+    }
+    // One line each, as far as the values of an option allow.
+    let commands = short.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<&str> = commands.take_while(|line| !line.is_empty()).collect();
+    assert!(
+        commands.iter().all(|line| line.starts_with("  ") && !line.starts_with("   ")),
+        "{short}"
+    );
+}
+
+#[test]
+fn an_option_of_another_command_is_named_with_it() {
+    mistake(&[GATE, "--story"], "'--story' found; `moulsniff sessions` has it (");
+    mistake(
+        &["stats", GATE, "--spans"],
+        "; `moulsniff` without a command, `moulsniff decode` have it (",
+    );
+    mistake(&[GATE, "--jsno"], "; tip: a similar argument exists: '--json' (");
+}
+
+#[test]
 fn help_onto_a_full_disk_is_an_error() {
     let full = File::options().write(true).open("/dev/full").unwrap();
     assert_eq!(program(&["--help"]).stdout(full).status().unwrap().code(), Some(1));

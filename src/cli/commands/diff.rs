@@ -31,10 +31,10 @@ const GATHER: usize = 64 << 10;
 /// Two captures side by side.
 #[derive(Args, Debug)]
 #[command(override_usage = "moulsniff diff [OPTIONS] A B")]
-#[command(mut_arg("captures", |arg| arg.help(
+#[command(mut_arg("captures", |arg| arg.long_help(None::<&str>).help(
     "Compare these two captures (pcap, pcapng; plain, gzip or zstd), which have to be files"
 )))]
-#[command(mut_arg("filter", |arg| arg.help(
+#[command(mut_arg("filter", |arg| arg.long_help(None::<&str>).help(
     "Print only differences in messages that match an expression, such as 'service == auth'"
 )))]
 pub struct DiffArgs {

@@ -37,7 +37,7 @@ const AT_ONCE: usize = 64;
 #[command(
     override_usage = "moulsniff follow [OPTIONS] [tcp:|udp:]N CAPTURE...\n       moulsniff follow [OPTIONS] --all -o DIR CAPTURE..."
 )]
-#[command(mut_arg("captures", |arg| arg.help(
+#[command(mut_arg("captures", |arg| arg.long_help(None::<&str>).help(
     "Print this stream (tcp:3, udp:0, or 3 for tcp:3; not with --all) of these captures, which are read as one, in the order given; `-` is standard input"
 )))]
 pub struct FollowArgs {

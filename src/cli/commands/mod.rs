@@ -27,8 +27,8 @@ use super::error::{CliError, Status};
 
 /// A passive dissector for the protocols of online worlds.
 ///
-/// Reads captures, reassembles TCP streams, recovers session keys from a shard's private keys, and
-/// prints every message as an annotated tree or as JSON.
+/// Reads captures, puts TCP streams together, derives the session keys from a shard's private keys,
+/// and prints every message as an annotated tree or as JSON.
 #[derive(Parser, Debug)]
 #[command(
     name = "moulsniff",
@@ -37,9 +37,6 @@ use super::error::{CliError, Status};
     args_override_self = true,
     override_usage = "moulsniff [OPTIONS] [CAPTURE]...\n       moulsniff <COMMAND> [OPTIONS] ...",
     subcommand_negates_reqs = true
-)]
-#[command(
-    after_help = "Exit status: 0 read to its end; 1 something could not be read or written; 2 what was typed is wrong; 3 with --strict, something was undecoded, lost, cut or not opened by any key, or nothing was recognised; 4 with diff, the captures differ; 130 Ctrl-C before a capture file was read to its end."
 )]
 pub struct Cli {
     /// What to do instead of printing captures.
@@ -53,39 +50,40 @@ pub struct Cli {
 /// What to do instead of printing captures.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// List, show or check message tables, or make a script for Wireshark
-    #[command(subcommand, arg_required_else_help = true)]
-    Tables(tables::TablesCommand),
-    /// Decode bytes from a log or a debugger
-    Decode(decode::DecodeArgs),
+    /// List clients: account, places and requests of each
+    Sessions(sessions::SessionsArgs),
     /// Say what is wrong in captures, the worst first
     Diagnose(diagnose::DiagnoseArgs),
-    /// Print statistics of captures: messages, problems, replies, and how much was understood
+    /// Count messages, problems and replies, and what was understood
     Stats(stats::StatsArgs),
     /// Write one HTML page that shows the decoded captures
     Report(report::ReportArgs),
-    /// Divide captures into parts; all traffic between two hosts goes into the same part
-    Split(split::SplitArgs),
-    /// List clients: account, places, and requests over all connections of each
-    Sessions(sessions::SessionsArgs),
-    /// Compare two captures: messages, fields, order and refusals
+    /// Compare two captures
     Diff(diff::DiffArgs),
-    /// Print the plaintext of a stream, handshake included
+    /// Print the plaintext of a stream
     Follow(follow::FollowArgs),
     /// Export files, the vault, chat, decrypted messages, or original frames
     #[command(subcommand, arg_required_else_help = true)]
     Export(export::ExportCommand),
+    /// Decode bytes from a log or a debugger
+    Decode(decode::DecodeArgs),
     /// Capture decrypted messages for Wireshark, which starts this itself
     Extcap(extcap::ExtcapArgs),
     /// Check key files; write keys into captures, or remove them
     #[command(subcommand, arg_required_else_help = true)]
     Keys(keys::KeysCommand),
+    /// List, show or check message tables
+    #[command(subcommand, arg_required_else_help = true)]
+    Tables(tables::TablesCommand),
+    /// Divide captures into parts
+    ///
+    /// All traffic between two hosts goes into the same part.
+    Split(split::SplitArgs),
     /// Print the JSON Schema of the JSON output
     Schema(schema::SchemaArgs),
-    /// Show the settings, and whether they come from the configuration file, the environment or the
-    /// command line
+    /// Show the settings and where each comes from
     ///
-    /// The file is $XDG_CONFIG_HOME/moulsniff/config.toml, else ~/.config/moulsniff/config.toml; on
+    /// That is the configuration file, the environment or the command line. The file is $XDG_CONFIG_HOME/moulsniff/config.toml, else ~/.config/moulsniff/config.toml; on
     /// Windows %APPDATA%\moulsniff\config.toml. It may have: `keys`, `sdl` and `tables` (paths),
     /// `time` (as -t), and tables `[filters]` and `[columns]` of names, which -Y and --columns use
     /// as @NAME. Key files are named and never shown.
@@ -176,7 +174,7 @@ pub(super) fn run(cli: &mut Cli) -> Result<Status, CliError> {
 }
 
 /// Prints a text onto standard output.
-fn print(text: &[u8]) -> Result<Status, CliError> {
+pub(super) fn print(text: &[u8]) -> Result<Status, CliError> {
     let mut to = io::stdout();
     to.write_all(text).and_then(|()| to.flush()).map_err(CliError::writing)?;
     Ok(Status::Good)

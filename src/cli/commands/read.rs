@@ -23,6 +23,12 @@ pub struct PrintCommand {
     #[arg(short = 'D', long)]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub list_interfaces: bool,
+    /// Which records are printed.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// How many.
+    #[command(flatten)]
+    pub count: CountArgs,
     /// The captures.
     #[command(flatten)]
     pub read: ReadArgs,
@@ -32,12 +38,6 @@ pub struct PrintCommand {
     /// How records are printed.
     #[command(flatten)]
     pub print: PrintArgs,
-    /// Which records are printed.
-    #[command(flatten)]
-    pub filter: FilterArgs,
-    /// How many.
-    #[command(flatten)]
-    pub count: CountArgs,
 }
 
 /// Reads captures and prints their records.

@@ -35,7 +35,7 @@ const MAX_ROWS: usize = 1 << 16;
 /// Sessions.
 #[derive(Args, Debug)]
 #[command(override_usage = "moulsniff sessions [OPTIONS] [N] CAPTURE...")]
-#[command(mut_arg("captures", |arg| arg.help(
+#[command(mut_arg("captures", |arg| arg.long_help(None::<&str>).help(
     "Read these captures as one, in the order of their first frames; a folder is all captures in it, `-` is standard input. A number before or behind them, where no file has this name, is the session to print"
 )))]
 pub struct SessionsArgs {

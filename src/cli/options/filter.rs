@@ -11,12 +11,15 @@ const HEADING: &str = "Filter";
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = HEADING)]
 pub struct FilterArgs {
-    /// Print only the records that match an expression, such as 'message ==
-    /// "Auth2Cli_AcctLoginReply" and fields.result != kNetSuccess'
+    /// Print only the records that match, such as 'refused'
+    ///
+    /// Another example is 'message == "Auth2Cli_AcctLoginReply" and fields.result != kNetSuccess'.
+    /// docs/filters.md has the language.
     #[arg(short = 'Y', long, value_name = "EXPR", action = ArgAction::Append)]
     pub filter: Vec<String>,
-    /// Print only the records of this session, by its number in `moulsniff sessions`; the captures
-    /// are read twice
+    /// Print only the records of one session
+    ///
+    /// Its number is the one in `moulsniff sessions`. The captures are read twice.
     #[arg(long, value_name = "N", value_parser = number::<u64>)]
     pub session: Option<u64>,
 }

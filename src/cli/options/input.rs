@@ -23,12 +23,14 @@ struct TypedCapture {
 #[derive(Args)]
 #[command(next_help_heading = HEADING)]
 struct CapturesByKind {
-    /// Read these captures (pcap, pcapng; plain, gzip or zstd) as one, in the order of their first
-    /// frames; a folder is all captures in it, `-` is standard input
+    /// Captures, folders of captures, or `-` for standard input
+    ///
+    /// Pcap or pcapng, plain, gzip or zstd. Several are read as one, in the order of their first
+    /// frames.
     #[arg(value_name = "CAPTURE", required_unless_present = "read_file")]
     captures: Vec<PathBuf>,
     /// Read a capture, as CAPTURE does; for users of tshark and tcpdump
-    #[arg(short = 'r', value_name = "FILE", id = "read_file")]
+    #[arg(short = 'r', value_name = "FILE", id = "read_file", hide_short_help = true)]
     read_files: Vec<PathBuf>,
 }
 
@@ -41,18 +43,21 @@ pub struct LiveArgs {
     #[arg(short, long, value_name = "IFACE")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub interface: Option<String>,
-    /// Capture only packets that match a capture filter (with -i), such as 'tcp port 14617' (man
-    /// pcap-filter)
+    /// Capture only these packets, such as 'tcp port 14617'
+    ///
+    /// With -i; man pcap-filter has the language.
     #[arg(short = 'f', long, value_name = "FILTER", requires = "interface")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub capture_filter: Option<String>,
-    /// Also write the captured frames to a pcapng file (with -i); an existing file is replaced when
-    /// the capture ends
+    /// Also write the captured frames to a pcapng file
+    ///
+    /// With -i. An existing file is replaced when the capture ends.
     #[arg(short, long, value_name = "FILE", requires = "interface", conflicts_with = "pseudonyms")]
     #[cfg_attr(not(feature = "live"), arg(hide = true))]
     pub write: Option<PathBuf>,
-    /// Decode a capture that another program still writes, across its ring of files (dumpcap -b),
-    /// until Ctrl-C
+    /// Follow a capture that still grows
+    ///
+    /// Another program writes it, or a ring of files (dumpcap -b). Ctrl-C ends it.
     #[arg(long, value_name = "FILE")]
     pub tail: Option<PathBuf>,
 }

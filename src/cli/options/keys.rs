@@ -22,7 +22,10 @@ pub struct KeyArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = HEADING)]
 pub struct TableArgs {
-    /// Add message tables, or replace embedded ones; may be given several times
+    /// Add message tables
+    ///
+    /// Messages of embedded tables that have the same name are replaced. May be given several
+    /// times.
     #[arg(long = "tables", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The line of the configuration file that names them, where it does.

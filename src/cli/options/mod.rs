@@ -27,13 +27,15 @@ pub(super) use size::{number, number_within, size};
 
 /// What every command that reads captures can use.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = None::<&'static str>)]
 pub struct ReadArgs {
-    /// Exit with 3 when something was undecoded, lost, cut or not opened by any key, or when
-    /// nothing was recognised
+    /// Exit with 3 when something was not decoded
+    ///
+    /// It was undecoded, lost, cut or not opened by any key, or nothing was recognised.
     #[arg(long)]
     pub strict: bool,
     /// Read captures in the order given, not in that of their first frames
-    #[arg(long, help_heading = input::HEADING)]
+    #[arg(long, help_heading = input::HEADING, hide_short_help = true)]
     pub as_given: bool,
     /// What every command has.
     #[command(flatten)]

@@ -9,16 +9,16 @@ use crate::filter::NamedExpressions;
 use crate::print::TimeForm;
 
 /// The help of `-t`.
-pub(in crate::cli) const TIME_HELP: &str =
-    "Print this time before each record, in trees and lines [default: absolute]";
+pub(in crate::cli) const TIME_HELP: &str = "Choose the time before each record [default: absolute]";
 /// Where help lists these options.
 const HEADING: &str = "Output";
 
 /// What every command has.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = None::<&'static str>)]
 pub struct GeneralArgs {
     /// Read no configuration file (`moulsniff config` tells which one is read)
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     pub no_config: bool,
     /// Choose when to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
@@ -41,30 +41,35 @@ pub struct PrintArgs {
     /// Print JSON, one object a line, for jq
     #[arg(long, conflicts_with_all = ["bytes", "oneline", "time", "columns", "csv"])]
     pub json: bool,
-    /// Print every field with its name, type and place in the bytes (with --json)
+    /// Print the type and place of each field (with --json)
     #[arg(long, requires = "json")]
     pub spans: bool,
     /// Print the bytes below each message, coloured as their fields
     #[arg(short = 'x', long = "bytes", conflicts_with_all = ["oneline", "columns", "csv"])]
     pub bytes: bool,
-    /// Print one aligned line for each record: number, time, stream, service, direction, message,
-    /// and what it is about
+    /// Print one line for each record
+    ///
+    /// Number, time, stream, service, direction, message, and what it is about. On a terminal
+    /// lines are cut to its width.
     #[arg(long, conflicts_with_all = ["columns", "csv"])]
     pub oneline: bool,
     #[arg(short = 't', long = "time", value_name = "FORM", help = TIME_HELP)]
     #[arg(conflicts_with_all = ["columns", "csv"])]
     pub time: Option<TimeWord>,
-    /// Print one line for each record with these values, tab-separated below a header. A value is a
-    /// record key or a field path
+    /// Print these values of each record, tab-separated
+    ///
+    /// A value is a record key or a field path. The first line is a header.
     #[arg(long, value_name = "A,B,C")]
     pub columns: Option<String>,
-    /// Print comma-separated values for spreadsheets: those of --columns, or the keys that every
-    /// record has
+    /// Print comma-separated values for spreadsheets
+    ///
+    /// Those of --columns, or the keys that every record has.
     #[arg(long)]
     pub csv: bool,
     /// Print messages that make much text without their fields, once this much was printed beyond
     /// 256 bytes for each byte of a message. `none`: no bound
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size_or_none)]
+    #[arg(hide_short_help = true)]
     pub max_output: Bound,
 }
 
@@ -72,15 +77,17 @@ pub struct PrintArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = HEADING)]
 pub struct PrivacyArgs {
-    /// Hide passwords, login hashes, tokens and session keys in the output
+    /// Hide passwords, login hashes, tokens and session keys
     #[arg(long)]
     pub redact: bool,
-    /// Replace names, numbers and addresses of persons by pseudonyms, the same ones whenever FILE
-    /// is given; FILE is created if necessary
+    /// Replace names and addresses of persons by pseudonyms
+    ///
+    /// Numbers of persons too; the same ones whenever FILE is given. FILE is created if
+    /// necessary.
     #[arg(long, value_name = "FILE")]
     pub pseudonyms: Option<PathBuf>,
     /// Move all times back, by the same amount whenever FILE is given (with --pseudonyms)
-    #[arg(long, requires = "pseudonyms")]
+    #[arg(long, requires = "pseudonyms", hide_short_help = true)]
     pub shift_time: bool,
 }
 

@@ -225,17 +225,22 @@ pub(in crate::cli) fn example_protocol() -> &'static str {
 
 /// An option as clap has it.
 fn argument(spec: &OptionSpec) -> Arg {
-    let help = match spec.variable {
-        Some(variable) => format!("{} [env: {variable}]", spec.help),
-        None => spec.help.to_owned(),
+    let variable = spec.variable.map(|variable| format!("[env: {variable}]"));
+    let more = [Some(spec.more_help.to_owned()), variable];
+    let more: Vec<String> = more.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    let arg = Arg::new(spec.name).long(spec.name).value_name(spec.value_name).help(spec.help);
+    let arg = if more.is_empty() {
+        arg
+    } else {
+        arg.long_help(format!("{}\n\n{}", spec.help, more.join(" ")))
     };
-    let arg = Arg::new(spec.name).long(spec.name).value_name(spec.value_name).help(help);
     match spec.kind {
         OptionKind::Files(_) => arg
             .action(ArgAction::Append)
             .value_parser(clap::value_parser!(OsString))
             .value_hint(ValueHint::AnyPath),
         OptionKind::Word(words) => arg
+            .hide_short_help(true)
             .default_value(words.first().copied().unwrap_or(""))
             .value_parser(PossibleValuesParser::new(words)),
     }

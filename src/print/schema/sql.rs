@@ -117,10 +117,9 @@ impl SqlEngine {
                 ") USING json",
             ),
             SqlEngine::Sqlite => (
-                "-- moulsniff CAPTURE... --json > capture.ndjson, then in the shell of sqlite3:\n\
-                 -- .mode ascii\n\
-                 -- .separator \"\\x1f\" \"\\n\"\n\
-                 -- .import capture.ndjson lines\n\
+                "-- moulsniff CAPTURE... --json > capture.ndjson\n\
+                 -- moulsniff schema --sql sqlite | sqlite3 records.db\n\
+                 -- sqlite3 records.db '.mode ascii' '.separator \"\\t\" \"\\n\"' '.import capture.ndjson lines'\n\
                  CREATE TABLE IF NOT EXISTS lines (line TEXT NOT NULL);\n\
                  CREATE VIEW IF NOT EXISTS records AS SELECT\n",
                 "FROM lines",

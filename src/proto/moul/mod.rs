@@ -118,7 +118,7 @@ impl Protocol for Moul {
     fn command_lines(&self) -> &'static [&'static str] {
         &[
             "moulsniff capture.pcapng --keys shard.keys",
-            "moulsniff capture.pcapng --keys dirtsand.ini --json | jq 'select(.message == \"Auth2Cli_AcctLoginReply\")'",
+            "moulsniff capture.pcapng --keys dirtsand.ini --json | jq 'select(.refused)'",
             "moulsniff decode moul.auth.client 1a00 07000000 e9030000",
             "moulsniff tables show Cli2Auth_VaultNodeFetch",
         ]

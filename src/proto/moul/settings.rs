@@ -15,8 +15,8 @@ pub(super) const OPTIONS: [OptionSpec; 2] = [
     OptionSpec {
         name: KEYS,
         value_name: "FILE",
-        help: "Read a shard's keys: dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's key files, or a shard.keys; may be given several times, and a \
-               folder means all key files in it",
+        help: "Decrypt with these keys of a shard: a file, or a folder of them",
+        more_help: "It takes dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's key files, and shard.keys. May be given several times.",
         kind: OptionKind::Files(FileRule {
             what: "a key file",
             most_bytes: MAX_KEY_FILE,
@@ -29,7 +29,8 @@ pub(super) const OPTIONS: [OptionSpec; 2] = [
     OptionSpec {
         name: SDL,
         value_name: "PATH",
-        help: "MOUL: read state descriptors (.sdl files, plain or encrypted, or folders of them) besides those in the capture; may be given several times",
+        help: "MOUL: read state descriptors, besides those in the capture",
+        more_help: "It takes .sdl files, plain or encrypted, and folders of them. May be given several times.",
         kind: OptionKind::Files(FileRule {
             what: "a state descriptor file",
             most_bytes: MAX_FILE as u64,

@@ -8,6 +8,7 @@ pub(super) const OPTIONS: [OptionSpec; 1] = [OptionSpec {
     name: COOKIES,
     value_name: "WHEN",
     help: "City of Heroes: expect cookies in packets, or none",
+    more_help: "",
     kind: OptionKind::Word(&["auto", "on", "off"]),
     variable: None,
     everywhere: false,
