@@ -18,11 +18,10 @@ pub const MAX_FAILED: usize = 1000;
 /// Runs all examples of the tables, or as many until a thousand failed; the errors name the places
 /// of those that fail.
 pub fn run_examples(tables: &Tables) -> (usize, Vec<TableError>) {
-    let mut evaluator = Evaluator::default();
-    let mut tree = Tree::new();
+    let mut reader = ExampleReader::default();
     let mut failed = Vec::new();
     for example in tables.examples() {
-        if let Err(why) = run(tables, example, &mut evaluator, &mut tree) {
+        if let Err(why) = run(tables, example, &mut reader) {
             failed.push(error_at(tables, example, why));
             if failed.len() == MAX_FAILED {
                 break;
@@ -43,21 +42,69 @@ fn error_at(tables: &Tables, example: &Example, why: String) -> TableError {
     TableError { more: more.lines().map(str::to_string).collect(), ..error }
 }
 
-fn run(
-    tables: &Tables,
-    example: &Example,
-    evaluator: &mut Evaluator,
-    tree: &mut Tree,
-) -> Result<(), String> {
-    let bytes = tables.example_bytes(example);
-    let bytes = if example.text {
-        bytes.into_bytes()
-    } else {
-        parse_hex(&bytes)
-            .ok_or("the example's bytes are no hex (two digits a byte, blanks between bytes)")?
-    };
+fn run(tables: &Tables, example: &Example, reader: &mut ExampleReader) -> Result<(), String> {
     let expected: serde_json::Value = serde_json::from_str(tables.example_json(example))
         .map_err(|e| format!("the example's fields are no JSON: {e}"))?;
+    reader.read(tables, example, &mut |tree, bytes| compare(tables, tree, bytes, &expected))
+}
+
+/// Reads an example, and hands its tree and its bytes to `take`.
+///
+/// # Errors
+/// Why the bytes do not give what they are an example of, and what `take` says.
+pub fn read_example(
+    tables: &Tables,
+    example: &Example,
+    take: &mut dyn FnMut(&Tree, &[u8]) -> Result<(), String>,
+) -> Result<(), String> {
+    ExampleReader::default().read(tables, example, take)
+}
+
+/// What reading examples needs each time.
+#[derive(Default)]
+struct ExampleReader {
+    evaluator: Evaluator,
+    tree: Tree,
+}
+
+impl ExampleReader {
+    fn read(
+        &mut self,
+        tables: &Tables,
+        example: &Example,
+        take: &mut dyn FnMut(&Tree, &[u8]) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let ExampleReader { evaluator, tree } = self;
+        let bytes = checked_bytes(tables, example)?;
+        set_states(tables, example, evaluator);
+        match example.of {
+            ExampleOf::Message(id)
+                if tables
+                    .message(id)
+                    .and_then(|d| tables.service(d.service))
+                    .is_some_and(|s| s.positional) =>
+            {
+                let name = tables.message(id).map_or("", |d| tables.name(d.name));
+                return positional(tables, name, &bytes, take);
+            }
+            ExampleOf::Message(id) => read_message(tables, id, evaluator, tree, &bytes)?,
+            ExampleOf::Layout(id) => read_layout(tables, id, evaluator, tree, &bytes)?,
+        }
+        take(tree, &bytes)
+    }
+}
+
+fn checked_bytes(tables: &Tables, example: &Example) -> Result<Vec<u8>, String> {
+    let bytes = tables.example_bytes(example);
+    if example.text {
+        return Ok(bytes.into_bytes());
+    }
+    let wrong = "the example's bytes are no hex (two digits a byte, blanks between bytes)";
+    parse_hex(&bytes).ok_or_else(|| wrong.to_string())
+}
+
+/// What earlier messages have set, as the example says.
+fn set_states(tables: &Tables, example: &Example, evaluator: &mut Evaluator) {
     evaluator.states = tables
         .declared()
         .map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
@@ -66,20 +113,6 @@ fn run(
             *state = *value;
         }
     }
-    match example.of {
-        ExampleOf::Message(id)
-            if tables
-                .message(id)
-                .and_then(|d| tables.service(d.service))
-                .is_some_and(|s| s.positional) =>
-        {
-            let name = tables.message(id).map_or("", |d| tables.name(d.name));
-            return positional(tables, name, &bytes, &expected);
-        }
-        ExampleOf::Message(id) => read_message(tables, id, evaluator, tree, &bytes)?,
-        ExampleOf::Layout(id) => read_layout(tables, id, evaluator, tree, &bytes)?,
-    }
-    compare(tables, tree, &bytes, &expected)
 }
 
 fn compare(
@@ -112,7 +145,7 @@ fn positional(
     tables: &Tables,
     name: &str,
     text: &[u8],
-    expected: &serde_json::Value,
+    then: &mut dyn FnMut(&Tree, &[u8]) -> Result<(), String>,
 ) -> Result<(), String> {
     let protocol = protocol_named(tables.protocol()).ok_or("there is no such protocol")?;
     let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
@@ -120,7 +153,7 @@ fn positional(
     let mut result = Err("the example's bytes do not give a message".to_string());
     let mut take = |message: &Message<'_>, tree: &Tree| {
         result = if message.name.raw() == name && message.bytes.len() == bytes.len() {
-            compare(tables, tree, message.bytes, expected)
+            then(tree, message.bytes)
         } else {
             Err(format!("the example's bytes give the message {}", message.name.escaped()))
         };

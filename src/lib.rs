@@ -89,6 +89,9 @@ pub mod proto;
 pub mod pseudonyms;
 #[doc(hidden)]
 pub mod record;
+#[doc(hidden)]
+#[cfg(feature = "cli")]
+pub mod reference;
 mod remark;
 #[doc(hidden)]
 #[cfg(feature = "cli")]

@@ -50,7 +50,7 @@ pub use csv::csv_cell;
 pub use lua::lua_script;
 #[cfg(feature = "answers")]
 pub use marked::append_marked;
-pub use paint::{Marks, Paint};
+pub use paint::{Marks, Paint, Style};
 pub use problem::{problem_path, problem_text};
 pub use times::{PrintedTime, PrintedTimes, TimeForm};
 #[cfg(feature = "cli")]

@@ -35,6 +35,8 @@ const MODULES: &[(&str, &[&str])] = &[
     // Questions about records: what an output is handed is what can be asked for.
     ("filter", &["suggest", "maps", "tree", "table", "capture", "session", "record", "facts", "proto", "print"]),
     ("examples", &["tree", "table", "session", "record", "proto", "print"]),
+    // What the tables declare, for readers.
+    ("reference", &["tree", "table", "record", "print", "examples"]),
     ("pipeline", &[
         "suggest", "maps", "pdu", "pseudonyms", "tree", "table", "capture", "flow", "session", "record", "facts", "proto",
         "filter",
@@ -56,7 +58,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("cli", &[
         "texts", "dump",
         "suggest", "output_file", "folder", "tree", "table", "capture", "flow", "session", "record", "facts", "pdu",
-        "pseudonyms", "proto", "print", "filter", "examples", "pipeline", "diff", "run",
+        "pseudonyms", "proto", "print", "filter", "examples", "reference", "pipeline", "diff", "run",
     ]),
 ];
 

@@ -243,6 +243,47 @@ fn differences_are_as_the_schema_says() {
 }
 
 #[test]
+fn declarations_are_as_the_schema_says() {
+    let schema = Schema::of("json.schema.json#/$defs/tables_show");
+    let lines = json_lines(&run(&["tables", "show", "--all", "--json"]));
+    assert!(lines.len() > 1000, "{}", lines.len());
+    lines_are_as_the_schema_says(&schema, &lines);
+}
+
+/// The comments that `schema --sql sqlite` begins with are commands: they are typed here one after
+/// the other.
+#[test]
+#[cfg(unix)]
+fn records_are_loaded_into_sqlite_as_its_comments_say() {
+    if std::process::Command::new("sqlite3").arg("--version").output().is_err() {
+        return eprintln!("not run, there is no sqlite3");
+    }
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("schema-sqlite");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let capture = crate::common::file("captures/moul/nagus.pcapng");
+    let typed = |command: &str| {
+        let mut shell = crate::common::shell();
+        shell.current_dir(&folder);
+        crate::transcripts::printed_by(shell, command)
+    };
+    let commands: Vec<String> = run(&["schema", "--sql", "sqlite"])
+        .lines()
+        .filter_map(|line| line.strip_prefix("-- "))
+        .map(|line| line.replace("CAPTURE...", &format!("-q {}", capture.display())))
+        .collect();
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    for command in &commands {
+        assert_eq!(typed(command), "", "{command}");
+    }
+    let records = std::fs::read_to_string(folder.join("capture.ndjson")).unwrap().lines().count();
+    let counted = typed("sqlite3 records.db 'SELECT count(*), max(record) FROM records'");
+    assert_eq!(counted, format!("{records}|{records}\n"));
+    let services = typed("sqlite3 records.db 'SELECT DISTINCT service FROM records ORDER BY 1'");
+    assert!(services.lines().any(|service| service == "auth"), "{services}");
+}
+
+#[test]
 fn what_the_program_does_not_print_is_refused() {
     let schema = Schema::new();
     let line =

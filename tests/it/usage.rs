@@ -232,7 +232,7 @@ fn a_group_of_commands_alone_is_a_mistake_that_lists_them() {
         &["keys"],
         "'moulsniff keys' requires a subcommand but one was not provided [subcommands: check, inject, strip, help] (--help",
     );
-    mistake(&["tables", "-q"], "[subcommands: list, show, lua, new, check, help] (");
+    mistake(&["tables", "-q"], "[subcommands: list, show, html, lua, new, check, help] (");
     mistake(&["export"], "[subcommands: files, vault, chat, messages, frames, help] (");
 }
 

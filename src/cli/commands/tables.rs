@@ -1,20 +1,26 @@
 //! `moulsniff tables`: the message tables themselves.
 
 use std::collections::HashSet;
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
+use crate::cli::files;
 use crate::cli::load::{tables as load, tables_of};
 use crate::cli::options::{CompletionWords, GeneralArgs, TableArgs};
 use crate::digits::counted;
 use crate::examples::{MAX_FAILED, run_examples};
+use crate::output_file::{Access, Inputs};
 use crate::print::json::one_line;
 use crate::print::lua_script;
 use crate::proto::{LazyTables, protocol_named};
-use crate::table::{ListedDeclaration, MessageDef, Sender, Tables, WithLine};
+use crate::reference::{self, Item};
+use crate::remark;
+use crate::table::WithLine;
 
 /// The message tables.
 #[derive(Subcommand, Debug)]
@@ -34,7 +40,25 @@ pub enum TablesCommand {
     /// Show the declaration of a message, structure or enum
     Show {
         /// Show the declaration with this name
-        name: String,
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        name: Option<String>,
+        /// Show all declarations
+        #[arg(long)]
+        all: bool,
+        /// Print JSON, one object a line: fields with their explanations, examples, what answers a
+        /// message and what uses a type
+        #[arg(long)]
+        json: bool,
+        /// The tables.
+        #[command(flatten)]
+        read: TableReadArgs,
+    },
+    /// Write a reference of all messages and types as HTML pages
+    Html {
+        /// Write the pages into this folder, beginning with index.html; it is created if necessary,
+        /// and pages of the same name are replaced
+        #[arg(short, long, value_name = "DIR")]
+        output: PathBuf,
         /// The tables.
         #[command(flatten)]
         read: TableReadArgs,
@@ -62,7 +86,9 @@ impl TablesCommand {
     /// The tables that are read, by a command that reads any.
     pub(super) fn read_mut(&mut self) -> Option<&mut TableReadArgs> {
         match self {
-            TablesCommand::List { read, .. } | TablesCommand::Show { read, .. } => Some(read),
+            TablesCommand::List { read, .. }
+            | TablesCommand::Show { read, .. }
+            | TablesCommand::Html { read, .. } => Some(read),
             TablesCommand::Lua(read) => Some(read),
             TablesCommand::New { .. } | TablesCommand::Check { .. } => None,
         }
@@ -96,7 +122,13 @@ pub(super) fn run(command: &TablesCommand) -> Result<Status, CliError> {
         TablesCommand::List { word, json, read } => {
             list(&tables_of(&read.tables)?, word.as_deref(), *json, &mut out)
         }
-        TablesCommand::Show { name, read } => show(&tables_of(&read.tables)?, name, &mut out)?,
+        TablesCommand::Show { name, json, read, .. } => {
+            show(&tables_of(&read.tables)?, name.as_deref(), *json, &mut out)?
+        }
+        TablesCommand::Html { output, read } => {
+            html(output, read)?;
+            Status::Good
+        }
         TablesCommand::Lua(read) => {
             out = lua_script(tables_of(&read.tables)?.iter().map(LazyTables::get));
             Status::Good
@@ -150,9 +182,10 @@ fn list(all: &[LazyTables], word: Option<&str>, json: bool, out: &mut String) ->
     for lazy in all {
         let tables = lazy.get();
         let protocol = tables.protocol();
+        let messages = reference::messages(tables);
         for (id, service) in tables.services().iter().enumerate() {
-            for def in messages(tables).filter(|m| m.service.0 as usize == id) {
-                let from = sender(def.direction);
+            for (_, def) in messages.iter().filter(|(_, def)| def.service.0 as usize == id) {
+                let from = reference::sender(def.direction);
                 let (name, service, number) = (tables.name(def.name), &service.name, def.number);
                 let shown = number.map_or("-".into(), |n| n.to_string());
                 let unknown = def.layout.is_none();
@@ -180,71 +213,71 @@ fn list(all: &[LazyTables], word: Option<&str>, json: bool, out: &mut String) ->
     Status::Good
 }
 
-/// The messages that count: where one is declared again, and where another one has its number, the
-/// last.
-fn messages(tables: &Tables) -> impl Iterator<Item = &MessageDef> {
-    let mut replaced: HashSet<u32> = tables.replaced().iter().map(|taken| taken.old.0).collect();
-    // One that either side may send may have lost its number on one side alone.
-    for service in tables.services() {
-        let numbered = service.messages.iter().flatten().map(|(_, id)| id);
-        for id in numbered.chain(service.words.iter().flat_map(|words| words.values())) {
-            replaced.remove(&id.0);
-        }
-    }
-    let is_replaced = move |id: usize| u32::try_from(id).is_ok_and(|id| replaced.contains(&id));
-    tables
-        .messages()
-        .iter()
-        .enumerate()
-        .filter(move |(id, _)| !is_replaced(*id))
-        .map(|(_, def)| def)
-}
-
-/// The side that sends a message.
-fn sender(direction: Sender) -> &'static str {
-    match direction {
-        Sender::Client => "client",
-        Sender::Server => "server",
-        Sender::Both => "both",
-    }
-}
-
-fn show(all: &[LazyTables], name: &str, out: &mut String) -> Result<Status, CliError> {
+/// The declarations that have a name, or all of them: as text, or as JSON, one object a line.
+fn show(
+    all: &[LazyTables],
+    name: Option<&str>,
+    json: bool,
+    out: &mut String,
+) -> Result<Status, CliError> {
     let mut found = false;
     for lazy in all {
-        let tables = lazy.get();
-        // Where a later file declares it again, the last declaration counts.
-        if let Some(d) = tables.declarations().iter().rev().find(|d| d.name == name) {
+        let items = reference::items(lazy.get());
+        for item in items.iter().filter(|item| name.is_none_or(|name| name == item.name)) {
             found = true;
-            out.push_str(&source_of(tables, d));
+            if json {
+                out.push_str(&one_line(&reference::item_json(item)));
+                out.push('\n');
+            } else {
+                out.push_str(&declaration(item));
+            }
         }
     }
     if found {
         return Ok(Status::Good);
     }
+    let name = name.unwrap_or("");
     let names = all.iter().flat_map(|l| l.get().declarations().iter().map(|d| &*d.name));
     let near = crate::suggest::offer(name, names);
     Err(CliError::Typed(format!("the tables have nothing named `{name}`{near}")))
 }
 
-fn source_of(tables: &Tables, d: &ListedDeclaration) -> String {
-    let Some(source) = tables.sources().get(d.file as usize) else { return String::new() };
-    let line = source.text.get(..d.range.0).unwrap_or("").matches('\n').count() + 1;
-    let mut out = format!("// {} {}, {}:{line}\n", tables.protocol(), d.kind, source.name);
-    for doc in d.doc.lines() {
+/// A declaration as it stands in its file, below a line that says where.
+fn declaration(item: &Item<'_>) -> String {
+    let (file, line) = item.place();
+    let mut out = format!("// {} {}, {file}:{line}\n", item.tables.protocol(), item.kind);
+    for doc in item.listed.doc.lines() {
         out.push_str(&format!("/// {doc}\n"));
     }
-    let text = source.text.get(d.range.0..d.range.1).unwrap_or("");
-    // Explanations of the next declaration stand before its first word.
-    let end = text.rfind('}').map_or(text.len(), |i| i + 1);
-    let text = if text.contains('{') {
-        text.get(..end).unwrap_or(text)
-    } else {
-        text.lines().next().unwrap_or(text)
-    };
-    out.push_str(text.trim_end());
+    out.push_str(item.text());
     out.push('\n');
     out
+}
+
+/// Writes the reference into a folder.
+fn html(folder: &Path, read: &TableReadArgs) -> Result<(), CliError> {
+    let inputs = read.tables.files.iter().chain(&read.general.config_file);
+    let inputs = Inputs::of(inputs.map(PathBuf::as_path));
+    let all = tables_of(&read.tables)?;
+    let items: Vec<Vec<Item<'_>>> = all.iter().map(|lazy| reference::items(lazy.get())).collect();
+    let made = files::create_folder(folder)?;
+    let pages = reference::pages(&items);
+    for page in &pages {
+        let path = folder.join(&page.path);
+        let fail = |error| CliError::File(file_name(&path), error);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(fail)?;
+        }
+        let mut file = files::create(&path, Access::Usual, &inputs)?;
+        file.write_all(page.text.as_bytes()).and_then(|()| file.commit_unsynced()).map_err(fail)?;
+    }
+    made.keep();
+    if !read.general.quiet {
+        let index = folder.join("index.html");
+        let pages = counted(pages.len(), "file");
+        remark::say(format_args!("{pages}, beginning with {}", file_name(&index)));
+    }
+    Ok(())
 }
 
 /// Checks table files; returns how many of their examples failed.
