@@ -63,6 +63,7 @@ mod ouro_services;
 mod outputs;
 mod own_protocols;
 mod own_protocols_tshark;
+mod pictures;
 mod plasma;
 mod progress;
 mod pseudonyms;

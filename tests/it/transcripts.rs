@@ -38,6 +38,11 @@ fn your_protocol() {
 }
 
 #[test]
+fn page_of_json() {
+    check("docs/json.md");
+}
+
+#[test]
 fn page_of_diff() {
     check("docs/diff.md");
 }
