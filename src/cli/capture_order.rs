@@ -58,10 +58,10 @@ impl OrderedCaptures {
 
     /// The names of the captures, where they are in another order than given.
     pub(super) fn sorted_names(&self) -> Vec<String> {
-        match self.sorted {
-            true => self.paths.iter().map(|path| name_alone(path)).collect(),
-            false => Vec::new(),
+        if !self.sorted {
+            return Vec::new();
         }
+        self.paths.iter().map(|path| name_alone(path)).collect()
     }
 }
 

@@ -56,9 +56,11 @@ pub(super) fn nothing_wrong(outcome: &RunOutcome) -> String {
 
 /// The captures and keys that were typed, for commands to be typed next; `…` where they are long.
 fn typed(args: &ReadArgs) -> String {
-    let quoted = |text: String| match text.contains([' ', '\'', '"', '$', '*', '(', '&', ';']) {
-        true => format!("'{}'", text.replace('\'', "'\\''")),
-        false => text,
+    let quoted = |text: String| {
+        if !text.contains([' ', '\'', '"', '$', '*', '(', '&', ';']) {
+            return text;
+        }
+        format!("'{}'", text.replace('\'', "'\\''"))
     };
     let captures: Vec<String> =
         args.captures.paths().map(|path| quoted(path.to_string_lossy().into_owned())).collect();

@@ -154,7 +154,9 @@ impl Connection {
     ) {
         let traffic = of(&mut self.traffic, dir);
         traffic.heard = true;
+        traffic.unheard = 0;
         traffic.packets += 1;
+        of(&mut self.traffic, dir.flip()).unheard += 1;
         self.take_datagram(dir, bytes, missing, at, run);
     }
 

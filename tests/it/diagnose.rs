@@ -127,6 +127,14 @@ fn text(conclusion: &Value) -> &str {
     conclusion["text"].as_str().unwrap()
 }
 
+/// The frames of one UDP conversation of a checked-in capture, by its client's port.
+fn conversation(name: &str, port: u16) -> Frames {
+    Frames::of(name).each(|_, frame| {
+        let ports = [&frame.data[TCP..TCP + 2], &frame.data[TCP + 2..TCP + 4]];
+        ports.contains(&port.to_be_bytes().as_slice()).then_some(frame)
+    })
+}
+
 #[test]
 fn captures_with_nothing_wrong_give_neither_a_stop_nor_a_trouble() {
     for (capture, keys) in [
@@ -161,6 +169,10 @@ fn keys_that_are_missing_or_of_another_shard_are_told_for_all_connections_togeth
     assert!(text(&none[0]).starts_with("8 of 9 connections ("), "{}", text(&none[0]));
     let other = concluded(&[EVENING.into()], &["--keys", "keys/nagus.ini"]);
     assert_eq!(first(&other), ["stop", "other_keys", "keys"]);
+    // One sentence for all services.
+    assert!(text(&other[0]).starts_with("8 of 9 connections ("), "{}", text(&other[0]));
+    assert!(text(&other[0]).contains("for auth, game and gatekeeper"), "{}", text(&other[0]));
+    assert!(other.iter().skip(1).all(|one| one["side"] != "keys"));
     let right = concluded(&[EVENING.into()], &["--keys", "keys/nagus.ini", "--keys", KEYS]);
     assert!(right.iter().all(|one| one["side"] != "keys"));
 }
@@ -179,6 +191,43 @@ fn a_direction_that_is_missing_from_some_time_on_is_told_with_that_time() {
                 .contains(&one["kind"].as_str().unwrap())),
         "{all:#?}"
     );
+}
+
+#[test]
+fn what_is_lacking_is_told_where_nothing_could_be_recognised_for_it() {
+    // Without its handshake an encrypted connection looks like any other.
+    let late = Frames::of(GATE).each(|n, frame| (n > 8).then_some(frame));
+    let all = late.concluded("late.pcap");
+    assert_eq!(first(&all), ["stop", "joined_late", "capture"]);
+    assert!(text(&all[0]).contains("tcp port 14617"), "{}", text(&all[0]));
+    let server = Frames::of(GATE).each(|_, frame| frame.is_of_server().then_some(frame));
+    assert_eq!(first(&server.concluded("no-client.pcap")), ["stop", "one_direction", "capture"]);
+}
+
+#[test]
+fn datagrams_that_are_acknowledged_and_not_captured_are_a_missing_direction() {
+    let whole = conversation("captures/secondlife/opensim.pcapng.gz", 38167);
+    let half = whole.frames.len() / 2;
+    for (server, name) in [(true, "no-datagrams-of-server"), (false, "no-datagrams-of-client")] {
+        let whole = conversation("captures/secondlife/opensim.pcapng.gz", 38167);
+        let cut = whole.each(|n, frame| {
+            let of_client = frame.data[TCP..TCP + 2] == 38167_u16.to_be_bytes();
+            (n < half || of_client == server).then_some(frame)
+        });
+        let all = cut.concluded(&format!("{name}.pcap"));
+        assert_eq!(first(&all), ["stop", "one_direction", "capture"], "{name}");
+        assert!(text(&all[0]).contains("acknowledged"), "{}", text(&all[0]));
+        let unconfirmed = all.iter().filter(|one| one["weight"] != "hint");
+        assert!(unconfirmed.clone().all(|one| one["kind"] != "not_confirmed"), "{all:#?}");
+    }
+}
+
+#[test]
+fn a_step_that_others_were_granted_is_no_stop() {
+    let all = concluded(&[EVENING.into()], &["--keys", KEYS]);
+    let heavy: Vec<&Value> = all.iter().filter(|one| one["weight"] != "hint").collect();
+    assert!(!heavy.is_empty());
+    assert!(heavy.iter().all(|one| one["kind"] == "refused_at_end" && one["weight"] == "trouble"));
 }
 
 #[test]

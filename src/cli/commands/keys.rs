@@ -172,6 +172,7 @@ impl KeyCheck {
         limits: &LimitArgs,
     ) -> Result<(), CliError> {
         let mut opened = 0;
+        let mut tried = false;
         let mut text = String::new();
         let mut all = Vec::new();
         for (_, secrets) in with_secrets() {
@@ -187,26 +188,26 @@ impl KeyCheck {
             };
             // What is wrong with the key file was told already.
             let Ok(Plan { reading, setup, .. }) = Plan::new(PlanArgs::new(&read)) else { continue };
+            tried = true;
             let mut connections = Connections::default();
             let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut connections);
             self.wrong.extend(outcome.error.take().map(|error| error.to_string()));
             opened += connections.opened();
             connections.append(&mut text, &mut all);
         }
+        if !tried {
+            return Ok(());
+        }
         let name = file_name(key);
         let of = files::name(capture);
         if opened == 0 {
             self.wrong.push(format!("{name}: opens no connection of {of}"));
         }
-        let text = match self.json {
-            true => {
-                let object = serde_json::json!({ "file": name, "capture": of, "connections": all });
-                format!("{}\n", one_line(&object))
-            }
-            false => format!(
-                "{of}: {name} opens {opened} of {}\n{text}",
-                counted(all.len(), "connection")
-            ),
+        let text = if self.json {
+            let object = serde_json::json!({ "file": name, "capture": of, "connections": all });
+            format!("{}\n", one_line(&object))
+        } else {
+            format!("{of}: {name} opens {opened} of {}\n{text}", counted(all.len(), "connection"))
         };
         std::io::stdout().write_all(text.as_bytes()).map_err(CliError::writing)
     }

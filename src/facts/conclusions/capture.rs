@@ -1,6 +1,7 @@
 //! What is wrong with the capture itself: frames that were cut or dropped, one direction only, a
 //! beginning that is missing, a clock that went back, files out of order, nothing that is known.
 
+use super::numbered::{ALONE, missing_at_end};
 use super::watch::StreamWatch;
 use super::words::{clock, length, listed, percent};
 use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
@@ -10,8 +11,6 @@ use crate::session::{Side, Transport};
 
 /// The most ports, files and connections that a sentence lists.
 const LISTED: usize = 5;
-/// Packets of one side, one after the other, behind which the other side is taken to be missing.
-const ALONE: u64 = 5;
 /// So many bytes in a hundred that were never captured are more than a nuisance.
 const MUCH: u64 = 1;
 
@@ -174,10 +173,12 @@ impl CaptureFacts {
         if unread == 0 {
             return;
         }
-        let weight = match nothing {
-            true => Weight::Stop,
-            false if unread * 2 > self.frames => Weight::Trouble,
-            false => Weight::Hint,
+        let weight = if nothing {
+            Weight::Stop
+        } else if unread * 2 > self.frames {
+            Weight::Trouble
+        } else {
+            Weight::Hint
         };
         let kinds: Vec<String> =
             hidden.clone().map(|reason| format!("{} {}", reason.count, reason.what)).collect();
@@ -187,26 +188,40 @@ impl CaptureFacts {
             plural(unread, "was", "were"),
             listed(&kinds, LISTED)
         );
-        let more = match hidden.clone().any(|reason| reason.is_convertible) {
-            true => "tshark -r … -U IP -w OUT.pcapng",
-            false => "capinfos …",
+        let more = if hidden.clone().any(|reason| reason.is_convertible) {
+            "tshark -r … -U IP -w OUT.pcapng"
+        } else {
+            "capinfos …"
         };
         let conclusion =
             Conclusion::new(weight, Kind::Encapsulation, text).of(Blame::Capture).sized(unread);
         all.push(conclusion.more(more));
     }
 
+    /// Why nothing was recognised. What begins before the capture, or is heard in one direction
+    /// only, may be of a known protocol all the same.
     fn nothing_recognised(&self) -> Conclusion {
         let [tcp, udp] = self.foreign;
-        let mut text = match tcp + udp {
-            0 => format!(
-                "nothing was recognised: no TCP or UDP payload in {}",
-                counted(self.frames, "frame")
-            ),
-            _ => format!(
-                "nothing was recognised: {tcp} TCP and {udp} UDP conversations are of other protocols"
-            ),
+        let all = tcp + udp;
+        let which = if all == 1 {
+            "the one conversation".to_string()
+        } else {
+            format!("all {all} conversations")
         };
+        let (kind, head, advice) = if all == 0 {
+            let frames = counted(self.frames, "frame");
+            (Kind::NothingRecognised, format!("no TCP or UDP payload in {frames}"), "")
+        } else if self.one_sided == all {
+            let head = format!("one direction alone was captured of {which}");
+            (Kind::OneDirection, head, ": capture where both directions pass")
+        } else if self.joined_late == all {
+            let advice = ": start to capture before the client connects, since encrypted connections are known by their beginning";
+            (Kind::JoinedLate, format!("{which} began before the capture"), advice)
+        } else {
+            let head = format!("{tcp} TCP and {udp} UDP conversations are of other protocols");
+            (Kind::NothingRecognised, head, "")
+        };
+        let mut text = format!("nothing was recognised: {head}");
         let port = |p: &PassedPort| {
             let (word, bytes) = (p.transport.word(), counted(p.bytes, "byte"));
             format!(
@@ -231,10 +246,11 @@ impl CaptureFacts {
             (self.joined_late, "began before the capture"),
             (self.one_sided, "heard in one direction only"),
         ] {
-            if n > 0 {
+            if n > 0 && kind == Kind::NothingRecognised {
                 text.push_str(&format!(", {n} {what}"));
             }
         }
+        text.push_str(advice);
         let usual = self.ports.iter().find_map(|port| Some((port, port.usual?)));
         let more = usual.map_or_else(
             || "moulsniff … --decode-as tcp:PORT=PROTOCOL".to_string(),
@@ -242,7 +258,7 @@ impl CaptureFacts {
                 format!("moulsniff … --decode-as {}:{}={protocol}", at.transport.word(), at.port)
             },
         );
-        let conclusion = Conclusion::new(Weight::Stop, Kind::NothingRecognised, text);
+        let conclusion = Conclusion::new(Weight::Stop, kind, text);
         conclusion.of(Blame::Capture).more(more)
     }
 
@@ -308,7 +324,10 @@ struct OneDirection {
     side: Side,
     /// From when on it is missing; `None` from the beginning on.
     since: Option<Moment>,
+    /// Bytes of it that were acknowledged.
     bytes: u64,
+    /// Datagrams of it that were acknowledged.
+    datagrams: u64,
     record: u64,
 }
 
@@ -431,18 +450,23 @@ impl Gaps {
                 None => "nothing".to_string(),
             };
             let bytes: u64 = own.iter().map(|missing| missing.bytes).sum();
-            let lacks = match bytes {
-                0 => String::new(),
-                n => format!(
-                    ", although {} of it {} acknowledged",
-                    counted(n, "byte"),
-                    plural(n, "was", "were")
-                ),
+            let datagrams: u64 = own.iter().map(|missing| missing.datagrams).sum();
+            let acknowledged: Vec<String> = [(bytes, "byte"), (datagrams, "datagram")]
+                .into_iter()
+                .filter(|(n, _)| *n > 0)
+                .map(|(n, noun)| counted(n, noun))
+                .collect();
+            let lacks = if acknowledged.is_empty() {
+                String::new()
+            } else {
+                let were = plural(bytes + datagrams, "was", "were");
+                format!(", although {} of it {were} acknowledged", listed(&acknowledged, LISTED))
             };
-            let doubt = first.stream.id.0 == Transport::Udp && first.since.is_none();
-            let why = match doubt {
-                true => "either it never answered, or only one direction was captured",
-                false => "capture where both directions pass",
+            let doubt = first.stream.id.0 == Transport::Udp && datagrams == 0;
+            let why = if doubt {
+                "either it never answered, or only one direction was captured"
+            } else {
+                "capture where both directions pass"
             };
             let text = format!(
                 "{since} that the {} sent was captured of {} ({}){lacks}: {why}",
@@ -477,7 +501,8 @@ fn one_direction(
     let gaps = watch.gaps.get(place)?;
     let payload = ended.counts.get(place).map_or(0, |counts| counts.payload);
     let from_the_start = !traffic.heard || payload == 0 && gaps.bytes > 0;
-    let later = gaps.is_last && gaps.bytes > 0 && traffic.unheard >= ALONE;
+    let datagrams = missing_at_end(ended, side);
+    let later = gaps.is_last && gaps.bytes > 0 && traffic.unheard >= ALONE || datagrams > 0;
     if !from_the_start && !later {
         return None;
     }
@@ -489,6 +514,7 @@ fn one_direction(
         side,
         since: since.filter(|_| !from_the_start),
         bytes: gaps.bytes,
+        datagrams,
         record: own.or(last).unwrap_or(0),
     })
 }

@@ -4,7 +4,7 @@
 use super::watch::StreamWatch;
 use super::words::shortened;
 use super::{Conclusion, EndedStream, Kind, MAX_FINDINGS, StreamRef, Weight};
-use crate::digits::{counted, plural};
+use crate::digits::counted;
 use crate::record::{EndedBy, Record};
 use crate::session::Message;
 use crate::table::Tables;
@@ -247,12 +247,19 @@ fn together(groups: &[&ProblemGroup], severity: Severity) -> Option<Conclusion> 
 impl ProblemGroup {
     fn conclude(&self) -> Conclusion {
         let ProblemGroup { count, example, message, record, frame, .. } = self;
-        let text = format!(
-            "{} {} ({message}, record {record}): {example}",
-            counted(*count, "message"),
-            plural(*count, "shows", "show")
-        );
-        Conclusion::new(Weight::Hint, self.kind, text)
+        let text = match count {
+            1 => format!("{example} ({message}, record {record})"),
+            n => format!(
+                "{example} ({}, the first one {message}, record {record})",
+                counted(*n, "message")
+            ),
+        };
+        let weight = if self.severity > Severity::Note && self.kind == Kind::UnknownVersion {
+            Weight::Trouble
+        } else {
+            Weight::Hint
+        };
+        Conclusion::new(weight, self.kind, text)
             .showing(vec![*record], vec![*frame])
             .sized(*count)
             .more(format!("moulsniff … -Y 'record == {record}'"))

@@ -13,6 +13,14 @@ const MAX_REASONS: usize = 64;
 /// The most services of one reason that are told apart.
 const MAX_SERVICES: usize = 16;
 
+/// Stands in texts for the services of the connections.
+const SERVICES: &str = "\u{0}";
+
+/// How texts name the key of a service.
+fn own_key(service: &str) -> String {
+    format!(" for {service} ")
+}
+
 /// Why connections stay closed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
@@ -50,13 +58,18 @@ impl ClosedConnections {
         ended: &EndedStream<'_>,
     ) -> bool {
         let Some(closed) = &watch.closed else { return false };
-        let reason = match closed.no_key {
-            _ if !ended.traffic.whole => Reason::Late,
-            _ if watch.gap_before_closed => Reason::Gap,
-            true => Reason::NoKey,
-            false => Reason::WrongKey,
+        let reason = if !ended.traffic.whole {
+            Reason::Late
+        } else if watch.gap_before_closed {
+            Reason::Gap
+        } else if closed.no_key {
+            Reason::NoKey
+        } else {
+            Reason::WrongKey
         };
-        let key = (reason, closed.text.clone());
+        // The texts of several services differ in the service's name alone.
+        let text = closed.text.replacen(&own_key(&stream.service), &own_key(SERVICES), 1);
+        let key = (reason, text);
         if self.groups.len() >= MAX_REASONS && !self.groups.contains_key(&key) {
             return false;
         }
@@ -75,7 +88,9 @@ impl ClosedConnections {
     }
 
     pub(super) fn conclude(&self, streams: u64, all: &mut Vec<Conclusion>) {
-        for ((reason, why), group) in &self.groups {
+        for ((reason, text), group) in &self.groups {
+            let named: Vec<String> = group.services.keys().cloned().collect();
+            let why = text.replacen(SERVICES, &listed(&named, MAX_SERVICES), 1);
             let services: Vec<String> = group
                 .services
                 .iter()

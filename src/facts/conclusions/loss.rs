@@ -2,10 +2,11 @@
 //! numbers of their own: datagrams that are missing or were sent again, and acknowledgements of
 //! what was never sent.
 
+use super::numbered::{learned_count, missing_at_end, side_of};
 use super::words::percent;
 use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
 use crate::digits::{counted, plural};
-use crate::session::{Learned, LearnedValue, Side, Transport};
+use crate::session::{Learned, Side, Transport};
 
 /// So many in a hundred are felt.
 const FELT: u64 = 1;
@@ -57,7 +58,7 @@ impl Losses {
             }
         }
         for learned in ended.learned.iter().filter(|learned| learned.of_stream) {
-            let loss = Loss::of_learned(stream, learned);
+            let loss = Loss::of_learned(stream, learned, ended);
             if loss.lost + loss.resent + loss.strange > 0 && self.found.len() < MAX_FINDINGS {
                 self.found.push(loss);
             }
@@ -78,29 +79,23 @@ impl Losses {
 }
 
 impl Loss {
-    fn of_learned(stream: &StreamRef, learned: &Learned) -> Loss {
-        let count = |wanted: &str| {
-            let facts = learned.facts.iter().filter(|(key, _)| *key == wanted);
-            facts
-                .map(|(_, value)| match value {
-                    LearnedValue::Count(count) => *count,
-                    LearnedValue::Text(_) | LearnedValue::Microseconds(_) => 0,
-                })
-                .sum::<u64>()
-        };
+    fn of_learned(stream: &StreamRef, learned: &Learned, ended: &EndedStream<'_>) -> Loss {
+        let count = |wanted: &str| learned_count(learned, wanted);
         let own = learned.name.get(learned.heading..).unwrap_or_default();
         let of = own.trim_start_matches([',', ' ']).to_string();
-        let side = [Side::Client, Side::Server].into_iter().find(|side| of.ends_with(side.word()));
+        let side = side_of(learned);
+        // Those at the end are of a direction that is missing.
+        let at_end = side.map_or(0, |side| missing_at_end(ended, side));
         Loss {
             stream: stream.clone(),
             of,
             side,
             packets: count("datagrams"),
             resent: count("resends"),
-            lost: count("lost"),
+            lost: count("lost").saturating_sub(at_end),
             strange: count("strange_acks"),
             swapped: count("swapped_acks"),
-            unseen: count("unseen_acks"),
+            unseen: count("unseen_acks").saturating_sub(at_end),
             frame: 0,
         }
     }
@@ -126,24 +121,22 @@ impl Loss {
                 .more(more.clone());
             all.push(Conclusion { blame, ..conclusion });
         };
-        let felt = |n: u64, whole: u64| match n >= FEW && n * 100 >= whole * FELT {
-            true => Weight::Trouble,
-            false => Weight::Hint,
+        let felt = |n: u64, whole: u64| {
+            if n >= FEW && n * 100 >= whole * FELT { Weight::Trouble } else { Weight::Hint }
         };
         if self.lost > 0 {
             let all = self.packets + self.lost;
             // What the other side acknowledged came to it: the capture alone lacks it.
             let in_capture = self.unseen * 2 >= self.lost;
-            let (kind, blame, why) = match in_capture {
-                true => (
-                    Kind::Dropped,
-                    Blame::Capture,
-                    format!(
-                        "; {} of them were acknowledged, so the capture lacks them",
-                        self.unseen
-                    ),
-                ),
-                false => (Kind::Loss, Blame::Network, String::new()),
+            let (kind, blame, why) = if in_capture {
+                let why = format!(
+                    "; {} of them {} acknowledged, so the capture lacks them",
+                    self.unseen,
+                    plural(self.unseen, "was", "were")
+                );
+                (Kind::Dropped, Blame::Capture, why)
+            } else {
+                (Kind::Loss, Blame::Network, String::new())
             };
             let text = format!(
                 "{} {of} never came to the place of the capture, {} of {all} between {ends} ({service}, {stream}){why}",

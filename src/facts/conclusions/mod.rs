@@ -13,6 +13,7 @@ mod capture;
 mod disagreement;
 mod keys;
 mod loss;
+mod numbered;
 mod open_waits;
 mod refusals;
 mod slowness;
@@ -75,24 +76,22 @@ impl Weight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)] // docs/diagnosing.md has each of them.
 pub enum Kind {
+    Clock,
+    FileOrder,
     SnapLength,
     OneDirection,
     Dropped,
     Encapsulation,
     NothingRecognised,
-    PublicKey,
     OtherKeys,
     NoKey,
     JoinedLate,
-    Clock,
-    FileOrder,
     Waiting,
     DownloadStopped,
     NotConfirmed,
     ClosedWaiting,
     LoginLoop,
     Kicked,
-    RefusedAtEnd,
     HeldUp,
     SlowServer,
     SlowNetwork,
@@ -102,6 +101,7 @@ pub enum Kind {
     StrangeAcks,
     Unread,
     UnknownVersion,
+    RefusedAtEnd,
     Unhandled,
     TooLong,
     Dialect,
@@ -117,7 +117,6 @@ impl Kind {
             Kind::Dropped => "dropped",
             Kind::Encapsulation => "encapsulation",
             Kind::NothingRecognised => "nothing_recognised",
-            Kind::PublicKey => "public_key",
             Kind::OtherKeys => "other_keys",
             Kind::NoKey => "no_key",
             Kind::JoinedLate => "joined_late",
@@ -273,7 +272,8 @@ struct StreamRef {
 /// Collects what is wrong.
 #[derive(Default)]
 pub struct Conclusions {
-    open: StreamMap<StreamWatch>,
+    /// In boxes, since they move whenever the records change from one stream to another.
+    open: StreamMap<Box<StreamWatch>>,
     gaps: Gaps,
     closed: ClosedConnections,
     waits: Waits,

@@ -1,7 +1,7 @@
 //! Refusals that ended something: the last step of a client, being kicked off, and clients that come
 //! again and again only to be refused. Refusals after which it went on are counted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 
 use super::watch::StreamWatch;
@@ -12,6 +12,7 @@ use crate::capture::Moment;
 use crate::digits::{counted, plural};
 use crate::record::EndedBy;
 use crate::session::Side;
+use crate::table::MessageId;
 
 /// A client that failed so often in a row is in a loop.
 const LOOP: u64 = 3;
@@ -36,6 +37,8 @@ struct FinalRefusal {
     message: String,
     reason: String,
     about: String,
+    /// The steps that may have been refused.
+    steps: Vec<MessageId>,
     kicked: bool,
     how: EndedBy,
 }
@@ -57,6 +60,8 @@ pub(super) struct Refusals {
     last: Vec<FinalRefusal>,
     more: u64,
     harmless: u64,
+    /// Main steps that servers granted to some client.
+    granted: HashSet<(&'static str, MessageId)>,
     failures: HashMap<FailureKey, Failures>,
     loops: Vec<Failures>,
 }
@@ -65,6 +70,11 @@ impl Refusals {
     /// A stream ended. Returns whether it ended with a refusal.
     pub(super) fn stream(&mut self, stream: &StreamRef, watch: &StreamWatch) -> bool {
         self.harmless += watch.harmless;
+        for step in &watch.granted {
+            if self.granted.len() < MAX_PAIRS {
+                self.granted.insert((stream.protocol, *step));
+            }
+        }
         let refusal = watch.refusal.as_ref();
         let ended = refusal.filter(|refusal| {
             // It ended something only if nothing else followed: the connection was closed soon, or
@@ -73,7 +83,8 @@ impl Refusals {
             let soon = watch.end.is_none_or(|end| {
                 !closes || nanos(end.at.time).saturating_sub(nanos(refusal.at.time)) <= SOON
             });
-            refusal.after <= AFTER && soon && if refusal.unasked { closes } else { refusal.step }
+            let ends = if refusal.unasked { closes } else { !refusal.steps.is_empty() };
+            refusal.after <= AFTER && soon && ends
         });
         self.harmless += u64::from(refusal.is_some() && ended.is_none());
         self.count_failure(stream, watch, ended.is_some());
@@ -90,6 +101,7 @@ impl Refusals {
             message: refusal.message.clone(),
             reason: refusal.reason.clone(),
             about: refusal.about.clone(),
+            steps: refusal.steps.clone(),
             kicked: refusal.unasked,
             how: watch.how(),
         });
@@ -180,8 +192,17 @@ impl Refusals {
             )));
         }
         let own = self.last.iter().filter(|last| wanted(&last.stream));
-        let last = own.filter(|last| !last.is_in(&loops) && !last.is_followed(names, latest));
-        all.extend(last.map(|last| last.conclude(names)));
+        for last in own.filter(|last| !last.is_in(&loops)) {
+            let is_followed = last.is_followed(names, latest);
+            if last.kicked || !is_followed {
+                all.push(last.conclude(names, is_followed, self.grants(last)));
+            }
+        }
+    }
+
+    /// Whether the same step was granted to another client: then it is a matter of this one.
+    fn grants(&self, last: &FinalRefusal) -> bool {
+        last.steps.iter().any(|step| self.granted.contains(&(last.stream.protocol, *step)))
     }
 
     /// Clients that came again and again, in the order of their first coming.
@@ -200,8 +221,9 @@ impl Refusals {
         all: &mut Vec<Conclusion>,
     ) {
         let loops = self.loops();
-        let followed =
-            |last: &&FinalRefusal| !last.is_in(&loops) && last.is_followed(names, latest);
+        let followed = |last: &&FinalRefusal| {
+            !last.kicked && !last.is_in(&loops) && last.is_followed(names, latest)
+        };
         let harmless = self.harmless + self.last.iter().filter(followed).count() as u64;
         if harmless == 0 {
             return;
@@ -235,13 +257,16 @@ impl FinalRefusal {
         last.is_some_and(|(at, stream)| stream != self.stream.id && at > self.at)
     }
 
-    fn conclude(&self, names: &SessionNames) -> Conclusion {
+    /// The conclusion about it. A client that went on after it, or a step that others were granted,
+    /// is not as bad.
+    fn conclude(&self, names: &SessionNames, is_followed: bool, granted: bool) -> Conclusion {
         let asked = self.request.unwrap_or(self.record);
         let session = names.of(&self.stream, self.record);
         let who = names.side(&self.stream, self.record, Side::Client);
         let (about, frame) = names.about(&self.stream, asked);
         let at = clock(self.at.time);
         let end = match self.how {
+            _ if is_followed => "and it came again",
             EndedBy::Open => "and nothing followed until the capture ends",
             EndedBy::Reset => "and the connection was reset",
             _ => "and the connection was closed",
@@ -265,7 +290,8 @@ impl FinalRefusal {
             (Kind::RefusedAtEnd, text)
         };
         let number = session.map(|session| session.number);
-        let conclusion = Conclusion::new(Weight::Stop, kind, text)
+        let weight = if is_followed || granted { Weight::Trouble } else { Weight::Stop };
+        let conclusion = Conclusion::new(weight, kind, text)
             .showing(vec![asked, self.record], vec![frame, self.at.frame])
             .in_session(number);
         conclusion.more(match number {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use super::watch::{Holding, NOTICEABLE, ReplyTimes, SlowReply, StreamWatch};
+use super::watch::{Holding, NOTICEABLE, ReplyTimes, SLOW, SlowReply, StreamWatch};
 use super::words::{clock, length, percent};
 use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
 use crate::digits::{counted, plural};
@@ -13,9 +13,7 @@ use crate::session::{Side, Transport};
 /// The most servers that are told apart.
 const MAX_SERVERS: usize = 1024;
 /// A reply that takes this long keeps a player waiting, in nanoseconds.
-const SLOW: i64 = 1_000_000_000;
-/// One that takes this long is worth knowing.
-const HINT: i64 = 500_000_000;
+const WAITED: i64 = 1_000_000_000;
 /// Fewer replies than this say nothing of what is usual.
 const FEW: u64 = 5;
 /// A way there and back that takes this long is felt in everything, in nanoseconds …
@@ -35,15 +33,16 @@ struct ServerTimes {
     far: u64,
     /// The longest way, with the parts to the client and to the server.
     longest: Option<(i64, [Option<i64>; 2], StreamRef)>,
-    /// The shortest reply of the streams whose way was not measured.
+    /// The shortest times of reply of both sides, added up, of the streams whose way was not
+    /// measured.
     shortest: Option<i64>,
-    unmeasured: u64,
 }
 
 #[derive(Default)]
 struct SideTimes {
     replies: u64,
     noticeable: u64,
+    slow: u64,
     worst: Option<(SlowReply, StreamRef)>,
 }
 
@@ -106,7 +105,6 @@ impl Slowness {
             far: 0,
             longest: None,
             shortest: None,
-            unmeasured: 0,
         });
         found | server.add(stream, watch, ended)
     }
@@ -143,10 +141,6 @@ impl Slowness {
 
 impl ServerTimes {
     fn add(&mut self, stream: &StreamRef, watch: &StreamWatch, ended: &EndedStream<'_>) -> bool {
-        let mut found = false;
-        for (own, times) in self.sides.iter_mut().zip(&watch.replies) {
-            found |= own.add(stream, times);
-        }
         let parts = [ended.round_trips.client, ended.round_trips.server]
             .map(|trip| trip.map(|trip| trip.nanos));
         let whole: i64 = parts.iter().flatten().fold(0, |sum, part| sum.saturating_add(*part));
@@ -156,12 +150,24 @@ impl ServerTimes {
             if self.longest.as_ref().is_none_or(|longest| longest.0 < whole) {
                 self.longest = Some((whole, parts, stream.clone()));
             }
-            return found | (whole >= AWAY);
         }
-        let [_, server] = &watch.replies;
-        if let Some(shortest) = server.shortest.filter(|_| server.count >= FEW) {
-            self.unmeasured += 1;
-            self.shortest = Some(self.shortest.map_or(shortest, |known| known.min(shortest)));
+        // What no reply and no acknowledgement was faster than may be the network.
+        let fastest = |(times, acks): (&ReplyTimes, &(u64, i64))| {
+            let (count, shortest) = *acks;
+            let replies = times.shortest.filter(|_| times.count >= FEW);
+            replies.into_iter().chain((count >= FEW).then_some(shortest)).min()
+        };
+        let mut floors = [None, None];
+        if parts.iter().all(Option::is_none) {
+            let both = watch.replies.iter().zip(&watch.acknowledged).map(fastest);
+            floors.iter_mut().zip(both).for_each(|(floor, fastest)| *floor = fastest);
+            if let Some(sum) = floors.iter().flatten().copied().reduce(i64::saturating_add) {
+                self.shortest = Some(self.shortest.map_or(sum, |known| known.min(sum)));
+            }
+        }
+        let mut found = whole >= AWAY;
+        for ((own, times), floor) in self.sides.iter_mut().zip(&watch.replies).zip(floors) {
+            found |= own.add(stream, times, floor.filter(|floor| *floor >= FAR));
         }
         found
     }
@@ -198,7 +204,7 @@ impl ServerTimes {
         let datagrams = self.stream.id.0 == Transport::Udp;
         let why = if datagrams { "nothing in UDP tells" } else { "the capture does not show" };
         let text = format!(
-            "no reply of the {service} server {} came within {}: the network or the server, {why} which",
+            "nothing between clients and the {service} server {} was answered within {}: the network or the programs, {why} which",
             self.stream.ends.server,
             length(shortest)
         );
@@ -210,10 +216,15 @@ impl ServerTimes {
 
 impl SideTimes {
     /// Adds the times of a stream. Returns whether its slowest reply is the slowest of all.
-    fn add(&mut self, stream: &StreamRef, times: &ReplyTimes) -> bool {
+    /// `floor` is what each reply may have taken on the network, if that was long.
+    fn add(&mut self, stream: &StreamRef, times: &ReplyTimes, floor: Option<i64>) -> bool {
         self.replies += times.count;
-        self.noticeable += times.noticeable;
-        let Some(worst) = &times.worst else { return false };
+        if floor.is_none() {
+            self.noticeable += times.noticeable;
+            self.slow += times.slow;
+        }
+        let by_itself = |worst: &&SlowReply| floor.is_none_or(|floor| worst.own() - floor >= SLOW);
+        let Some(worst) = times.worst.as_ref().filter(by_itself) else { return false };
         let slower = self.worst.as_ref().is_none_or(|(known, _)| known.own() < worst.own());
         if slower {
             self.worst = Some((worst.clone(), stream.clone()));
@@ -228,14 +239,21 @@ impl SideTimes {
         is_held_up: &dyn Fn(&SlowReply) -> bool,
     ) -> Option<Conclusion> {
         let (worst, stream) = self.worst.as_ref()?;
-        let usual = self.replies >= FEW && self.noticeable * 2 > self.replies;
-        let weight = match worst.own() {
-            SLOW.. => Weight::Trouble,
-            _ if usual => Weight::Trouble,
-            HINT.. => Weight::Hint,
-            _ => return None,
+        let most = |n: u64| self.replies > 1 && n * 2 > self.replies;
+        let usual = if most(self.slow) {
+            Some((self.slow, SLOW))
+        } else {
+            Some((self.noticeable, NOTICEABLE)).filter(|(n, _)| most(*n))
         };
-        if !usual && is_held_up(worst) {
+        let often = self.replies >= FEW && most(self.slow);
+        let weight = if worst.own() >= WAITED || often {
+            Weight::Trouble
+        } else if worst.own() >= SLOW || usual.is_some() {
+            Weight::Hint
+        } else {
+            return None;
+        };
+        if usual.is_none() && is_held_up(worst) {
             return None;
         }
         let who = names.side(stream, worst.reply, side);
@@ -245,15 +263,15 @@ impl SideTimes {
             Some(network) => format!(", of which the network took {}", length(network)),
             None => String::new(),
         };
-        let share = if usual {
-            format!(
-                "{} of {} of {who} took {} or longer without the network; the slowest is",
-                percent(self.noticeable, self.replies),
+        let without = if worst.network.is_some() { " without the network" } else { "" };
+        let share = match usual {
+            Some((n, from)) => format!(
+                "{} of {} of {who} took {} or longer{without}; the slowest is",
+                percent(n, self.replies),
                 format_args!("{} {}", self.replies, plural(self.replies, "reply", "replies")),
-                length(NOTICEABLE)
-            )
-        } else {
-            format!("{who} was slow:")
+                length(from)
+            ),
+            None => format!("{who} was slow:"),
         };
         let text = format!(
             "{share} {}{about} after {} at {}{parts}",
@@ -310,7 +328,7 @@ impl FullReceiver {
             stream.service,
             stream.id.1
         );
-        let weight = if *longest >= HINT { Weight::Trouble } else { Weight::Hint };
+        let weight = if *longest >= SLOW { Weight::Trouble } else { Weight::Hint };
         let (kind, blame) = match side {
             Side::Client => (Kind::SlowClient, Blame::Client),
             Side::Server => (Kind::SlowServer, Blame::Server),

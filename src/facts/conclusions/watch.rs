@@ -10,15 +10,17 @@ use crate::facts::refusal::{known_message, refused};
 use crate::facts::{InfoSource, write_info};
 use crate::record::{EndedBy, MessageView, Record};
 use crate::session::{Event, EventKind, Message, Side};
-use crate::table::{MessageDef, Refusal, Tables};
-use crate::tree::Tree;
+use crate::table::{MessageDef, MessageId, Refusal, Tables};
+use crate::tree::{LinkKind, Tree};
 
+/// The most main steps of one stream that are remembered.
+const MAX_STEPS: usize = 16;
 /// Replies of which it is remembered that their first part came.
 const RECENT: usize = 8;
 /// Above this, a reply took long enough to be looked at, in nanoseconds.
 pub(super) const NOTICEABLE: i64 = 200_000_000;
-/// A request that takes this long may hold up those behind it, in nanoseconds.
-const HOLDS: i64 = 500_000_000;
+/// From this on, a reply was slow, and may have held up those behind it, in nanoseconds.
+pub(super) const SLOW: i64 = 500_000_000;
 /// A request that was held up waited at least this long, in nanoseconds.
 const HELD: i64 = 100_000_000;
 
@@ -35,6 +37,11 @@ pub(super) struct StreamWatch {
     /// Refusals after which it went on.
     pub(super) harmless: u64,
     pub(super) replies: [ReplyTimes; 2],
+    /// The shortest time after which client and server acknowledged, and how often they did, where
+    /// messages themselves do so.
+    pub(super) acknowledged: [(u64, i64); 2],
+    /// Main steps of a client that the server granted.
+    pub(super) granted: Vec<MessageId>,
     /// No key opens it: the kind of the event, its text and its record.
     pub(super) closed: Option<ClosedEvent>,
     /// Whether bytes were missing before that.
@@ -50,8 +57,8 @@ pub(super) struct LastRefusal {
     pub(super) record: u64,
     /// The request that was refused, where it is one.
     pub(super) request: Option<u64>,
-    /// What was refused may be one of the main steps of a client.
-    pub(super) step: bool,
+    /// The main steps of a client that may have been refused.
+    pub(super) steps: Vec<MessageId>,
     pub(super) message: String,
     pub(super) reason: String,
     /// What the message is about, where nobody asked for it.
@@ -106,6 +113,8 @@ pub(super) struct ReplyTimes {
     pub(super) count: u64,
     /// Those that took [`NOTICEABLE`] without the network's part.
     pub(super) noticeable: u64,
+    /// Those that took [`SLOW`] without the network's part.
+    pub(super) slow: u64,
     /// The slowest one, without the network's part.
     pub(super) worst: Option<SlowReply>,
     /// The shortest time of all, the network's part included.
@@ -188,6 +197,13 @@ impl StreamWatch {
             };
             record.from.of(&mut self.replies).add(&reply);
         }
+        for link in tree.links() {
+            if link.kind == LinkKind::Acknowledges {
+                let (count, shortest) = record.from.of(&mut self.acknowledged);
+                *shortest = if *count == 0 { link.nanos } else { link.nanos.min(*shortest) };
+                *count += 1;
+            }
+        }
         if record.from == Side::Server {
             self.of_server(record, message, tables, tree);
         }
@@ -211,7 +227,6 @@ impl StreamWatch {
             Some(refused) => {
                 self.harmless += u64::from(self.refusal.is_some());
                 let unasked = message.reply.is_none();
-                let is_step = |asked| tables.message(asked).is_some_and(|asked| asked.step);
                 let mut about = String::new();
                 if unasked {
                     let source = InfoSource { view: values, layout: def.layout, redact: true };
@@ -221,7 +236,7 @@ impl StreamWatch {
                     at: record.at,
                     record: record.number,
                     request: message.reply.map(|reply| reply.record),
-                    step: def.answers.iter().any(|asked| is_step(*asked)),
+                    steps: steps(def, tables).collect(),
                     message: message.name.raw().to_string(),
                     reason: refused.reason(message.name.raw(), &values),
                     about,
@@ -229,10 +244,14 @@ impl StreamWatch {
                     after: 0,
                 });
             }
-            // A reply that does not refuse: it went on.
-            None if message.reply.is_some() && self.refusal.is_some() => {
-                self.harmless += 1;
-                self.refusal = None;
+            None if message.reply.is_some() => {
+                for step in steps(def, tables) {
+                    if self.granted.len() < MAX_STEPS && !self.granted.contains(&step) {
+                        self.granted.push(step);
+                    }
+                }
+                // It went on.
+                self.harmless += u64::from(self.refusal.take().is_some());
             }
             None => {}
         }
@@ -310,6 +329,12 @@ impl StreamWatch {
     }
 }
 
+/// The main steps of a client that a message answers.
+fn steps(def: &MessageDef, tables: &Tables) -> impl Iterator<Item = MessageId> {
+    let is_step = |asked: &MessageId| tables.message(*asked).is_some_and(|asked| asked.step);
+    def.answers.iter().copied().filter(is_step)
+}
+
 /// A reply as its record has it.
 struct NewReply<'a> {
     request: u64,
@@ -349,7 +374,7 @@ impl ReplyTimes {
         self.count += 1;
         self.shortest = Some(self.shortest.map_or(reply.nanos, |known| known.min(reply.nanos)));
         if reply.nanos >= HELD {
-            self.slow(reply);
+            self.took_long(reply);
         }
         self.answered = self.answered.max(reply.request);
     }
@@ -360,9 +385,10 @@ impl ReplyTimes {
         self.recent.iter().find(|(of, _)| *of == request).map(|(_, last)| *last)
     }
 
-    fn slow(&mut self, reply: &NewReply<'_>) {
+    fn took_long(&mut self, reply: &NewReply<'_>) {
         let own = reply.nanos.saturating_sub(reply.network.unwrap_or(0));
         self.noticeable += u64::from(own >= NOTICEABLE);
+        self.slow += u64::from(own >= SLOW);
         if own >= NOTICEABLE && self.worst.as_ref().is_none_or(|worst| worst.own() < own) {
             self.worst = Some(reply.kept());
         }
@@ -384,7 +410,7 @@ impl ReplyTimes {
             return;
         }
         // Where a later request was answered before, requests do not wait for each other.
-        if own >= HOLDS && self.answered < reply.request {
+        if own >= SLOW && self.answered < reply.request {
             let slow = reply.kept();
             let records = vec![reply.request];
             self.holding = Some(Holding { slow, start, end, others: 0, longest: 0, records });

@@ -426,6 +426,9 @@ impl LinkSession {
         let link = packet.link.filter(|_| packet.right && first);
         let skips =
             link.is_some_and(|link| received.from.of(&mut self.sequences).skips(link.sequence));
+        if packet.link.is_some() && packet.right && !first {
+            received.from.of(&mut self.sequences).sent_again();
+        }
         if skips || matches!(name.fixed, Some("Encrypted" | "Compressed" | "Undescribed")) {
             // Each of these, or a datagram that is missing before this one, may be a reply.
             self.replies.lose_replies(received.from, received.at);
@@ -571,6 +574,12 @@ impl Session for LinkSession {
         }
         self.drain(from, true, at, context);
         self.give_up(from, "when the capture ended", at, context);
+        // What was never captured at the end may have been replies.
+        for side in [Side::Client, Side::Server] {
+            if side.of(&mut self.sequences).counts().unseen_at_end > 0 {
+                self.replies.lose_replies(side, at);
+            }
+        }
         self.replies.report_unanswered(from, &self.service, at, context);
     }
 
@@ -587,7 +596,24 @@ impl Session for LinkSession {
             ("end", self.life.end()),
         ];
         let facts = texts.into_iter().map(|(key, text)| (key, LearnedValue::Text(text))).collect();
-        vec![Learned { group: "links", heading: name.len(), name, of_stream: true, facts }]
+        let link = Learned {
+            group: "links",
+            heading: name.len(),
+            name: name.clone(),
+            of_stream: true,
+            facts,
+        };
+        let sides = [Side::Client, Side::Server].into_iter().zip(&self.sequences);
+        let numbered = sides.map(|(side, sequences)| (side, sequences.counts()));
+        let numbered = numbered.filter(|(_, counts)| counts.datagrams + counts.unseen_acks > 0);
+        let sides = numbered.map(|(side, counts)| Learned {
+            group: "link_sides",
+            heading: name.len(),
+            name: format!("{name}, from the {}", side.word()),
+            of_stream: true,
+            facts: counts.named(),
+        });
+        [link].into_iter().chain(sides).collect()
     }
 }
 

@@ -62,6 +62,8 @@ pub struct Counters {
     pub swapped_acks: u64,
     /// Acknowledgements of datagrams of this direction that were sent and never captured.
     pub unseen_acks: u64,
+    /// Those of them that came after the last datagram of this direction.
+    pub unseen_at_end: u64,
     /// Sum of the times from sending to acknowledgement, in nanoseconds.
     pub ack_nanos: u64,
 }
@@ -81,6 +83,7 @@ impl Counters {
             ("strange_acks", self.strange_acks),
             ("swapped_acks", self.swapped_acks),
             ("unseen_acks", self.unseen_acks),
+            ("unseen_at_end", self.unseen_at_end),
         ];
         let mean = self.ack_nanos.checked_div(self.acknowledged).unwrap_or(0) / 1000;
         let counts = counts.into_iter().map(|(key, n)| (key, LearnedValue::Count(n)));
@@ -136,6 +139,14 @@ pub enum Arrival {
     Again(SentDatagram),
 }
 
+/// Acknowledgements of datagrams that follow the latest one.
+#[derive(Clone, Copy, Debug, Default)]
+struct AheadAcks {
+    count: u64,
+    /// The highest number of them.
+    highest: u32,
+}
+
 /// One direction: the datagrams one side sent.
 #[derive(Debug, Default)]
 pub struct CircuitDirection {
@@ -146,6 +157,8 @@ pub struct CircuitDirection {
     window: Vec<SentDatagram>,
     /// Acknowledgements of datagrams that would come soon.
     early_acks: BTreeSet<u32>,
+    /// What was acknowledged since the latest datagram came, and lies ahead of it.
+    ahead: AheadAcks,
     /// The counts.
     pub counters: Counters,
     /// The counts by message number, for messages that asked for acknowledgements or came more than
@@ -188,6 +201,7 @@ impl CircuitDirection {
     /// Moves the expected number on and counts what is missing. Returns whether `sequence` lies
     /// behind the expected number.
     fn step(&mut self, sequence: u32, nanos: i64) -> bool {
+        self.ahead = AheadAcks::default();
         let Some(next) = self.next else {
             self.next = Some(sequence.wrapping_add(1));
             return false;
@@ -276,8 +290,15 @@ impl CircuitDirection {
             self.counters.unseen_acks += 1;
             return;
         }
-        if behind.wrapping_neg() < EARLY && self.early_acks.len() < EARLY as usize {
-            self.early_acks.insert(sequence);
+        let follows = self.ahead.count > 0 && sequence.wrapping_sub(self.ahead.highest) < EARLY;
+        if behind.wrapping_neg() < EARLY || follows {
+            let full = self.early_acks.len() >= EARLY as usize;
+            let first =
+                if full { sequence > self.ahead.highest } else { self.early_acks.insert(sequence) };
+            if first {
+                self.ahead.count += 1;
+                self.ahead.highest = self.ahead.highest.max(sequence);
+            }
             return;
         }
         self.counters.strange_acks += 1;
@@ -294,14 +315,26 @@ impl CircuitDirection {
             .copied()
             .collect();
         all.sort_by_key(|s| s.record);
-        self.counters.strange_acks += self.early_acks.len() as u64;
-        self.early_acks.clear();
         self.counters.unacknowledged += all.len() as u64;
         for sent in &all {
             self.tallies.entry(sent.number).or_default().unacknowledged += 1;
         }
         self.window.clear();
         all
+    }
+
+    /// The capture ends: says what the acknowledgements of datagrams that did not come mean.
+    pub fn finish(&mut self) {
+        let AheadAcks { count, .. } = std::mem::take(&mut self.ahead);
+        let strange = (self.early_acks.len() as u64).saturating_sub(count);
+        self.early_acks.clear();
+        self.counters.strange_acks += strange;
+        if count > 0 {
+            self.counters.lost += count;
+            self.counters.unseen_acks += count;
+            self.counters.unseen_at_end += count;
+            self.lost_until = Some(i64::MAX);
+        }
     }
 
     /// Memory that the remembered datagrams take, in bytes.
@@ -311,6 +344,7 @@ impl CircuitDirection {
 
     /// Forgets the remembered datagrams. Later acknowledgements of them match nothing.
     pub fn forget(&mut self) {
+        self.finish();
         self.waiting();
         self.window = Vec::new();
     }
@@ -411,11 +445,37 @@ mod tests {
         assert_eq!(d.acknowledge(9, 3500), None);
         assert_eq!((d.counters.ack_nanos, d.counters.strange_acks), (2500, 0));
         assert_eq!(d.waiting().iter().map(|s| s.record).collect::<Vec<_>>(), [2]);
-        // Datagram 9 might have come later.
-        assert_eq!(d.counters.strange_acks, 1);
         assert_eq!(d.counters.unacknowledged, 1);
         let tally = d.tallies.get(&0).copied().unwrap_or_default();
         assert_eq!((tally.reliable, tally.acknowledged, tally.unacknowledged), (2, 1, 1));
+    }
+
+    #[test]
+    fn acknowledgements_after_the_last_datagram_are_of_some_that_were_not_captured() {
+        let mut d = CircuitDirection::default();
+        send(&mut d, 1, 1, true);
+        for ack in 2..1002 {
+            assert_eq!(d.acknowledge(ack, i64::from(ack) * 1000), None);
+        }
+        d.finish();
+        let Counters { lost, unseen_acks, unseen_at_end, strange_acks, .. } = d.counters;
+        assert_eq!([lost, unseen_acks, unseen_at_end, strange_acks], [1000, 1000, 1000, 0]);
+        assert!(d.lost_after(1_001_000));
+        // One alone is enough: it was sent, too.
+        let mut d = CircuitDirection::default();
+        send(&mut d, 1, 1, true);
+        assert_eq!(d.acknowledge(9, 3500), None);
+        d.finish();
+        assert_eq!([d.counters.unseen_at_end, d.counters.strange_acks], [1, 0]);
+        // Where a datagram with a lower number follows, they were of none.
+        let mut d = CircuitDirection::default();
+        send(&mut d, 1, 1, true);
+        for ack in [7, 8, 9] {
+            d.acknowledge(ack, 0);
+        }
+        send(&mut d, 2, 2, true);
+        d.finish();
+        assert_eq!([d.counters.unseen_at_end, d.counters.strange_acks], [0, 3]);
     }
 
     #[test]

@@ -382,6 +382,13 @@ impl CircuitSession {
 
     /// Reports at the end what never came: acknowledgements, and the steps of a login.
     fn missing(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
+        for side in [Side::Client, Side::Server] {
+            self.sent_by(side).finish();
+            // What was never captured at the end may have been replies.
+            if self.counters(side).unseen_at_end > 0 {
+                self.requests.lose_replies(side, at);
+            }
+        }
         let mut waiting = self.sent_by(from).waiting();
         self.unacknowledged(from, &mut waiting, at, context);
         if !waiting.is_empty() {

@@ -214,6 +214,13 @@ fn read_without_descriptor(
         [0, 0, 0, 0, 0, 0, 0, 0] => Some(names.size32),
         _ => None,
     };
+    let version = run.arg(call, 0, cursor);
+    let descriptor = find_descriptor_name(run, cursor, names);
+    let known = descriptor.as_ref().map(|name| find_store(run).versions_text(name));
+    let known = known.unwrap_or_default();
+    // Clients that know other versions of it do not take this one.
+    let severity = if known.is_empty() { Severity::Note } else { Severity::Warning };
+    let node = run.tree.len();
     if let Some(size) = size {
         for name in [call.name, names.nested] {
             let node = run.open(cursor, name, call.ty, call.marks);
@@ -221,20 +228,20 @@ fn read_without_descriptor(
             let _ = run.field(cursor, run.tables.count_name(), size, mark::SPAN, Slots::default());
             run.tree.close(node, cursor.pos());
         }
-        return 0;
+    } else {
+        leave_undecoded(run, cursor);
     }
-    let version = run.arg(call, 0, cursor);
-    let name = find_descriptor_name(run, cursor, names);
-    let node = run.tree.len();
-    leave_undecoded(run, cursor);
-    match name {
+    match descriptor {
         Some(name) => {
-            let known = find_store(run).versions_text(&name);
-            let text =
-                format_args!("no state descriptor `{name}` of version {version} is known{known}");
-            add_concern(run, Severity::Note, Concern::UnknownVersion, node, text);
+            if size.is_none() || !known.is_empty() {
+                let text = format_args!(
+                    "no state descriptor `{name}` of version {version} is known{known}"
+                );
+                add_concern(run, severity, Concern::UnknownVersion, node, text);
+            }
             SdlScratch::put_buffer(run.state, name);
         }
+        None if size.is_some() => {}
         None => {
             add_problem(run, Severity::Note, node, format_args!("no state descriptor is named"))
         }
