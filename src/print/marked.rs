@@ -31,7 +31,7 @@ fn append_line(line: &str, paint: &Paint, width: Option<usize>, indent: usize, o
     let mut used = 0;
     let mut open = Style::default();
     for word in line.split_inclusive(' ') {
-        let long = word.trim_end().chars().filter(|c| !is_mark(*c)).count();
+        let long = columns(word.trim_end());
         if width.is_some_and(|width| used + long > width) && used > indent && long > 0 {
             out.truncate(out.trim_end_matches(' ').len());
             out.push_str(open.off);
@@ -40,6 +40,7 @@ fn append_line(line: &str, paint: &Paint, width: Option<usize>, indent: usize, o
             out.push_str(open.on);
             used = indent;
         }
+        used += columns(word);
         for c in word.chars() {
             let style = match c {
                 BAD => paint.bad,
@@ -52,7 +53,6 @@ fn append_line(line: &str, paint: &Paint, width: Option<usize>, indent: usize, o
                 }
                 _ => {
                     out.push(c);
-                    used += 1;
                     continue;
                 }
             };
@@ -63,8 +63,19 @@ fn append_line(line: &str, paint: &Paint, width: Option<usize>, indent: usize, o
     out.push_str(open.off);
 }
 
+/// The columns of a text, without its marks.
+fn columns(text: &str) -> usize {
+    text.split(is_mark).map(super::width::width).sum()
+}
+
 fn is_mark(c: char) -> bool {
     matches!(c, BAD | STRONG | DIM | END)
+}
+
+/// A text without its marks.
+pub(super) fn without_marks(mut text: String) -> String {
+    text.retain(|c| !is_mark(c));
+    text
 }
 
 #[cfg(test)]

@@ -8,6 +8,12 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
+/// A text with blanks behind it, up to so many columns.
+pub(super) fn padded(text: &str, columns: usize) -> String {
+    let blanks = columns.saturating_sub(width(text));
+    format!("{text}{:blanks$}", "")
+}
+
 /// As much of a text as goes into `most` columns; a cut one ends in `~`.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if most == usize::MAX || width(text) <= most {

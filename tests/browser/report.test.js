@@ -85,7 +85,7 @@ const PROTOCOLS = {
 for (const [name, words] of Object.entries(PROTOCOLS)) {
   test(`${name}: every view opens without a fault`, async () => {
     const opened = await open(report(name, words));
-    for (const key of ['2', '3', '4', '1']) await opened.page.keyboard.press(key);
+    for (const key of ['2', '3', '4', '5', '1']) await opened.page.keyboard.press(key);
     await opened.page.keyboard.press('j');
     await opened.page.keyboard.press('Enter');
     await opened.page.waitForSelector('#tree');
@@ -217,6 +217,54 @@ test('a filter finds the rows, and a fault in it is said', async () => {
   await opened.page.close();
 });
 
+test('conclusions stand at the head, and each leads to the records that show it', async () => {
+  const { page, faults, text } = await open(report('concluded', DIRTSAND));
+  const shown = await page.$$eval('#conclusions .conclusion', (all) => all.map((line) => line.textContent ?? ''));
+  assert.match(shown[0], /^troublethe last step of plainuser was refused/);
+  await page.click('#conclusions .conclusion');
+  await page.waitForSelector('#tree');
+  assert.match(await page.evaluate(() => decodeURIComponent(location.hash)), /record=495&q=record in \{495, 496\}/);
+  assert.match(await text('#count'), /^2 of \d+ records$/);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('sessions tell their stories, and a step leads to its record', async () => {
+  const { page, faults, text } = await open(report('stories', DIRTSAND), { hash: '#view=sessions' });
+  const blocks = await page.$$eval('#view-sessions details', (all) => all.map((block) => block.textContent ?? ''));
+  assert.ok(blocks.length > 2 && blocks.every((block) => /\d\d:\d\d:\d\d to \d\d:\d\d:\d\d/.test(block)));
+  assert.match(blocks.join(' '), /log in as plainuser: REFUSED, kNetErrAuthenticationFailed/);
+  await page.$eval('#view-sessions details', (block) => (block.open = true));
+  await page.click('#view-sessions .finding');
+  await page.waitForSelector('#tree, #detail-head');
+  assert.match(await text('#detail-head'), /#\d+/);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('dragging over a part of the timeline lists that part', async () => {
+  const { page, faults, text } = await open(report('part', DIRTSAND));
+  const all = await text('#count');
+  const strip = await page.$eval('#strip', (canvas) => canvas.getBoundingClientRect().toJSON());
+  await page.mouse.move(strip.x + strip.width * 0.1, strip.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(strip.x + strip.width * 0.3, strip.y + 10);
+  await page.mouse.up();
+  await page.waitForFunction((all) => document.getElementById('count')?.textContent !== all, {}, all);
+  assert.match(await text('#count'), /^\d+ of \d+ records of this part of the time$/);
+  await page.keyboard.press('0');
+  assert.equal(await text('#count'), all);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
+test('on a phone the head takes at most a quarter of the screen', async () => {
+  const { page, faults } = await open(report('head', DIRTSAND), { width: 390, height: 844 });
+  assert.ok((await page.$eval('#head', (head) => head.clientHeight)) <= 844 / 4);
+  assert.deepEqual(faults, []);
+  await page.close();
+});
+
 test('a link leads to a record, its tree and its bytes', async () => {
   const { page, faults, text } = await open(report('link', DIRTSAND), { hash: '#record=94' });
   await page.waitForSelector('#tree');
@@ -282,7 +330,7 @@ test('the keyboard alone reaches everything', async () => {
   await page.keyboard.press('?');
   assert.ok(await page.$eval('#help', (dialog) => dialog.open));
   await page.keyboard.press('Escape');
-  await page.keyboard.press('3');
+  await page.keyboard.press('4');
   assert.equal(await page.$eval('#tab-latency', (tab) => tab.getAttribute('aria-selected')), 'true');
   assert.deepEqual(faults, []);
   await page.close();
@@ -290,7 +338,7 @@ test('the keyboard alone reaches everything', async () => {
 
 // Firefox takes its colour scheme from the system alone.
 for (const dark of FIREFOX ? [false] : [false, true]) {
-  for (const [view, key] of Object.entries({ messages: '1', findings: '2', latency: '3', vault: '4' })) {
+  for (const [view, key] of Object.entries({ messages: '1', findings: '2', sessions: '3', latency: '4', vault: '5' })) {
     test(`axe finds nothing in the view ${view}, ${dark ? 'dark' : 'light'}`, async () => {
       const { page } = await open(report('axe', DIRTSAND), { dark });
       await page.keyboard.press(key);
@@ -394,7 +442,7 @@ test('captured scripts do not run, and hostile names are names', async () => {
     await page.keyboard.press('j');
     if (row === 0) await page.keyboard.press('Enter');
   }
-  for (const key of ['2', '3', '4', '1']) await page.keyboard.press(key);
+  for (const key of ['2', '3', '4', '5', '1']) await page.keyboard.press(key);
   await filter(opened, 'onerror');
   const found = await page.evaluate(() => ({
     markup: document.querySelectorAll('#main script, #main img, #main iframe, #main a[href], #main b b').length,

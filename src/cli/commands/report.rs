@@ -6,6 +6,7 @@ use crate::digits::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -13,19 +14,31 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::files;
 use crate::cli::options::{CountArgs, FilterArgs, ReadArgs, number};
 use crate::cli::plan::{Plan, PlanArgs};
-use crate::cli::summary::before_commit;
+use crate::cli::summary::{before_commit, concluded};
 use crate::facts::{
-    ClientSession, Graph, InfoSource, LastReplies, Sessions, definition, refused, write_info,
+    Blame, ClientSession, Conclusion, Conclusions, Graph, InfoSource, LastReplies, definition,
+    refused, write_info,
 };
 use crate::output_file::{Access, OutputFile};
-use crate::pipeline::{Filtered, Output, StreamOver};
+use crate::pipeline::{Diagnosis, Filtered, Output, StreamOver};
 use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::report::{
-    About, MAX_SESSIONS, ReportOptions, ReportSession, ReportWriter, RowFacts, SessionRow,
+    About, MAX_SESSIONS, ReportOptions, ReportSession, ReportStep, ReportWriter, RowFacts,
+    SessionRow,
 };
+use crate::print::sessions::{session_state, step_text};
+use crate::print::tree::time_of;
+use crate::proto::LazyTables;
 use crate::record::{Body, MessageView, Record};
+use crate::remark;
 use crate::run::CaptureRun;
 use crate::session::EventKind;
+
+/// A page of so many megabytes takes a browser a while.
+const LARGE: u64 = 32;
+/// Sessions of which the page tells the stories, and the steps of one.
+const STORIES: usize = 1000;
+const STEPS: usize = 400;
 
 type Page = ReportWriter<BufWriter<OutputFile>>;
 
@@ -99,8 +112,14 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         graph: Graph::default(),
         json: JsonWriter::new(JsonOptions { spans: false, redact }),
         value: Vec::new(),
-        sessions: Sessions::default(),
-        over: SessionRows { only: args.filter.session, rows: Vec::new(), left_out: 0 },
+        diagnosis: Diagnosis::with_sessions(),
+        over: SessionRows {
+            only: args.filter.session,
+            rows: Vec::new(),
+            left_out: 0,
+            tables: Arc::clone(&setup.tables),
+        },
+        folders: Folders::of(&args.read),
         info: String::new(),
         last_replies: LastReplies::default(),
         keys: BTreeSet::new(),
@@ -108,10 +127,18 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         error: None,
     };
     let mut filtered = Filtered::new(collector, filter.clone(), limit);
-    let mut outcome = CaptureRun::new(&reading, setup)?.into_output(&mut filtered);
+    let run = CaptureRun::new(&reading, setup)?.diagnosing(None);
+    let mut outcome = run.into_output(&mut filtered);
     let mut collector = filtered.into_inner();
     let summary = outcome.pipeline.summary();
-    collector.sessions.finish().for_each(|session| collector.over.add(&session));
+    let mut diagnosis = std::mem::take(&mut collector.diagnosis);
+    diagnosis.finish(|conclusions, session| collector.over.add(&session, conclusions));
+    outcome.diagnosis = Some(diagnosis);
+    let mut conclusions = concluded(&mut outcome);
+    if args.filter.session.is_some() {
+        conclusions.retain(|one| one.session == args.filter.session);
+    }
+    conclusions.iter_mut().for_each(|one| collector.folders.hide_in(one));
     let sessions = std::mem::take(&mut collector.over.rows);
     let sessions_left_out = collector.over.left_out;
     let keys = std::mem::take(&mut collector.keys).into_iter().collect();
@@ -122,6 +149,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
         keys,
         sessions,
         sessions_left_out,
+        conclusions,
         graph,
     };
     if let Some(error) = collector.error.take() {
@@ -130,6 +158,10 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     before_commit(&mut outcome, filter.as_deref(), &args.output)?;
     let file = collector.page.finish(about).map_err(fail)?;
     file.into_inner().map_err(|e| fail(e.into_error()))?.commit().map_err(fail)?;
+    let megabytes = std::fs::metadata(&args.output).map_or(0, |file| file.len() >> 20);
+    if megabytes >= LARGE && !args.read.general.quiet {
+        remark::say(format_args!("{}: {megabytes} MB", file_name(&args.output)));
+    }
     if let Some(error) = outcome.error.take() {
         return Err(error.into());
     }
@@ -145,7 +177,7 @@ fn written_out(filter: &str, used: &BTreeMap<String, String>) -> String {
 }
 
 /// A session as the page shows it.
-fn described(session: &ClientSession) -> ReportSession {
+fn described(session: &ClientSession, about: &[Conclusion], told: bool) -> ReportSession {
     let latest = session.latest();
     // A player or agent tells more than an account, and is said later.
     let named = latest.iter().rev().find_map(|identity| identity.name.clone());
@@ -162,7 +194,59 @@ fn described(session: &ClientSession) -> ReportSession {
     let to_server = session.to_server.percentile(50);
     let to_client = session.to_client.percentile(50);
     let requests = session.requests.clone();
-    ReportSession { title, inferred, detail, streams, places, requests, to_server, to_client }
+    let steps = session.story.iter().take(if told { STEPS } else { 0 });
+    let story: Vec<ReportStep> = steps
+        .map(|line| ReportStep {
+            record: line.record,
+            time: line.at.time,
+            text: step_text(line, session),
+            is_bad: line.outcome.is_trouble(),
+        })
+        .collect();
+    let steps_left_out = session.steps_left_out + (session.story.len() - story.len()) as u64;
+    ReportSession {
+        title,
+        inferred,
+        detail,
+        streams,
+        places,
+        number: session.number,
+        state: session_state(session, about),
+        times: [session.start.time, session.end.time],
+        story,
+        steps_left_out,
+        requests,
+        to_server,
+        to_client,
+    }
+}
+
+/// The folders of the key files that were given. Readers of the page have no use for them.
+struct Folders(Vec<String>);
+
+impl Folders {
+    fn of(read: &ReadArgs) -> Folders {
+        let files = read.keys.protocols.in_force().filter_map(|(_, files)| files);
+        let paths = files.flat_map(|(_, paths)| paths);
+        let folders = paths.filter_map(|path| {
+            let folder = if path.is_dir() { Some(path.as_path()) } else { path.parent() };
+            folder.map(|folder| format!("{}/", file_name(folder))).filter(|text| text != "/")
+        });
+        Folders(folders.collect())
+    }
+
+    /// Takes them out of a text about keys.
+    fn hide(&self, text: &mut String) {
+        for folder in &self.0 {
+            *text = text.replace(folder.as_str(), "");
+        }
+    }
+
+    fn hide_in(&self, conclusion: &mut Conclusion) {
+        if conclusion.blame == Some(Blame::Keys) {
+            self.hide(&mut conclusion.text);
+        }
+    }
 }
 
 /// The sessions that are over.
@@ -172,15 +256,21 @@ struct SessionRows {
     rows: Vec<SessionRow>,
     /// How many the page does not have.
     left_out: u64,
+    tables: Arc<[LazyTables]>,
 }
 
 impl SessionRows {
-    fn add(&mut self, session: &ClientSession) {
-        match self.only {
-            Some(number) if number != session.number => {}
-            _ if self.rows.len() >= MAX_SESSIONS => self.left_out += 1,
-            _ => self.rows.push(described(session).into()),
+    fn add(&mut self, session: &ClientSession, conclusions: &Conclusions) {
+        if self.only.is_some_and(|number| number != session.number) {
+            return;
         }
+        if self.rows.len() >= MAX_SESSIONS {
+            self.left_out += 1;
+            return;
+        }
+        let tables = |protocol: &str| LazyTables::of(&self.tables, protocol).map(LazyTables::get);
+        let about = conclusions.of_session(session, &tables);
+        self.rows.push(described(session, &about, self.rows.len() < STORIES).into());
     }
 }
 
@@ -191,7 +281,8 @@ struct ReportOutput {
     json: JsonWriter,
     /// The JSON of one value, for the graph.
     value: Vec<u8>,
-    sessions: Sessions,
+    diagnosis: Diagnosis,
+    folders: Folders,
     over: SessionRows,
     info: String,
     last_replies: LastReplies,
@@ -219,6 +310,10 @@ impl Output for ReportOutput {
                 let value = &mut self.value;
                 let view = MessageView { tables, tree, bytes: message.bytes };
                 self.graph.record(record, &mut |node| {
+                    let time = tree.nodes().get(node as usize).and_then(|n| time_of(tables, n));
+                    if let Some(time) = time {
+                        return time.into();
+                    }
                     value.clear();
                     json.value(view, node, value);
                     serde_json::from_slice(value)
@@ -235,11 +330,15 @@ impl Output for ReportOutput {
             Body::Event(event) => {
                 info.push_str(&event.text);
                 match &event.kind {
+                    EventKind::NoKey | EventKind::WrongKey => self.folders.hide(info),
                     EventKind::Unanswered { request, .. } => facts.unanswered = Some(*request),
                     EventKind::Key { key_file, .. } => {
                         let name = Path::new(key_file)
                             .file_name()
                             .map(|name| name.to_string_lossy().into_owned());
+                        if let Some(name) = &name {
+                            *info = info.replace(key_file.as_str(), name);
+                        }
                         self.keys.extend(name);
                     }
                     _ => {}
@@ -256,16 +355,13 @@ impl Output for ReportOutput {
 
     /// Sessions are those of all records.
     fn dropped(&mut self, record: &Record<'_>) {
-        self.sessions.record(record);
-        self.sessions.take_finished().iter().for_each(|session| self.over.add(session));
+        for session in self.diagnosis.record(record) {
+            self.over.add(&session, self.diagnosis.conclusions());
+        }
     }
 
     fn stream_over(&mut self, over: &StreamOver<'_>) {
-        self.sessions.stream_over(
-            (over.key.transport, over.key.number),
-            over.counts,
-            &over.learned,
-        );
+        self.diagnosis.stream_over(over);
     }
 
     fn wants_more(&mut self, _may_block: bool) -> bool {

@@ -59,7 +59,7 @@ pub enum StoryOutcome {
 
 impl StoryOutcome {
     /// Whether the step was refused, or never answered.
-    fn is_trouble(&self) -> bool {
+    pub fn is_trouble(&self) -> bool {
         matches!(self, StoryOutcome::Refused(..) | StoryOutcome::Unanswered { .. })
     }
 }

@@ -2,7 +2,9 @@
 'use strict';
 // Puts the page together: header, tabs, filter, keyboard, and the address, which holds the record, the filter and the view.
 
-const VIEWS = ['messages', 'findings', 'latency', 'vault'];
+const VIEWS = ['messages', 'findings', 'sessions', 'latency', 'vault'];
+/** Conclusions at the head of the page. */
+const AT_HEAD = 3;
 const KEYS_HELP = [
   ['j k ↓ ↑', 'next and previous message'],
   ['Enter', 'open the message; into its tree'],
@@ -10,7 +12,7 @@ const KEYS_HELP = [
   ['/', 'filter'],
   ['n p', 'next and previous finding'],
   ['r', 'to the reply or the request'],
-  ['1 to 4', 'views'],
+  ['1 to 5', 'views'],
   ['t', 'scale of the timeline'],
   ['i o 0', 'zoom in, zoom out, whole capture'],
   ['g G', 'first and last message'],
@@ -24,8 +26,13 @@ class App {
     this.row = -1;
     this.asked = 0;
     this.made = new Set();
-    this.found = findings(report, (row) => this.open(row));
+    this.found = findings(
+      report,
+      (row) => this.open(row),
+      (conclusion) => this.lead(conclusion),
+    );
     this.header();
+    this.conclusions();
     this.tabs();
     this.list = new List(report, (row) => this.open(row));
     this.detail = new DetailView(
@@ -33,7 +40,12 @@ class App {
       (row) => this.open(row),
       () => this.shut(),
     );
-    this.timeline = new Timeline(report, (row) => this.open(row));
+    this.kept = this.list.rows;
+    this.timeline = new Timeline(
+      report,
+      (row) => this.open(row),
+      () => this.within(),
+    );
     this.help();
     const filter = byId('filter');
     let wait = 0;
@@ -157,8 +169,46 @@ class App {
     );
   }
 
+  /** The heaviest conclusions, above everything else. */
+  conclusions() {
+    const { conclusions } = this.report.meta;
+    const heavy = conclusions.filter((conclusion) => conclusion.weight !== 'hint');
+    const shown = heavy.slice(0, AT_HEAD);
+    const lines = shown.map((conclusion) => conclusionLine(conclusion, (one) => this.lead(one)));
+    if (conclusions.length > shown.length) {
+      const words = `${count(conclusions.length - shown.length)} ${shown.length ? 'more' : 'worth knowing'}`;
+      const more = make('button', 'link quiet', words);
+      more.addEventListener('click', () => this.show('findings'));
+      lines.push(more);
+    }
+    byId('conclusions').replaceChildren(...lines);
+    byId('conclusions').hidden = !shown.length;
+  }
+
+  /** Leads to what shows a conclusion: its records, or those of its frames or its session. @param {Conclusion} conclusion */
+  async lead({ records = [], frames = [], session }) {
+    const rows = records.flatMap((record) => this.report.rowOf.get(record) ?? []);
+    let filter = '';
+    if (rows.length > 1) filter = `record in {${records.join(', ')}}`;
+    else if (!rows.length && frames.length) filter = `frame in {${frames.join(', ')}}`;
+    else if (!rows.length && session) filter = `session == ${session}`;
+    else if (!rows.length) return;
+    this.timeline.zoom(0, 1);
+    byId('filter').value = filter;
+    await this.filter(filter);
+    const first = rows[0] ?? this.list.rows[0];
+    if (first === undefined) this.show('messages');
+    else this.open(first);
+  }
+
   tabs() {
-    const names = { messages: 'Messages', findings: 'Findings', latency: 'Latency', vault: 'Vault' };
+    const names = {
+      messages: 'Messages',
+      findings: 'Findings',
+      sessions: 'Sessions',
+      latency: 'Latency',
+      vault: 'Vault',
+    };
     byId('tabs').replaceChildren(
       ...VIEWS.map((view) => {
         const tab = make('button', '', names[/** @type {keyof typeof names} */ (view)]);
@@ -177,6 +227,15 @@ class App {
     this.view = view;
     const makers = {
       findings: () => this.found.element,
+      sessions: () =>
+        sessions(
+          this.report,
+          (row) => this.open(row),
+          (filter) => {
+            this.setFilter(filter);
+            this.show('messages');
+          },
+        ),
       latency: () => latency(this.report, (row) => this.open(row)),
       vault: () => vault(this.report, (row) => this.open(row)),
     };
@@ -216,6 +275,7 @@ class App {
   open(row) {
     if (this.view !== 'messages') this.show('messages');
     this.row = row;
+    if (!this.timeline.shows(row)) this.timeline.zoom(0, 1);
     this.list.select(row);
     this.timeline.select(row);
     this.detail.show(row);
@@ -251,10 +311,8 @@ class App {
       );
       if (!rows || this.asked !== asked) return;
       box.setAttribute('aria-invalid', 'false');
-      this.list.show(rows);
-      // The open record stays in sight.
-      if (this.row >= 0) this.list.select(this.row);
-      this.counted(rows.length);
+      this.kept = rows;
+      this.within();
     } catch (error) {
       box.setAttribute('aria-invalid', 'true');
       byId('count').textContent = error instanceof Error ? error.message : String(error);
@@ -262,12 +320,24 @@ class App {
     this.remember();
   }
 
+  /** Lists the rows that the filter keeps, of the part that the timeline shows. */
+  within() {
+    const whole = this.timeline.isWhole();
+    const rows = whole ? this.kept : this.kept.filter((row) => this.timeline.shows(row));
+    this.list.show(rows);
+    // The open record stays in sight.
+    if (this.row >= 0) this.list.select(this.row);
+    this.counted(rows.length);
+    this.remember();
+  }
+
   /** @param {number} shown */
   counted(shown) {
     const { rows, meta } = this.report;
+    const part = this.timeline && !this.timeline.isWhole() ? ' of this part of the time' : '';
     const folded = meta.folded ? `, ${count(meta.folded)} more folded away` : '';
     byId('count').textContent =
-      (shown === rows ? counted(rows, 'record') : `${count(shown)} of ${counted(rows, 'record')}`) + folded;
+      (shown === rows ? counted(rows, 'record') : `${count(shown)} of ${counted(rows, 'record')}`) + part + folded;
   }
 
   /** Writes the place into the address, so that a link leads there. */
@@ -330,8 +400,9 @@ class App {
       '?': () => byId('help').showModal(),
       1: () => this.show('messages'),
       2: () => this.show('findings'),
-      3: () => this.show('latency'),
-      4: () => this.show('vault'),
+      3: () => this.show('sessions'),
+      4: () => this.show('latency'),
+      5: () => this.show('vault'),
     });
     const act = acts[event.key];
     if (!act || (event.target instanceof HTMLButtonElement && event.key === 'Enter')) return;

@@ -198,7 +198,12 @@ class DetailView {
     line.style.setProperty('--depth', String(Math.max(0, node.depth - 1)));
     line.append(make('span', 'twist', parent ? (open ? '▾' : '▸') : ''), make('span', 'name', node.name));
     const value = valueText(node, detail);
-    if (value) line.append(make('span', node.kind === KIND.undecoded ? 'value mono warning' : 'value mono', value));
+    if (value) {
+      const shown = make('span', node.kind === KIND.undecoded ? 'value mono warning' : 'value mono', value);
+      // A short value is never cut; a long one shows its beginning.
+      shown.style.minWidth = `${Math.min(value.length, 16)}ch`;
+      line.append(shown);
+    }
     if (node.note) line.append(make('span', 'symbol', node.note));
     if (node.marks & MARK.guess) line.append(make('span', 'quiet', '(guess)'));
     if (node.called)

@@ -25,9 +25,11 @@ use flate2::write::DeflateEncoder;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::capture::Time;
 use crate::captured::is_control;
 use crate::digits::{counted, milliseconds, plural};
-use crate::facts::{Graph, RequestCounts};
+use crate::facts::{Conclusion, Graph, RequestCounts};
+use crate::print::{conclusion_lines, format_time};
 use crate::record::{Body, Record};
 use crate::session::{Counts, Transport};
 use crate::tree::ProblemCounts;
@@ -83,6 +85,8 @@ pub struct About {
     pub sessions: Vec<SessionRow>,
     /// How many further sessions there are: the page has at most [`MAX_SESSIONS`].
     pub sessions_left_out: u64,
+    /// What is wrong, the heaviest first.
+    pub conclusions: Vec<Conclusion>,
     /// The vault, or whatever the protocols keep nodes in.
     pub graph: Graph,
 }
@@ -100,6 +104,16 @@ pub struct ReportSession {
     pub streams: Vec<(Transport, u32)>,
     /// Names of places, with the record that says each.
     pub places: Vec<(u64, String)>,
+    /// Its number.
+    pub number: u64,
+    /// How it stands, in one word, and whether that is bad.
+    pub state: (String, bool),
+    /// Its first and last frame.
+    pub times: [Time; 2],
+    /// What it did, step by step.
+    pub story: Vec<ReportStep>,
+    /// How many steps more there were.
+    pub steps_left_out: u64,
     /// What became of its requests, and how long their replies took.
     pub requests: RequestCounts,
     /// What packets take from the place of the capture to its servers and back, in nanoseconds:
@@ -107,6 +121,19 @@ pub struct ReportSession {
     pub to_server: Option<i64>,
     /// The same to the client.
     pub to_client: Option<i64>,
+}
+
+/// A step of a session's story.
+#[derive(Clone, Debug)]
+pub struct ReportStep {
+    /// Its record.
+    pub record: u64,
+    /// When it came.
+    pub time: Time,
+    /// What it is about, and what became of it.
+    pub text: String,
+    /// Whether it was refused, or never answered.
+    pub is_bad: bool,
 }
 
 /// A session as it is kept until the page ends: its JSON, and what ties it to rows. There may be
@@ -273,8 +300,12 @@ impl<W: Write> ReportWriter<W> {
             "program": concat!("moulsniff ", env!("CARGO_PKG_VERSION")),
         });
         let sessions = about.sessions.iter().map(|session| session.json.to_string());
-        let block =
-            meta_block(&meta, sessions, self.columns.streams().map(|stream| stream.to_string()))?;
+        let mut conclusions = Vec::new();
+        conclusion_lines(&about.conclusions, &mut conclusions);
+        let conclusions = String::from_utf8_lossy(&conclusions);
+        let conclusions = conclusions.lines().map(str::to_string);
+        let streams = self.columns.streams().map(|stream| stream.to_string());
+        let block = meta_block(&meta, sessions, streams, conclusions)?;
         write_block(&mut self.out, "data-meta", &block)?;
         let (_, foot) = PAGE.split_once("{{data}}").unwrap_or_default();
         self.out.write_all(foot.replace("{{script}}", &SCRIPT.join("\n")).as_bytes())?;
@@ -313,18 +344,20 @@ impl<W: Write> ReportWriter<W> {
     }
 }
 
-/// The object `meta`, with two more members: lists of which each item is JSON already. There may be
+/// The object `meta`, with three more members: lists of which each item is JSON already. There may be
 /// very many items, so no tree of JSON is made of them.
 fn meta_block(
     meta: &Value,
     sessions: impl Iterator<Item = String>,
     streams: impl Iterator<Item = String>,
+    conclusions: impl Iterator<Item = String>,
 ) -> io::Result<Vec<u8>> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
     let text = meta.to_string();
     encoder.write_all(text.strip_suffix('}').unwrap_or(&text).as_bytes())?;
     write_list(&mut encoder, "sessions", sessions)?;
     write_list(&mut encoder, "streams", streams)?;
+    write_list(&mut encoder, "conclusions", conclusions)?;
     encoder.write_all(b"}")?;
     encoder.finish()
 }
@@ -348,7 +381,19 @@ fn session_value(session: &ReportSession) -> Value {
     let RequestCounts { sent, answered, refused, unanswered, latency, network, slowest, .. } =
         &session.requests;
     let ms = |nanos: Option<i64>| nanos.map(milliseconds);
+    let time = |time: Time| {
+        let mut text = String::new();
+        format_time(time, &mut text);
+        text
+    };
+    let story = session.story.iter();
+    let story: Vec<Value> =
+        story.map(|step| json!([step.record, time(step.time), step.text, step.is_bad])).collect();
+    let [from, to] = session.times.map(time);
+    let (state, is_bad) = &session.state;
     json!({
+        "number": session.number, "state": state, "bad": is_bad, "from": from, "to": to,
+        "story": story, "steps_left_out": session.steps_left_out,
         "title": session.title, "inferred": session.inferred, "detail": session.detail,
         "sent": sent, "answered": answered, "refused": refused, "unanswered": unanswered,
         "p50": ms(latency.percentile(50)), "p95": ms(latency.percentile(95)), "max": ms(latency.max()),

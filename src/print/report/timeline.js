@@ -29,10 +29,11 @@ const STEPS = [1, 2, 5]
 /** @typedef {{group: LaneGroup | null, streams: number[]}} LaneRow A row beside the canvas, and the streams that are drawn in it. */
 
 class Timeline {
-  /** @param {Capture} report @param {(row: number) => void} open */
-  constructor(report, open) {
+  /** @param {Capture} report @param {(row: number) => void} open @param {() => void} ranged is called when another part is shown */
+  constructor(report, open, ranged) {
     this.report = report;
     this.open = open;
+    this.ranged = ranged;
     this.scale = 'time';
     this.selected = -1;
     /** @type {{time: Float64Array, idle: Float64Array, order: Float64Array | null}} Places of all rows, for each scale. */
@@ -153,7 +154,7 @@ class Timeline {
         make('li', '', dot(service), service + ' ', make('span', 'quiet', count(n))),
       ),
       make('li', 'refused', '× refused'),
-      make('li', 'warning', '◌ unanswered'),
+      make('li', 'warning', '◌ unanswered, and how long it waited'),
       make('li', 'error', '// gap'),
     );
   }
@@ -214,13 +215,27 @@ class Timeline {
     for (const button of byId('scales').children)
       button.setAttribute('aria-pressed', String(button.dataset.scale === scale));
     this.draw();
+    if (!this.isWhole()) this.ranged();
+  }
+
+  /** Whether all of the capture is shown. */
+  isWhole() {
+    return this.range[1] - this.range[0] >= 1;
+  }
+
+  /** Whether a row is in the part that is shown. @param {number} row */
+  shows(row) {
+    const place = this.places()[row];
+    return this.range[0] <= place && place <= this.range[1];
   }
 
   /** Shows the part from one place to another. @param {number} from @param {number} to */
   zoom(from, to) {
     const width = Math.max(1e-5, to - from);
+    const before = this.range;
     this.range = [Math.max(0, Math.min(from, 1 - width)), Math.min(1, Math.max(to, width))];
     this.draw();
+    if (before[0] !== this.range[0] || before[1] !== this.range[1]) this.ranged();
   }
 
   /** @param {number} by */
@@ -370,6 +385,17 @@ class Timeline {
         right = Math.min(width, x(last));
       if (right >= left) context.fillRect(left, (middle.get(stream) ?? -9) - 0.5, right - left + 1, 1);
     }
+    // A request that was never answered waits until its connection ends.
+    context.globalAlpha = 0.4;
+    context.fillStyle = get('warning');
+    for (let row = 0; row < this.report.rows; row++) {
+      const flags = columns.flags[row];
+      if (!(flags & FLAG.unanswered) || flags & FLAG.event) continue;
+      const left = Math.max(0, x(places[row])),
+        right = Math.min(width, x(ends.get(columns.stream[row])?.[1] ?? 0));
+      if (right >= left) context.fillRect(left, (middle.get(columns.stream[row]) ?? -9) - 3, right - left + 1, 6);
+    }
+    context.globalAlpha = 1;
     context.font = '11px system-ui, sans-serif';
     context.textAlign = 'center';
     for (let row = 0; row < this.report.rows; row++) {

@@ -39,8 +39,18 @@ function group(title, report, rows, end, open) {
   return box;
 }
 
-/** Refused, unanswered, damage and problems. @param {Capture} report @param {(row: number) => void} open */
-function findings(report, open) {
+/** A conclusion, which leads to what shows it. @param {Conclusion} conclusion @param {(conclusion: Conclusion) => void} lead */
+function conclusionLine(conclusion, lead) {
+  const { weight, text, more } = conclusion;
+  const classes = { stop: 'refused', trouble: 'warning' }[weight] ?? 'quiet';
+  const button = make('button', 'conclusion', make('b', classes, weight), make('span', '', text));
+  if (more) button.title = more;
+  button.addEventListener('click', () => lead(conclusion));
+  return button;
+}
+
+/** What is wrong; refused, unanswered, damage and problems. @param {Capture} report @param {(row: number) => void} open @param {(conclusion: Conclusion) => void} lead */
+function findings(report, open, lead) {
   /** @type {number[]} */
   const requests = [];
   /** @type {number[]} */
@@ -69,6 +79,9 @@ function findings(report, open) {
   const took = (/** @type {number} */ row) =>
     report.columns.elapsed[row] >= 0 ? `${milliseconds(report.columns.elapsed[row])} ms` : when(row);
   const all = make('div', 'columns');
+  const { conclusions } = report.meta;
+  const concluded = conclusions.map((conclusion) => conclusionLine(conclusion, lead));
+  if (concluded.length) all.append(make('div', '', make('h3', '', 'What is wrong'), ...concluded));
   for (const [why, rows] of refused) all.append(group('× Refused: ' + why, report, rows, took, open));
   const gaps = unanswered.length > 0 && damage.some((row) => report.name(row) === 'gap');
   if (unanswered.length)
@@ -146,6 +159,54 @@ function sessionTimes(report, open) {
     table,
     more > 0 ? make('p', 'quiet', `and ${counted(more, 'more session')}`) : null,
     unknown ? make('p', 'quiet', 'What the network takes is not known: the capture shows no TCP opening.') : null,
+  );
+}
+
+/** One session a block: how it stands, its connections, and its story. @param {Capture} report @param {(row: number) => void} open @param {(filter: string) => void} keep */
+function sessions(report, open, keep) {
+  const all = report.meta.sessions;
+  const blocks = all.slice(0, SESSIONS).map((session, at) => {
+    const name = make('span', session.inferred ? 'inferred' : '', session.title);
+    const state = make('span', session.bad ? 'refused' : 'quiet', session.state);
+    const [from, to] = [session.from, session.to].map((time) => time.slice(11, 19));
+    const facts = [session.detail, `${from} to ${to}`, counted(session.sent, 'request')];
+    if (session.refused) facts.push(`${count(session.refused)} refused`);
+    if (session.unanswered) facts.push(`${count(session.unanswered)} never answered`);
+    const said = make('span', 'quiet', facts.filter((fact) => fact).join(' · '));
+    const only = make('button', 'link', 'its records');
+    only.addEventListener('click', () => keep(`session == ${at + 1}`));
+    const streams = report.meta.streams.filter((stream) => stream.session === at + 1);
+    const connections = streams.slice(0, SHOWN).map((stream) => {
+      const places = stream.places.map((place) => place.name).join(', ');
+      const text = `${stream.service} ${stream.key}, ${stream.server}, ${stream.how}`;
+      return make('p', 'quiet', dot(stream.service), text + (places ? `: ${places}` : ''));
+    });
+    if (streams.length > SHOWN) connections.push(make('p', 'quiet', `and ${count(streams.length - SHOWN)} more`));
+    const steps = session.story.map(([record, time, text, bad]) => {
+      const row = report.rowOf.get(record);
+      const line = make(
+        'button',
+        'finding',
+        make('span', 'quiet', '#' + record),
+        make('span', 'quiet mono', time.slice(11, 23)),
+        make('span', bad ? 'say refused' : 'say', text),
+      );
+      if (row !== undefined) line.addEventListener('click', () => open(row));
+      return line;
+    });
+    const left = session.steps_left_out;
+    const summary = make('summary', '', `${session.number} `, name, ' ', state, ' ', said);
+    const block = make('details', '', summary, make('p', '', only), ...connections, ...steps);
+    if (left) block.append(make('p', 'quiet', `${counted(left, 'step')} left out`));
+    if (block instanceof HTMLDetailsElement) block.open = all.length <= 3;
+    return block;
+  });
+  const more = all.length - blocks.length;
+  return make(
+    'div',
+    'sessions',
+    ...blocks,
+    more > 0 ? make('p', 'quiet', `and ${counted(more, 'more session')}`) : null,
   );
 }
 

@@ -13,8 +13,8 @@ use crate::digits::milliseconds;
 use crate::facts::{ClientSession, Conclusion, Identity, IdentityValue, SessionStream};
 use crate::tree::ProblemCounts;
 pub use json::session_json;
-pub use rows::{SessionRow, session_rows};
-pub use text::{INDENT as SESSION_INDENT, session_text};
+pub use rows::{SessionRow, session_rows, session_state};
+pub use text::{INDENT as SESSION_INDENT, session_text, step_text};
 
 /// The header of [`session_csv`].
 pub const SESSION_COLUMNS: &str = "session,protocol,client,who,who_kind,who_id,of,of_kind,of_id,start,end,duration_ms,state,streams,places,place,place_from,place_to,messages_client,messages_server,requests_sent,requests_answered,requests_refused,requests_unanswered,p50_ms,p95_ms,max_ms,network_p50_ms,slowest,slowest_network_ms,errors,warnings,notes,first_record,last_record,sent_again,lost,acknowledgements,mean_ack_ms";
@@ -53,7 +53,7 @@ pub fn session_csv(session: &ClientSession, conclusions: &[Conclusion], out: &mu
         time_text(session.start.time),
         time_text(session.end.time),
         milliseconds(session.duration()).to_string(),
-        rows::state(session, conclusions).0,
+        session_state(session, conclusions).0,
         session.streams.len().to_string(),
         session.places.len().to_string(),
         place.and_then(|place| place_name(&place.name, &place.id)).unwrap_or_default(),

@@ -6,8 +6,9 @@ use super::place_name;
 use super::times::Precision;
 use crate::capture::Time;
 use crate::captured::escape;
-use crate::facts::{ClientSession, Conclusion, Kind};
+use crate::facts::{ClientSession, Conclusion, Kind, Weight};
 use crate::print::marked::{BAD, DIM, END};
+use crate::print::width::{padded, width};
 use crate::record::EndedBy;
 
 /// The most characters of a name, and of a place.
@@ -33,7 +34,7 @@ impl SessionRow {
         let named = latest.iter().rev().find_map(|identity| identity.name.as_deref());
         let who = named.map_or_else(|| session.client.to_string(), escape_short);
         let place = session.places.last().and_then(|place| place_name(&place.name, &place.id));
-        let (state, is_bad) = state(session, conclusions);
+        let (state, is_bad) = session_state(session, conclusions);
         SessionRow {
             number: session.number,
             who,
@@ -48,9 +49,12 @@ impl SessionRow {
     }
 }
 
-/// How a session stands in one word: what stopped it, or how it ended.
-pub(super) fn state(session: &ClientSession, conclusions: &[Conclusion]) -> (String, bool) {
-    let of = |kinds: &[Kind]| conclusions.iter().find(|one| kinds.contains(&one.kind));
+/// How a session stands in one word: what stopped it, or how it ended; and whether that is bad.
+pub fn session_state(session: &ClientSession, conclusions: &[Conclusion]) -> (String, bool) {
+    // A kick after which it came again, and a request on its way at the end, are no state.
+    let of = |kinds: &[Kind]| {
+        conclusions.iter().find(|one| one.weight == Weight::Stop && kinds.contains(&one.kind))
+    };
     let at = |one: &Conclusion| one.records.first().map_or(0, |record| *record);
     if let Some(one) = of(&[Kind::Waiting, Kind::DownloadStopped, Kind::ClosedWaiting]) {
         return (format!("STUCK #{}", at(one)), true);
@@ -58,7 +62,8 @@ pub(super) fn state(session: &ClientSession, conclusions: &[Conclusion]) -> (Str
     if let Some(one) = of(&[Kind::Kicked]) {
         return (format!("kicked #{}", at(one)), true);
     }
-    if let Some(one) = of(&[Kind::RefusedAtEnd, Kind::LoginLoop]) {
+    let refused = conclusions.iter().find(|one| one.kind == Kind::RefusedAtEnd);
+    if let Some(one) = of(&[Kind::LoginLoop]).or(refused) {
         return (format!("refused #{}", at(one)), true);
     }
     let last = session.streams.iter().max_by_key(|stream| (stream.end.frame, stream.id.1));
@@ -76,7 +81,7 @@ pub fn session_rows(rows: &[SessionRow], out: &mut String) {
     let times = rows.iter().flat_map(|row| [row.from, row.to]);
     let precision = Precision::of(times);
     let widest = |of: &dyn Fn(&SessionRow) -> String, head: &str| {
-        let all = rows.iter().map(|row| of(row).chars().count());
+        let all = rows.iter().map(|row| width(&of(row)));
         all.chain([head.len()]).max().unwrap_or(0)
     };
     let from = |row: &SessionRow| precision.text(row.from);
@@ -101,10 +106,10 @@ pub fn session_rows(rows: &[SessionRow], out: &mut String) {
             if row.refused > 0 { (BAD.to_string(), END.to_string()) } else { Default::default() };
         let _ = writeln!(
             out,
-            "{:>number$}  {:<who$}  {:<place$}  {:<begin$}  {:<end$}  {:>8}  {bad}{refused:>7}{good}  {on}{}{off}",
+            "{:>number$}  {}  {}  {:<begin$}  {:<end$}  {:>8}  {bad}{refused:>7}{good}  {on}{}{off}",
             row.number,
-            row.who,
-            row.place,
+            padded(&row.who, who),
+            padded(&row.place, place),
             from(row),
             to(row),
             row.requests,

@@ -7,7 +7,7 @@ use super::{earlier, identity_text, place_name, who_text};
 use crate::captured::escape;
 use crate::digits::{counted, milliseconds, plural};
 use crate::facts::{ClientSession, SessionStream, StoryLine, StoryOutcome, TiedBy};
-use crate::print::marked::{BAD, END, STRONG};
+use crate::print::marked::{BAD, END, STRONG, without_marks};
 use crate::record::EndedBy;
 use crate::session::Counts;
 use crate::session::{Learned, LearnedValue, Side, Transport};
@@ -196,6 +196,12 @@ fn troubles_text(label: &str, session: &ClientSession, out: &mut String) {
 }
 
 /// A step's text and its outcome.
+pub fn step_text(line: &StoryLine, session: &ClientSession) -> String {
+    let mut text = String::new();
+    line_text(line, session, &mut text);
+    without_marks(text).trim_end().to_string()
+}
+
 fn line_text(line: &StoryLine, session: &ClientSession, out: &mut String) {
     out.push_str(&escape(if line.text.is_empty() { &line.message } else { &line.text }));
     if line.times > 1 {

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use crate::captured::escape;
+use crate::print::width::{padded, width};
 
 /// Characters of a line.
 pub(super) const WIDTH: usize = 80;
@@ -126,14 +127,16 @@ fn line<'a>(
     cell: impl Fn(usize) -> Option<&'a String>,
     out: &mut String,
 ) {
-    let mut line = format!("{name:<names$}");
+    let mut line = padded(name, names);
     if width(name) > names {
         // A long name has a line of its own.
         wrapped("", name, out);
         line = " ".repeat(names);
     }
-    for Placed { column, width } in columns {
-        let _ = write!(line, "{:>width$}", cell(*column).map_or("", String::as_str));
+    for Placed { column, width: room } in columns {
+        let cell = cell(*column).map_or("", String::as_str);
+        let blanks = room.saturating_sub(width(cell));
+        let _ = write!(line, "{:blanks$}{cell}", "");
     }
     out.push_str(line.trim_end());
     out.push('\n');
@@ -189,10 +192,6 @@ fn line_end(out: &mut String) {
 
 fn is_used(cell: &str) -> bool {
     !cell.is_empty() && cell != "0"
-}
-
-fn width(text: &str) -> usize {
-    text.chars().count()
 }
 
 #[cfg(test)]

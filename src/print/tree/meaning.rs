@@ -51,6 +51,17 @@ pub fn meaning(tables: &Tables, node: &Node, out: &mut Vec<u8>) {
     }
 }
 
+/// The time that a number is, where its type says that it is one.
+pub fn time_of(tables: &Tables, node: &Node) -> Option<String> {
+    let shown = tables.name(tables.type_def(node.ty)?.shown?);
+    if !shown.starts_with("unix_") {
+        return None;
+    }
+    let mut text = Vec::new();
+    meaning(tables, node, &mut text);
+    String::from_utf8(text).ok().filter(|text| !text.is_empty())
+}
+
 /// Appends what some bytes mean, where a word of the protocol's own explains them. More than eight
 /// bytes have no such meaning.
 pub(super) fn meaning_of_bytes(word: &str, tables: &Tables, bytes: &[u8], out: &mut Vec<u8>) {

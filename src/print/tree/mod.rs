@@ -25,7 +25,7 @@ use crate::record::{Body, MessageView, Names, Record};
 use crate::session::{Event, EventKind, Message};
 use crate::table::Tables;
 use lines::{LineState, lines};
-pub use meaning::meaning;
+pub use meaning::{meaning, time_of};
 use problems::problem_lines;
 
 /// How trees are written.
