@@ -327,9 +327,9 @@ impl Conclusions {
                 }
             }
         }
-        let mut found = self.gaps.stream(&stream, &watch, ended);
+        let (mut found, missing) = self.gaps.stream(&stream, &watch, ended);
         found |= self.closed.stream(&stream, &watch, ended);
-        found |= self.waits.stream(&stream, &watch);
+        found |= self.waits.stream(&stream, &watch, missing);
         found |= self.refusals.stream(&stream, &watch);
         found |= self.slowness.stream(&stream, &watch, ended);
         found |= self.losses.stream(&stream, ended);

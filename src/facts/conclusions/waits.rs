@@ -39,9 +39,17 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// A stream ended. Returns whether something in it was never answered.
-    pub(super) fn stream(&mut self, stream: &StreamRef, watch: &StreamWatch) -> bool {
-        if watch.waits.asked.is_empty() {
+    /// A stream ended. Returns whether something in it was never answered. What a side should have
+    /// answered that was not captured says nothing.
+    pub(super) fn stream(
+        &mut self,
+        stream: &StreamRef,
+        watch: &StreamWatch,
+        missing: Option<Side>,
+    ) -> bool {
+        let mut asked = watch.waits.asked.clone();
+        asked.retain(|asked| missing != Some(asked.asker.other()));
+        if asked.is_empty() {
             return false;
         }
         if self.streams.len() >= MAX_FINDINGS {
@@ -51,7 +59,7 @@ impl Waits {
         let [client, server] = &watch.replies;
         self.streams.push(WaitingStream {
             stream: stream.clone(),
-            asked: watch.waits.asked.clone(),
+            asked,
             others: watch.waits.others,
             how: watch.how(),
             closed_by: watch.end.and_then(|end| end.closed_by).map(|(_, side)| side),
