@@ -28,7 +28,7 @@
 //!
 //! - `cli` (default): the program. A library needs it off: `moulsniff = { version = "…",
 //!   default-features = false }` needs eleven crates.
-//! - `answers`: [`Decoder::examine`] and [`Decoder::diff`]; brings serde_json and sha2.
+//! - `answers`: [`Decoder::examine`] and [`Decoder::diff`]; brings serde_json, sha2 and unicode-width.
 //! - `zstd`: captures compressed with zstd. gzip is always read.
 //! - `toml`: MOULArs's `moulars.toml` as a key file. The other kinds are always read.
 //! - `regex`: `matches` in filters.

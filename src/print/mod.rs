@@ -34,7 +34,7 @@ mod times;
 pub mod tree;
 mod value_texts;
 mod view;
-#[cfg(feature = "cli")]
+#[cfg(feature = "answers")]
 mod width;
 #[cfg(feature = "cli")]
 mod zone;
