@@ -109,7 +109,7 @@ pub mod tree;
 #[cfg(feature = "answers")]
 pub use library::{Conclusion, Difference, Findings, Session};
 pub use library::{
-    Decoder, ErrorKind, FieldName as Name, FieldProblem as Problem, FieldSpan as Span,
+    Decoder, Encoder, ErrorKind, FieldName as Name, FieldProblem as Problem, FieldSpan as Span,
     FieldValue as Value, LibraryError as Error, OwnedRecord as Record, Records,
     RunCounts as Counts,
 };

@@ -10,6 +10,7 @@ mod ahead;
 mod block;
 mod bytes;
 mod clock;
+mod conversation;
 mod error;
 mod input;
 mod live;
@@ -42,6 +43,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use conversation::{ConversationWriter, MadeBytes, MadeEnd};
 pub use error::{CaptureError, CaptureProblem, Packing};
 pub use live::{Interface, Live, LiveError, Taken, interfaces};
 pub use reader::is_magic;

@@ -6,7 +6,7 @@ use crate::capture::CaptureError;
 use crate::captured::{escape, escape_lines};
 use crate::filter::FilterError;
 use crate::proto::SettingsError;
-use crate::table::TableError;
+use crate::table::{EncodeError, JsonError, TableError};
 
 /// Why something could not be read. Its `Display` is what the program would print: the file, the
 /// place, what was expected.
@@ -43,6 +43,8 @@ pub enum ErrorKind {
     Given,
     /// Bytes that are not a message of the service that they were decoded as.
     Bytes,
+    /// JSON that is no message, or not the one that it says.
+    Json,
     /// The decoding thread ended early.
     Thread,
 }
@@ -81,6 +83,18 @@ impl From<CaptureError> for LibraryError {
 impl From<TableError> for LibraryError {
     fn from(error: TableError) -> Self {
         LibraryError::new(ErrorKind::Table, error.to_string())
+    }
+}
+
+impl From<EncodeError> for LibraryError {
+    fn from(error: EncodeError) -> Self {
+        LibraryError::new(ErrorKind::Json, escape(&error.to_string()))
+    }
+}
+
+impl From<JsonError> for LibraryError {
+    fn from(error: JsonError) -> Self {
+        LibraryError::new(ErrorKind::Json, error.to_string())
     }
 }
 

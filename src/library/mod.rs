@@ -7,6 +7,7 @@
 #[cfg(feature = "answers")]
 mod answers;
 mod decoder;
+mod encoder;
 mod error;
 mod fields;
 mod files;
@@ -17,6 +18,7 @@ mod values;
 #[cfg(feature = "answers")]
 pub use answers::{Conclusion, Difference, Findings, Session};
 pub use decoder::Decoder;
+pub use encoder::Encoder;
 pub use error::{ErrorKind, LibraryError};
 pub use fields::{FieldName, FieldProblem, FieldSpan};
 pub use owned::OwnedRecord;

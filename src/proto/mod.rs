@@ -6,6 +6,7 @@
 
 mod alone;
 mod declared;
+mod encoded;
 mod loaded;
 mod named;
 mod options;
@@ -19,6 +20,7 @@ use crate::remark;
 use crate::session::{Ends, Session, Settings, Start, Transport};
 pub use alone::{MessageOrEvent, feed_alone, read_alone};
 pub use declared::DeclaredProtocol;
+pub use encoded::{EncodedMessage, MessageEncoder, Seal};
 pub use loaded::{all_tables, load_tables};
 pub use named::{NamedService, TakeMessage, decode_named};
 pub use options::{FileRule, OptionFile, OptionKind, OptionSpec, OptionValues, SettingsError};
@@ -30,7 +32,9 @@ pub use texts::{MAX_PIECE, TextEnds, TextFormat, TextPiece, TextReader};
 
 use std::sync::OnceLock;
 
-use crate::table::{Evaluator, Meaning, Native, TableError, TableSource, Tables};
+use crate::table::{
+    EncodeError, Encoder, Evaluator, Meaning, Native, TableError, TableSource, Tables, Written,
+};
 
 macro_rules! declare {
     ($($folder:ident::$protocol:ident,)*) => {
@@ -208,6 +212,23 @@ pub trait Protocol: Sync {
     }
     /// Makes an evaluator ready for this protocol's types with code.
     fn prepare(&self, _evaluator: &mut Evaluator, _settings: &Settings) {}
+
+    /// Writes a message, if the protocol's own code reads the frames of its messages, or their
+    /// values. `None` if the tables alone say how it is written.
+    fn encode(
+        &self,
+        _tables: &Tables,
+        _encoder: &mut Encoder,
+        _message: Written<'_>,
+    ) -> Option<Result<Vec<u8>, EncodeError>> {
+        None
+    }
+
+    /// What encrypts the messages of a connection to a service, when a capture is written. `None`
+    /// if the protocol encrypts nothing.
+    fn seal(&self, _service: &str, _settings: &Settings) -> Option<Box<dyn Seal>> {
+        None
+    }
 
     /// Whether a TCP connection is this protocol's. The tables are compiled when they are first
     /// asked for: most connections need none.

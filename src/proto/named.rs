@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use super::{AllSettings, LazyTables, SettingsError, feed_alone};
+use super::{AllSettings, LazyTables, Protocol, SettingsError, feed_alone};
 use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
@@ -185,6 +185,21 @@ impl<'a> NamedService<'a> {
             _ => Side::Client,
         };
         Ok((self.from_side(side), true))
+    }
+
+    /// The protocol.
+    pub fn protocol(&self) -> &'static dyn Protocol {
+        self.lazy.protocol()
+    }
+
+    /// The service.
+    pub fn service(&self) -> ServiceId {
+        self.service
+    }
+
+    /// Who sends.
+    pub fn side(&self) -> Side {
+        self.side
     }
 }
 

@@ -8,11 +8,13 @@
 
 mod compile;
 mod cursor;
+mod encode;
 mod error;
 mod eval;
 mod hex;
 mod late;
 mod lookup;
+mod native;
 mod overlap;
 mod packed;
 mod program;
@@ -21,12 +23,17 @@ mod scale;
 mod text;
 
 pub use cursor::{Cursor, Short};
+pub use encode::{
+    Bits, EncodeError, Encoder, Encoding, Field, Frame, Given, Habits, Json, JsonError, JsonKind,
+    Slot, Stop as EncodeStop, Written,
+};
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{
-    BITSTREAM, Call, Evaluator, MessageLimits, MessageStart, Native, NoPackint, OTHER_FORM,
-    Outcome, READ_AS_LATIN_1, Remembered, Run, Slots, Stop, WholeMessage, read_packint,
+    Call, Evaluator, MessageLimits, MessageStart, NoPackint, OTHER_FORM, Outcome, READ_AS_LATIN_1,
+    Remembered, Run, Slots, Stop, WholeMessage, read_packint,
 };
 pub use hex::parse_hex;
+pub use native::{BITSTREAM, Native};
 pub use program::*;
 pub use scale::Scale;
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
@@ -98,7 +105,7 @@ impl Tables {
         natives: &[Native],
         meanings: &[Meaning],
     ) -> Result<Tables, TableError> {
-        let natives: Vec<Native> = natives.iter().chain(&eval::LANGUAGE).copied().collect();
+        let natives: Vec<Native> = natives.iter().chain(&native::LANGUAGE).copied().collect();
         let names: Vec<&str> = natives.iter().map(|native| native.name).collect();
         let shown: Vec<&str> =
             SHOWN.into_iter().chain(meanings.iter().map(|meaning| meaning.name)).collect();
@@ -121,7 +128,7 @@ impl Tables {
         let unpacked = packed::unpack(packed)?;
         let lists = LateLists::of_unpacked(&unpacked);
         let packed::UnpackedProgram { program, natives: used, .. } = unpacked;
-        let all = || natives.iter().chain(&eval::LANGUAGE);
+        let all = || natives.iter().chain(&native::LANGUAGE);
         let named = |name: &String| all().find(|native| native.name == name).copied();
         let mut natives: Vec<Native> = used.iter().map(named).collect::<Option<_>>()?;
         natives.extend(all().filter(|native| !used.iter().any(|name| name == native.name)));
@@ -138,7 +145,7 @@ impl Tables {
         meanings: &[Meaning],
     ) -> Result<Vec<u8>, TableError> {
         let used = compile::compile(protocol, sources, None)?.natives;
-        let all = natives.iter().chain(&eval::LANGUAGE).map(|native| native.name);
+        let all = natives.iter().chain(&native::LANGUAGE).map(|native| native.name);
         let names: Vec<&str> = used
             .iter()
             .map(String::as_str)
@@ -198,7 +205,7 @@ impl Tables {
         // The type is checked alone first, so that a mistake is shown in what was typed.
         text::parse_type(text)?;
         let is_own =
-            |native: &Native| !eval::LANGUAGE.iter().any(|known| known.name == native.name);
+            |native: &Native| !native::LANGUAGE.iter().any(|known| known.name == native.name);
         let natives: Vec<Native> = self.natives.iter().map(|n| n.native).filter(is_own).collect();
         let mut sources = self.sources;
         let text_of_file = format!("protocol {}\ntype asked_for = {text}\n", self.protocol);

@@ -8,8 +8,11 @@ use clap_complete::Shell;
 use crate::cli::options::CompletionWords;
 
 /// The commands whose first word is one of those offered.
-const COMMANDS: [(&[&str], CompletionWords); 2] =
-    [(&["decode"], CompletionWords::SENDERS), (&["tables", "list"], CompletionWords::SERVICES)];
+const COMMANDS: [(&[&str], CompletionWords); 3] = [
+    (&["decode"], CompletionWords::SENDERS),
+    (&["encode"], CompletionWords::SENDERS),
+    (&["tables", "list"], CompletionWords::SERVICES),
+];
 
 /// The script for a shell.
 pub(super) fn script(shell: Shell, mut command: clap::Command) -> String {

@@ -5,6 +5,7 @@ mod config;
 mod decode;
 mod diagnose;
 mod diff;
+mod encode;
 mod export;
 mod extcap;
 mod follow;
@@ -67,6 +68,8 @@ pub enum Command {
     Export(export::ExportCommand),
     /// Decode bytes from a log or a debugger
     Decode(decode::DecodeArgs),
+    /// Encode messages from JSON, as `--json` and `decode --json` print them
+    Encode(encode::EncodeArgs),
     /// Capture decrypted messages for Wireshark, which starts this itself
     Extcap(extcap::ExtcapArgs),
     /// Check key files; write keys into captures, or remove them
@@ -114,6 +117,9 @@ impl Cli {
             Some(Command::Decode(args)) => {
                 return Some(Configured::of_keys(&mut args.keys, &mut args.general));
             }
+            Some(Command::Encode(args)) => {
+                return Some(Configured::of_keys(&mut args.keys, &mut args.general));
+            }
             Some(Command::Keys(keys::KeysCommand::Inject(args))) => {
                 return Some(Configured::of_keys(&mut args.keys, &mut args.general));
             }
@@ -155,6 +161,7 @@ pub(super) fn run(cli: &mut Cli) -> Result<Status, CliError> {
         Some(Command::Schema(args)) => schema::run(args),
         Some(Command::Tables(command)) => tables::run(command),
         Some(Command::Decode(args)) => decode::run(args),
+        Some(Command::Encode(args)) => encode::run(args),
         Some(Command::Diagnose(args)) => diagnose::run(args),
         Some(Command::Stats(args)) => stats::run(args),
         Some(Command::Sessions(args)) => sessions::run(args),

@@ -1,6 +1,7 @@
 //! Intermud-3: MUDs talk to each other through routers, in packets of mudmode text. See
 //! `docs/intermud3.md`.
 
+mod encode;
 mod framing;
 mod leaf;
 mod network;
@@ -18,7 +19,7 @@ mod value;
 
 use super::{Expected, LazyTables, Opening, Protocol, RecordNames, TextFormat, Verdict};
 use crate::session::{Ends, Session, Settings, Start, Transport};
-use crate::table::{LayoutId, ReadAs, TableSource, Tables};
+use crate::table::{EncodeError, Encoder, LayoutId, ReadAs, TableSource, Tables, Written};
 
 /// The protocol.
 pub struct Intermud3;
@@ -65,6 +66,15 @@ impl Protocol for Intermud3 {
             return Verdict::Yes { swapped: expected.swapped };
         }
         recognise::verdict(opening)
+    }
+
+    fn encode(
+        &self,
+        tables: &Tables,
+        encoder: &mut Encoder,
+        message: Written<'_>,
+    ) -> Option<Result<Vec<u8>, EncodeError>> {
+        Some(encode::encode(tables, encoder, message))
     }
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {

@@ -5,12 +5,14 @@
 //! number and length of a message often leave only one. This file knows kinds, numbers and lengths;
 //! what messages hold is in `gamemgr.table`.
 
-use crate::table::{Call, Cursor, Native, Run, Stop};
+use crate::table::{Call, Cursor, EncodeStop, Encoding, Field, Native, Run, Slot, Stop};
 use crate::tree::{Kind, Node, Severity, mark};
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [Native; 2] =
-    [Native::new("game_of", add_game), Native::new("game_type_id", read_game_type_id)];
+pub const NATIVES: [Native; 2] = [
+    Native::new("game_of", add_game).written_by(write_game),
+    Native::new("game_type_id", read_game_type_id).written_by(write_game_type_id),
+];
 
 /// What kind of thing a game is in what tables remember.
 const REMEMBERED: &str = "game";
@@ -169,6 +171,46 @@ fn read_game_type_id(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) ->
     let bytes = cursor.array::<16>()?;
     run.tree.leaf(call.node(cursor, start, Kind::Uuid, Node::place(start / 8, 16)));
     Ok(TYPES.iter().find(|(_, uuid)| *uuid == bytes).map_or(0, |(kind, _)| *kind))
+}
+
+/// The words of messages' names for the kinds of games, in the order of their numbers.
+const WORDS: [&str; 7] =
+    ["TTT", "Heek", "Marker", "BlueSpiral", "ClimbingWall", "VarSync", "GameMgr"];
+
+/// The warning of a message without all that its number calls for.
+const TOO_SHORT: &str = "too short for the message that its number names";
+
+/// The kind of game is not written. It is the one that is remembered for the game, or else the one
+/// that the message's name tells.
+fn write_game(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let json = encoding.json;
+    let number = |name: &str| {
+        let node = json.get(field.object, name)?;
+        json.text(json.get(node, "value").unwrap_or(node)).parse::<u64>().ok()
+    };
+    let game = number("recv_game_id");
+    let remembered = encoding.tables.sym(REMEMBERED);
+    let known =
+        remembered.zip(game).and_then(|(kind, game)| encoding.state.memory.recall(kind, game));
+    let named = json.get(field.object, "message_id").and_then(|id| json.text_of(id, "name"));
+    let word = named.and_then(|name| name.split('_').nth(1));
+    let named = word.and_then(|word| WORDS.iter().position(|known| *known == word));
+    let value = match (game, encoding.arg(field, 1), named, known) {
+        (Some(0), ..) => MANAGER,
+        (_, given @ 1.., ..) => given,
+        (_, _, Some(at), _) => at as u64 + 1,
+        (_, _, None, Some(known)) => known,
+        _ => 0,
+    };
+    let short = encoding.is_said(field.object, TOO_SHORT);
+    Ok(Slot::Number(if short { value + SHORT } else { value }))
+}
+
+fn write_game_type_id(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let bytes = encoding.uuid_bytes(field, false)?;
+    encoding.out().put(&bytes);
+    let kind = TYPES.iter().find(|(_, uuid)| *uuid == bytes).map_or(0, |(kind, _)| *kind);
+    Ok(Slot::Number(kind))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod opening;
 mod recognise;
 mod rejoin;
 pub mod sdl;
+mod seal;
 mod search;
 mod secrets;
 mod service_search;
@@ -32,7 +33,7 @@ mod wrong_key;
 pub use settings::MoulSettings;
 
 use super::{
-    Expected, LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Secrets,
+    Expected, LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Seal, Secrets,
     SettingsError, TextFormat, Verdict,
 };
 use crate::session::{Ends, Session, Settings, Start, Transport};
@@ -164,6 +165,10 @@ impl Protocol for Moul {
 
     fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
         recognise::recognise_tcp(opening, tables)
+    }
+
+    fn seal(&self, service: &str, settings: &Settings) -> Option<Box<dyn Seal>> {
+        Some(Box::new(seal::MoulSeal::new(service, settings)))
     }
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {

@@ -4,7 +4,9 @@
 //! A text becomes one text, with its count and its bytes as spans. This file does not know which
 //! field a text or time is or what it means.
 
-use crate::table::{Call, Cursor, Native, READ_AS_LATIN_1, Run, Stop};
+use crate::table::{
+    Call, Cursor, EncodeStop, Encoding, Field, Given, Native, READ_AS_LATIN_1, Run, Slot, Stop,
+};
 use crate::tree::{
     Concern, Kind, Node, Problem, Severity, TextKind, is_inverted_ascii, is_inverted_utf8, mark,
 };
@@ -13,16 +15,25 @@ use crate::tree::{
 pub const NATIVES: [Native; 4] = {
     let parts: &[&str] = &["SafeCount"];
     [
-        Native { parts, ..Native::new("safe_string", read_safe_string) },
-        Native { parts, ..Native::new("safe_wstring", read_safe_wstring) },
-        Native { parts, ..Native::new("p_string", read_p_string) },
-        Native::new("wide_time", read_wide_time),
+        Native {
+            parts,
+            ..Native::new("safe_string", read_safe_string).written_by(write_safe_string)
+        },
+        Native {
+            parts,
+            ..Native::new("safe_wstring", read_safe_wstring).written_by(write_safe_wstring)
+        },
+        Native { parts, ..Native::new("p_string", read_p_string).written_by(write_p_string) },
+        Native::new("wide_time", read_wide_time).written_by(write_wide_time),
     ]
 };
 
 /// The note of a text that holds a zero. The count decides where the text ends, but programs that
 /// keep it as a C string lose what follows the zero.
 const ZERO_INSIDE: &str = "a zero inside the text, where a C string ends";
+
+/// The note of a text whose count has none of its four highest bits set.
+const OLD_COUNT: &str = "a count as it was written before 2003";
 
 /// A text holds a zero.
 fn report_zero(run: &mut Run<'_>, node: u32) {
@@ -53,7 +64,7 @@ fn read_safe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> 
     let place = Node::place(at, len);
     let node = Spans { start, count, pad, place, len, tail: 0, kind }.add(run, cursor, call);
     if old {
-        run.problem(Severity::Note, node, "a count as it was written before 2003", 0, 0);
+        run.problem(Severity::Note, node, OLD_COUNT, 0, 0);
     }
     if let Some(note) = note {
         run.tree.problem(Problem::new(Severity::Note, node, note, 0, 0).showing(
@@ -168,6 +179,71 @@ fn read_safe_wstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) ->
         );
     }
     Ok(0)
+}
+
+/// Writes a count of up to 12 bits, the four highest bits set.
+fn put_count(encoding: &mut Encoding<'_>, field: &Field, n: usize) -> Result<(), EncodeStop> {
+    match u16::try_from(n) {
+        Ok(n) if n <= 0x0fff => {
+            encoding.out().put(&(n | 0xf000).to_le_bytes());
+            Ok(())
+        }
+        _ => encoding.fail_at(field, format!("{n} units do not fit this text: it has 4095")),
+    }
+}
+
+fn write_safe_string(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let kinds = [TextKind::Inverted8, TextKind::Utf8, TextKind::InvertedLatin1];
+    let bytes = encoding.text_bytes(field, &kinds)?;
+    let old = matches!(field.given, Given::Json(node) if encoding.is_said(node, OLD_COUNT));
+    if old && bytes.len() <= 0x0fff {
+        encoding.out().put(&(bytes.len() as u16).to_le_bytes());
+        let pad = if encoding.arg(field, 0) != 0 { 2 } else { 0 };
+        encoding.out().put_zeros(pad);
+    } else {
+        put_count(encoding, field, bytes.len())?;
+    }
+    encoding.out().put(&bytes);
+    Ok(Slot::Number(0))
+}
+
+fn write_safe_wstring(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let bytes = encoding.text_bytes(field, &[TextKind::Inverted16])?;
+    put_count(encoding, field, bytes.len() / 2)?;
+    encoding.out().put(&bytes);
+    if !bytes.is_empty() || encoding.arg(field, 0) != 0 {
+        encoding.out().put_zeros(2);
+    }
+    Ok(Slot::Number(0))
+}
+
+fn write_p_string(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let bytes = encoding.text_bytes(field, &[TextKind::Utf8, TextKind::Latin1])?;
+    match u16::try_from(bytes.len()) {
+        Ok(n) => encoding.out().put(&n.to_le_bytes()),
+        Err(_) => {
+            let n = bytes.len();
+            return encoding
+                .fail_at(field, format!("{n} bytes do not fit this text: it has 65535"));
+        }
+    }
+    encoding.out().put(&bytes);
+    Ok(Slot::Number(0))
+}
+
+/// A time from 2038 on, or before 1970, is written in 64 bits. 0xffffffff is written as it is.
+fn write_wide_time(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let value = encoding.number(field)?;
+    if value == i128::from(u32::MAX) || (0..=i128::from(i32::MAX)).contains(&value) {
+        encoding.out().put(&(value as u32).to_le_bytes());
+        return Ok(Slot::Number(value as u64));
+    }
+    let Some(wide) = i64::try_from(value).ok().filter(|wide| wide.unsigned_abs() < WIDE_END) else {
+        return encoding.fail_at(field, format!("{value} is no time before the year 2242"));
+    };
+    encoding.out().put(&u32::MAX.to_le_bytes());
+    encoding.out().put(&wide.to_le_bytes());
+    Ok(Slot::Number(wide as u64))
 }
 
 /// Positions of the parts of a text: `start` in bits, all others in bytes.

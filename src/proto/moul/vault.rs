@@ -1,10 +1,15 @@
 //! The type of the vault that needs code: a blob, shown as text if it holds text.
 
-use crate::table::{Call, Cursor, Native, Run, Slots, Stop};
+use crate::table::{
+    Call, Cursor, EncodeStop, Encoding, Field, Given, Native, Run, Slot, Slots, Stop,
+};
 use crate::tree::{Kind, Node, Severity, TextKind, mark};
 
 /// The types with code, by the names tables use.
-pub const NATIVES: [Native; 1] = [Native::new("vault_text", read_text)];
+pub const NATIVES: [Native; 1] = [Native::new("vault_text", read_text).written_by(write_text)];
+
+/// The note of a blob that is no text.
+const NO_TEXT: &str = "bytes where clients keep a text";
 
 /// A blob with its length in 4 bytes before it. Clients keep text in it, in UTF-8 and without a
 /// terminator. Content that is not text stays bytes: a program may put anything there.
@@ -20,9 +25,25 @@ fn read_text(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     let kind = if readable { Kind::Text(TextKind::Utf8) } else { Kind::Bytes };
     let node = run.tree.leaf(call.node(cursor, start, kind, Node::place(at, length)));
     if !readable {
-        run.problem(Severity::Note, node, "bytes where clients keep a text", 0, 0);
+        run.problem(Severity::Note, node, NO_TEXT, 0, 0);
     }
     Ok(0)
+}
+
+fn write_text(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let Given::Json(node) = field.given else { return encoding.fail_at(field, "is missing") };
+    let bytes = if encoding.is_said(node, NO_TEXT) {
+        encoding.take(node);
+        encoding.hex(node)?
+    } else {
+        encoding.text_bytes(field, &[TextKind::Utf8])?
+    };
+    let Ok(length) = u32::try_from(bytes.len()) else {
+        return encoding.fail(node, "is longer than its length can say");
+    };
+    encoding.out().put(&length.to_le_bytes());
+    encoding.out().put(&bytes);
+    Ok(Slot::Number(0))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! parts (encryption, compression, the numbers of user commands) are named, but not decoded.
 
 mod auth;
+mod encode;
 mod frame;
 mod life;
 mod link;
@@ -25,7 +26,7 @@ use super::{
     LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, SettingsError, Verdict,
 };
 use crate::session::{Session, Settings, Start, Transport};
-use crate::table::{Native, TableSource, Tables};
+use crate::table::{EncodeError, Encoder, Native, TableSource, Tables, Written};
 
 /// The protocol.
 pub struct Ouro;
@@ -88,6 +89,15 @@ impl Protocol for Ouro {
 
     fn recognise_udp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
         recognise::udp(opening)
+    }
+
+    fn encode(
+        &self,
+        tables: &Tables,
+        encoder: &mut Encoder,
+        message: Written<'_>,
+    ) -> Option<Result<Vec<u8>, EncodeError>> {
+        encode::encode(tables, encoder, message)
     }
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {

@@ -3,13 +3,19 @@
 
 use std::sync::LazyLock;
 
-use crate::table::{BITSTREAM, Call, Cursor, Native, Run, Slots, Stop};
+use crate::table::{
+    BITSTREAM, Call, Cursor, EncodeStop, Encoding, Field, Given, JsonKind, Native, Run, Slot,
+    Slots, Stop,
+};
 use crate::tree::{Kind, Severity, Sym, TypeRef, mark};
 
 /// All of them, by the name tables use.
 pub static NATIVES: LazyLock<Vec<Native>> = LazyLock::new(|| {
-    let own: [Native; 3] =
-        [Native::new("acks", acks), Native::new("align", align), Native::new("given", given)];
+    let own: [Native; 3] = [
+        Native::new("acks", acks).written_by(write_acks),
+        Native::new("align", align).written_by(write_align),
+        Native::new("given", given).written_by(write_given),
+    ];
     BITSTREAM.into_iter().chain(own).collect()
 });
 
@@ -77,4 +83,54 @@ fn given(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64,
     let value = run.arg(call, 0, cursor);
     run.tree.leaf(call.node(cursor, cursor.pos(), Kind::Unsigned, value));
     Ok(value)
+}
+
+fn write_acks(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let Given::Json(list) = field.given else { return encoding.fail_at(field, "is missing") };
+    if encoding.json.kind(list) != JsonKind::List {
+        return encoding.fail(list, "is no list");
+    }
+    let tables = encoding.tables;
+    let ty = |name: &str| tables.type_named(name);
+    let (Some(count), Some(first), Some(next)) = (ty("AckCount"), ty("FirstAck"), ty("NextAck"))
+    else {
+        return encoding.fail(list, "cannot be encoded: the tables have no acknowledgements");
+    };
+    encoding.enter(list);
+    let nodes: Vec<u32> = encoding.json.children(list).collect();
+    encoding.put_number(&Field { ty: count, ..*field }, nodes.len() as i128)?;
+    let mut before: Option<u32> = None;
+    for node in nodes {
+        let of = Field { given: Given::Json(node), ty: first, ..*field };
+        let number = encoding.number(&of)?;
+        let Ok(number) = u32::try_from(number) else {
+            return encoding.fail(node, format!("{number} does not fit 32 bits"));
+        };
+        let (ty, value) = match before {
+            None => (first, number),
+            Some(before) => (next, number.wrapping_sub(before).wrapping_sub(1)),
+        };
+        encoding.put_number(&Field { ty, ..of }, i128::from(value))?;
+        before = Some(number);
+    }
+    Ok(Slot::Number(0))
+}
+
+/// Zero bits up to the next byte, or those that a span has.
+fn write_align(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let value = match field.given {
+        Given::Nothing => 0,
+        _ => encoding.number(field)?,
+    };
+    let pad = encoding.pos().next_multiple_of(8) - encoding.pos();
+    encoding.out().put_bits(value as u64, pad as u32);
+    Ok(Slot::Number(value as u64))
+}
+
+/// Not written: it follows from others.
+fn write_given(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    if let Given::Json(node) = field.given {
+        encoding.take(node);
+    }
+    Ok(Slot::Number(encoding.arg(field, 0)))
 }

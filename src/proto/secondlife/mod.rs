@@ -7,6 +7,7 @@
 mod circuit;
 mod datagram;
 mod embedded;
+mod encode;
 mod layer;
 mod llsd;
 mod meanings;
@@ -23,7 +24,9 @@ pub use session::CircuitSession;
 
 use super::{LazyTables, Opening, Protocol, Verdict};
 use crate::session::{Session, Start, Transport};
-use crate::table::{Meaning, Native, TableError, TableSource, Tables};
+use crate::table::{
+    EncodeError, Encoder, Meaning, Native, TableError, TableSource, Tables, Written,
+};
 
 /// The protocol.
 pub struct SecondLife;
@@ -83,6 +86,15 @@ impl Protocol for SecondLife {
 
     fn foreign_tables(&self, name: &str, text: &str) -> Option<Result<TableSource, TableError>> {
         template::is_template(text).then(|| template::to_source(name, text))
+    }
+
+    fn encode(
+        &self,
+        tables: &Tables,
+        encoder: &mut Encoder,
+        message: Written<'_>,
+    ) -> Option<Result<Vec<u8>, EncodeError>> {
+        Some(encode::encode(tables, encoder, message))
     }
 
     fn recognise_udp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {

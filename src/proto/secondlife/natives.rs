@@ -2,12 +2,18 @@
 
 use super::layer::layer;
 use super::llsd::LLSD;
-use crate::table::{BITSTREAM, Call, Cursor, Native, Run, Stop};
+use crate::table::{
+    BITSTREAM, Call, Cursor, EncodeStop, Encoding, Field, Given, JsonKind, Native, Run, Slot, Stop,
+};
 use crate::tree::Kind;
 
 /// All of them, by the names that tables use.
-pub const NATIVES: &[Native] =
-    &[BITSTREAM[0], Native::new("face_bits", face_bits), Native::new("layer", layer), LLSD];
+pub const NATIVES: &[Native] = &[
+    BITSTREAM[0],
+    Native::new("face_bits", face_bits).written_by(write_face_bits),
+    Native::new("layer", layer).written_by(write_layer),
+    LLSD,
+];
 
 /// The faces of an object, 7 in a byte, the most significant group first. A set high bit means that
 /// another byte follows.
@@ -23,4 +29,30 @@ fn face_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
     }
     run.tree.leaf(call.node(cursor, start, Kind::Unsigned64, value));
     Ok(value)
+}
+
+/// As few bytes as the highest face needs.
+fn write_face_bits(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let value = encoding.number(field)?;
+    let Some(value) = u64::try_from(value).ok().filter(|value| value >> 63 == 0) else {
+        return encoding.fail_at(field, format!("{value} has more than 63 faces"));
+    };
+    let groups = (64 - value.leading_zeros()).div_ceil(7).max(1);
+    for group in (0..groups).rev() {
+        let byte = (value >> (group * 7)) as u8 & 0x7f;
+        encoding.out().put(&[byte | if group > 0 { 0x80 } else { 0 }]);
+    }
+    Ok(Slot::Number(value))
+}
+
+/// Layers that were shown as bytes. Patches would need the code of each coefficient.
+fn write_layer(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let Given::Json(node) = field.given else { return encoding.fail_at(field, "is missing") };
+    if encoding.json.kind(node) != JsonKind::Text {
+        return encoding.fail(node, "cannot be encoded: patches of a layer");
+    }
+    let bytes = encoding.hex(node)?;
+    encoding.take(node);
+    encoding.out().put(&bytes);
+    Ok(Slot::Number(0))
 }

@@ -1,30 +1,11 @@
 //! The types of OuroDev's bit streams: values that begin and end at any bit, the least significant
 //! bit first.
 //!
-//! `docs/ouro.md` documents their encoding. A protocol that uses them lists them among its natives.
-//! This file knows no protocol, and reads nothing beyond the cursor's region.
+//! `docs/ouro.md` documents their encoding. This file knows no protocol, and reads nothing beyond the cursor's region.
 
 use super::super::cursor::{Cursor, Short};
-use super::{Call, Native, Run, Stop};
+use super::{Call, Run, Stop};
 use crate::tree::{Kind, Node, Severity, Sym, TextKind, mark};
-
-/// All of them, by the name tables use, `bits` first.
-pub const BITSTREAM: [Native; 14] = [
-    Native::new("bits", bits),
-    Native::new("maybe bits", maybe_bits),
-    Native::new("autobits", autobits),
-    Native::new("autobits2", autobits2),
-    Native::new("alignedbits", alignedbits),
-    Native::new("packint", packint),
-    Native::new("maybe packint", maybe_packint),
-    Native::new("string", string),
-    Native::new("maybe string", maybe_string),
-    Native::new("alignedstring", alignedstring),
-    Native::new("indexstring", indexstring),
-    Native::new("indexgeneric", indexgeneric),
-    Native::new("float32", float32),
-    Native::new("maybe float32", maybe_float32),
-];
 
 /// A packed integer could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,28 +57,44 @@ fn wide(run: &mut Run<'_>, cursor: &Cursor<'_>, call: &Call) -> (u32, Kind) {
     }
 }
 
-fn bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn bits(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let (width, kind) = wide(run, cursor, call);
     let value = cursor.bits(width)?;
     number(run, cursor, call, start, value, kind)
 }
 
-fn maybe_bits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn maybe_bits(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let (width, kind) = wide(run, cursor, call);
     let value = if cursor.bits(1)? == 1 { cursor.bits(width)? } else { 0 };
     number(run, cursor, call, start, value, kind)
 }
 
-fn autobits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn autobits(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let value = read_autobits(cursor)?;
     number(run, cursor, call, start, value, Kind::Unsigned)
 }
 
 /// Two autobits: the lower half, then the upper one.
-fn autobits2(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn autobits2(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let low = read_autobits(cursor)?;
     let high = read_autobits(cursor)?;
@@ -105,7 +102,11 @@ fn autobits2(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 }
 
 /// Zero bits to the next byte's start, then whole bytes.
-fn alignedbits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn alignedbits(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let bits = run.arg(call, 0, cursor);
     let clean = align(cursor)?;
@@ -116,12 +117,20 @@ fn alignedbits(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
     Ok(0)
 }
 
-fn packint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn packint(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     packed(run, cursor, call, start)
 }
 
-fn maybe_packint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn maybe_packint(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     if cursor.bits(1)? == 0 {
         return number(run, cursor, call, start, 0, Kind::Unsigned);
@@ -149,12 +158,20 @@ fn packed(
     }
 }
 
-fn string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn string(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     text(run, cursor, call, start).map(|_| 0)
 }
 
-fn maybe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn maybe_string(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     if cursor.bits(1)? == 0 {
         run.tree.leaf(call.node(cursor, start, Kind::Null, 0));
@@ -163,7 +180,11 @@ fn maybe_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resu
     text(run, cursor, call, start).map(|_| 1)
 }
 
-fn alignedstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn alignedstring(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let clean = align(cursor)?;
     let node = text(run, cursor, call, start)?;
@@ -196,7 +217,11 @@ fn text(
 }
 
 /// Nothing, or an index into a table that both sides have, or the text itself.
-fn indexstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn indexstring(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     if cursor.bits(1)? == 0 {
         run.tree.leaf(call.node(cursor, start, Kind::Null, 0));
@@ -209,7 +234,11 @@ fn indexstring(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
 }
 
 /// An index into a table that both sides have, or the number itself in 32 bits.
-fn indexgeneric(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn indexgeneric(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     if cursor.bits(1)? == 1 {
         return index(run, cursor, call, start, false);
@@ -258,13 +287,21 @@ fn index(
     Ok(value)
 }
 
-fn float32(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn float32(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let value = cursor.bits(32)?;
     number(run, cursor, call, start, value, Kind::F32)
 }
 
-fn maybe_float32(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn maybe_float32(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let value = if cursor.bits(1)? == 1 { cursor.bits(32)? } else { 0 };
     number(run, cursor, call, start, value, Kind::F32)

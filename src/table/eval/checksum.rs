@@ -51,7 +51,8 @@ impl Run<'_> {
     }
 }
 
-fn sum(how: Checksum, bytes: impl Iterator<Item = u8>) -> u64 {
+/// The checksum of some bytes.
+pub(in crate::table) fn sum(how: Checksum, bytes: impl Iterator<Item = u8>) -> u64 {
     match how {
         Checksum::Sum8 => u64::from(bytes.fold(0u8, u8::wrapping_add)),
         Checksum::Xor8 => u64::from(bytes.fold(0, |all, byte| all ^ byte)),

@@ -18,11 +18,12 @@ mod region;
 mod steps;
 mod stopped;
 
-pub use bitstream::{BITSTREAM, NoPackint, read_packint};
+pub(super) use bitstream::*;
+pub use bitstream::{NoPackint, read_packint};
+pub(super) use checksum::sum;
 pub use many::READ_AS_LATIN_1;
 pub use memory::Remembered;
-pub use native::Native;
-pub(super) use numbers::LANGUAGE;
+pub(super) use numbers::*;
 pub use region::OTHER_FORM;
 
 use super::Tables;

@@ -7,22 +7,8 @@ use std::net::Ipv6Addr;
 
 use super::super::cursor::Cursor;
 use super::super::program::ReadAs;
-use super::{Call, Native, Run, Stop};
+use super::{Call, Run, Stop};
 use crate::tree::{Kind, Severity, TextKind};
-
-/// All of them, by the name tables use.
-pub const LANGUAGE: [Native; 10] = [
-    Native::new("leb128", leb128),
-    Native::new("sleb128", sleb128),
-    Native::new("zigzag", zigzag),
-    Native::new("vlq", vlq),
-    Native::new("prefixint", prefixint),
-    Native::new("bitsbe", bitsbe),
-    Native::new("computed", computed),
-    Native::new("labels", labels),
-    Native::new("ipv6", ipv6),
-    Native::new("mac", mac),
-];
 
 /// The largest number that JSON shows as a number.
 const MAX_SAFE: u64 = 1 << 53;
@@ -95,7 +81,11 @@ fn sevens(cursor: &mut Cursor<'_>, most: usize) -> Result<(u64, u32, bool), Stop
     Ok((value, bits, false))
 }
 
-fn leb128(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn leb128(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     match sevens(cursor, most)? {
@@ -104,7 +94,11 @@ fn leb128(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
     }
 }
 
-fn sleb128(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn sleb128(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     let (value, bits, _) = sevens(cursor, most)?;
@@ -114,7 +108,11 @@ fn sleb128(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u6
 }
 
 /// The lowest bit is the sign.
-fn zigzag(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn zigzag(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     match sevens(cursor, most)? {
@@ -131,7 +129,11 @@ fn zigzag(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
 }
 
 /// Seven bits a byte, the most significant first.
-fn vlq(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn vlq(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let most = most(run, cursor, call);
     let mut value = 0u64;
@@ -148,7 +150,11 @@ fn vlq(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, S
 
 /// The two highest bits of the first byte say how many bytes there are: 1, 2, 4 or 8, the most
 /// significant first.
-fn prefixint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn prefixint(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let [first] = cursor.array()?;
     let mut value = u64::from(first & 0x3f);
@@ -160,7 +166,11 @@ fn prefixint(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<
 }
 
 /// Bits of which the most significant come first, in a byte and in the number.
-fn bitsbe(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn bitsbe(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let width = run.arg(call, 0, cursor).clamp(1, 64) as usize;
     let mut value = 0u64;
@@ -187,7 +197,11 @@ fn bitsbe(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64
 }
 
 /// The value of an expression, without bytes of its own.
-fn computed(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn computed(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let value = match run.tables.type_def(call.ty).map(|def| &def.read) {
         Some(ReadAs::Native { args, .. }) => {
@@ -223,7 +237,11 @@ const LONGEST_NAME: usize = 255;
 /// Labels, each behind a byte with its length, up to an empty one. A byte from 192 on begins an
 /// offset of 14 bits, from the message's first byte (or from the argument), where the name
 /// continues. An offset may only lead backwards, so every name ends.
-fn labels(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn labels(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let base = run.arg(call, 0, cursor) as usize;
     let mut text = String::new();
@@ -325,13 +343,21 @@ fn bad_name(
     Ok(0)
 }
 
-fn ipv6(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn ipv6(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let address = Ipv6Addr::from(cursor.array::<16>()?);
     name(run, cursor, call, start, &address.to_string())
 }
 
-fn mac(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(in crate::table) fn mac(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let start = cursor.pos();
     let bytes = cursor.array::<6>()?.map(|byte| format!("{byte:02x}"));
     name(run, cursor, call, start, &bytes.join(":"))

@@ -7,26 +7,31 @@
 use super::descriptor::{Descriptor, NestedType, SimpleType, Variable};
 use super::names::SdlNames;
 use super::store::Store;
-use crate::table::{Call, Cursor, Evaluator, Native, Run, Slots, Stop};
+use crate::table::{Call, Cursor, Evaluator, Run, Slots, Stop};
 use crate::tree::{
     Concern, Kind, Problem, ProblemText, Severity, Sym, TextKind, TypeRef, decode_text, mark,
 };
 use std::fmt;
 use std::sync::Arc;
 
-/// The types with code, by the names tables use.
-pub const NATIVES: [Native; 3] = [
-    Native::new("sdl_variables", read_variables),
-    Native::new("sdl_nested", read_nested),
-    Native::new("sdl_creatable", read_creatable),
-];
+/// The note of a state with a list whose count has 8 bits only.
+pub(super) const WRAPPED: &str =
+    "a list of more than 255 records with a count of 8 bits; all of it is there";
+
+/// The note of a state with a list whose count has as many bits as it needs.
+pub(super) const WIDE: &str =
+    "a list of more than 255 records with counts and places as libHSPlasma writes them";
 
 /// Records within records.
 const MAX_DEPTH: u32 = 24;
 
 /// The first list of a record: variables with values. Its argument is the version of the descriptor
 /// that was named before it.
-fn read_variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(super) fn read_variables(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let Some(names) = SdlScratch::names(run) else {
         return Err(Stop::Unknown);
     };
@@ -45,7 +50,11 @@ fn read_variables(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Re
 
 /// The second list: variables with records. Several readings are possible in rare cases: the first
 /// one that ends where the region ends is taken.
-fn read_nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(super) fn read_nested(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let Some(names) = SdlScratch::names(run) else {
         return Err(Stop::Unknown);
     };
@@ -85,12 +94,8 @@ fn read_nested(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
 fn note_long_list(run: &mut Run<'_>, node: u32, long: LongList) {
     let text = match long {
         LongList::Byte => return,
-        LongList::Wrapped => {
-            "a list of more than 255 records with a count of 8 bits; all of it is there"
-        }
-        LongList::Wide => {
-            "a list of more than 255 records with counts and places as libHSPlasma writes them"
-        }
+        LongList::Wrapped => WRAPPED,
+        LongList::Wide => WIDE,
     };
     run.problem(Severity::Note, node, text, 0, 0);
 }
@@ -114,7 +119,11 @@ fn read_nested_as(
 const NO_OBJECT: u64 = 0x8000;
 
 /// An object of the class whose number precedes it, or `null`.
-fn read_creatable(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+pub(super) fn read_creatable(
+    run: &mut Run<'_>,
+    cursor: &mut Cursor<'_>,
+    call: &Call,
+) -> Result<u64, Stop> {
     let Some(names) = SdlScratch::names(run) else {
         return Err(Stop::Unknown);
     };

@@ -8,8 +8,16 @@ mod decode;
 pub mod decrypt;
 pub mod descriptor;
 pub mod downloads;
+mod encode;
 mod names;
 pub mod parse;
 pub mod store;
 
-pub use decode::NATIVES;
+use crate::table::Native;
+
+/// The types with code, by the names tables use.
+pub const NATIVES: [Native; 3] = [
+    Native::new("sdl_variables", decode::read_variables).written_by(encode::write_variables),
+    Native::new("sdl_nested", decode::read_nested).written_by(encode::write_nested),
+    Native::new("sdl_creatable", decode::read_creatable).written_by(encode::write_creatable),
+];

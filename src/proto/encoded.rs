@@ -1,0 +1,190 @@
+//! Messages from JSON to bytes: records as `--json` prints them, or as `decode --json` does.
+//!
+//! It reads no file and prints nothing.
+
+use super::{AllSettings, LazyTables, NamedService};
+use crate::session::Side;
+use crate::suggest::offer;
+use crate::table::{
+    EncodeError, Encoder, Evaluator, Habits, Json, JsonKind, MessageId, Sender, Tables, Written,
+};
+use crate::tree::TypeRef;
+
+/// Turns the messages of one connection into what is on the wire: encrypted, once the handshake says
+/// so.
+pub trait Seal {
+    /// The bytes of a message on the wire. Messages come in the order in which they are sent.
+    ///
+    /// # Errors
+    /// The handshake gives no key.
+    fn seal(&mut self, side: Side, name: &str, bytes: Vec<u8>) -> Result<Vec<u8>, String>;
+}
+
+/// A message in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedMessage {
+    /// The protocol's place among the tables.
+    pub protocol: usize,
+    /// Its name.
+    pub name: String,
+    /// All its bytes, those of its header included.
+    pub bytes: Vec<u8>,
+}
+
+/// Writes messages of all protocols. It has the state of each, for those of its tables, in the same
+/// order.
+pub struct MessageEncoder(Vec<Encoder>);
+
+/// What a message's name stands for.
+enum Meant {
+    Message(MessageId),
+    /// A structure that begins a connection and has no number.
+    Structure(TypeRef),
+}
+
+impl MessageEncoder {
+    /// An encoder of messages of these tables. With `exact`, values that have a default must be
+    /// there, too.
+    pub fn new(all: &[LazyTables], settings: &AllSettings, exact: bool) -> MessageEncoder {
+        let encoders = all.iter().map(|lazy| {
+            let mut evaluator = Evaluator::default();
+            lazy.protocol().prepare(&mut evaluator, settings.of(lazy));
+            let mut encoder = Encoder::default();
+            (encoder.context, encoder.exact) = (evaluator.context.take(), exact);
+            encoder
+        });
+        MessageEncoder(encoders.collect())
+    }
+
+    /// Writes the message of a record. `None` if the record is no message. `all` are the tables
+    /// that the encoder was made for. `of` is the message's service and direction, if the record
+    /// does not say them.
+    ///
+    /// # Errors
+    /// There is no such message, or its fields are not those of its layout.
+    pub fn encode(
+        &mut self,
+        all: &[LazyTables],
+        json: &Json<'_>,
+        of: Option<NamedService<'_>>,
+    ) -> Result<Option<EncodedMessage>, EncodeError> {
+        let root = Json::ROOT;
+        if json.kind(root) != JsonKind::Object {
+            let text = format!("is {}, where an object is expected", json.kind(root).word());
+            return Err(EncodeError { path: String::new(), text });
+        }
+        if json.get(root, "event").is_some() {
+            return Ok(None);
+        }
+        let Some(name) = json.text_of(root, "message") else {
+            return Err(at("message", "is missing: the name of a message"));
+        };
+        let Some(fields) = json.get(root, "fields") else {
+            return Err(at("fields", "is missing: an object of fields"));
+        };
+        let place = protocol(all, json, name, of)?;
+        let Some((lazy, encoder)) = all.get(place).zip(self.0.get_mut(place)) else {
+            return Err(at("protocol", "is not known"));
+        };
+        let tables = lazy.get();
+        let written = Written { json, fields, problems: json.get(root, "problems") };
+        let write = |encoder: &mut Encoder, habits| {
+            encoder.habits = habits;
+            match lazy.protocol().encode(tables, encoder, written) {
+                Some(result) => result,
+                None => match meant(tables, json, name, of)? {
+                    Meant::Message(id) => encoder.message(tables, id, written),
+                    Meant::Structure(ty) => encoder.value(tables, ty, written),
+                },
+            }
+        };
+        let mut bytes = write(encoder, Habits::default())?;
+        // Where the record has another length, its sender may have other habits.
+        let length = json.get(root, "length").and_then(|node| json.text(node).parse().ok());
+        if length.is_some_and(|length: usize| length != bytes.len()) {
+            let others = Habits::all(encoder.odd_texts).skip(1);
+            let mut others = others.filter_map(|habits| write(encoder, habits).ok());
+            if let Some(found) = others.find(|found| Some(found.len()) == length) {
+                bytes = found;
+            }
+        }
+        Ok(Some(EncodedMessage { protocol: place, name: name.to_string(), bytes }))
+    }
+}
+
+/// The index of the record's protocol: the one that it says, the one that was asked for, or the
+/// only one that has such a message.
+fn protocol(
+    all: &[LazyTables],
+    json: &Json<'_>,
+    name: &str,
+    of: Option<NamedService<'_>>,
+) -> Result<usize, EncodeError> {
+    let named = |wanted: &str| all.iter().position(|l| l.protocol().name() == wanted);
+    if let Some(protocol) = json.text_of(Json::ROOT, "protocol") {
+        return match named(protocol) {
+            Some(place) => Ok(place),
+            None => {
+                let known = all.iter().map(|lazy| lazy.protocol().name());
+                let near = offer(protocol, known);
+                Err(at("protocol", &format!("there is no protocol `{protocol}`{near}")))
+            }
+        };
+    }
+    if let Some(of) = of {
+        return Ok(named(of.protocol().name()).unwrap_or(usize::MAX));
+    }
+    let has = |lazy: &LazyTables| lazy.get().message_named(name).is_some();
+    let mut found = all.iter().enumerate().filter(|(_, lazy)| has(lazy));
+    match (found.next(), found.next()) {
+        (Some((place, _)), None) => Ok(place),
+        (None, _) => Err(unknown(all.iter().map(LazyTables::get), name)),
+        _ => Err(at("protocol", "is missing, and several have a message of this name")),
+    }
+}
+
+fn at(path: &str, text: &str) -> EncodeError {
+    EncodeError { path: path.to_string(), text: text.to_string() }
+}
+
+fn unknown<'t>(tables: impl Iterator<Item = &'t Tables>, name: &str) -> EncodeError {
+    let all = tables.flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
+    at("message", &format!("there is no message `{name}`{}", offer(name, all)))
+}
+
+/// The message of this name in the record's service and direction, or else of this name alone.
+fn meant(
+    tables: &Tables,
+    json: &Json<'_>,
+    name: &str,
+    of: Option<NamedService<'_>>,
+) -> Result<Meant, EncodeError> {
+    let service = match json.text_of(Json::ROOT, "service") {
+        Some(service) => tables.service_named(service),
+        None => of.map(|of| of.service()),
+    };
+    let side = match json.text_of(Json::ROOT, "from") {
+        Some("client") => Some(Sender::Client),
+        Some("server") => Some(Sender::Server),
+        _ => of.map(|of| if of.side() == Side::Client { Sender::Client } else { Sender::Server }),
+    };
+    let fits = |id: MessageId| {
+        tables.message(id).is_some_and(|def| {
+            service.is_none_or(|service| service == def.service)
+                && side.is_none_or(|side| def.direction == Sender::Both || def.direction == side)
+        })
+    };
+    let first = tables.message_named(name);
+    if let Some(id) = first.filter(|id| fits(*id)) {
+        return Ok(Meant::Message(id));
+    }
+    let places = (0..tables.messages().len() as u32).map(MessageId);
+    let named = |id: &MessageId| {
+        tables.message(*id).is_some_and(|def| tables.name(def.name) == name) && fits(*id)
+    };
+    match (places.into_iter().find(named), first, tables.type_named(name)) {
+        (Some(id), ..) | (None, Some(id), _) => Ok(Meant::Message(id)),
+        (None, None, Some(ty)) => Ok(Meant::Structure(ty)),
+        (None, None, None) => Err(unknown(std::iter::once(tables), name)),
+    }
+}

@@ -1,0 +1,67 @@
+//! Encrypts the messages of a connection that is written into a capture: with the key that its
+//! handshake gives under a private key, or in clear where there is none. The inverse of `unlock`.
+
+use super::keys::{KeyService, PrivateKey, Rc4, derive_session_key};
+use super::settings::MoulSettings;
+use crate::proto::Seal;
+use crate::session::{Settings, Side};
+
+/// Bytes before a handshake packet's content: its number and its length.
+const HEADER: usize = 2;
+
+/// One connection.
+pub(super) struct MoulSeal {
+    key: Option<PrivateKey>,
+    y: Vec<u8>,
+    ciphers: Option<[Rc4; 2]>,
+}
+
+impl MoulSeal {
+    pub(super) fn new(service: &str, settings: &Settings) -> MoulSeal {
+        let keys = &MoulSettings::of(settings).keys;
+        let first = keys.candidates(KeyService::from_word(service)).next();
+        let key = first.map(|candidate| candidate.key.clone());
+        MoulSeal { key, y: Vec::new(), ciphers: None }
+    }
+}
+
+impl Seal for MoulSeal {
+    fn seal(&mut self, side: Side, name: &str, mut bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+        if let Some(cipher) = self
+            .ciphers
+            .as_mut()
+            .and_then(|ciphers| ciphers.get_mut(usize::from(side == Side::Server)))
+        {
+            cipher.apply(&mut bytes);
+            return Ok(bytes);
+        }
+        let content = bytes.get(HEADER..).unwrap_or(&[]);
+        match (name, &self.key) {
+            // Without a key, both agree on no encryption: the packets are empty.
+            ("Cli2Srv_Connect" | "Srv2Cli_Encrypt", None) => {
+                let number = bytes.first().copied().unwrap_or(0);
+                Ok(vec![number, HEADER as u8])
+            }
+            ("Cli2Srv_Connect", Some(_)) => {
+                self.y = content.to_vec();
+                Ok(bytes)
+            }
+            ("Srv2Cli_Encrypt", Some(private)) => {
+                let seed = <[u8; 7]>::try_from(content);
+                let key = seed.ok().and_then(|seed| derive_session_key(private, &self.y, &seed));
+                match key {
+                    Some(key) => self.ciphers = Some([key.cipher(), key.cipher()]),
+                    None if self.y.is_empty() && content.is_empty() => {}
+                    None => {
+                        return Err(
+                            "the handshake gives no key: y has 1 to 64 bytes, and the seed 7"
+                                .into(),
+                        );
+                    }
+                }
+                Ok(bytes)
+            }
+            _ => Ok(bytes),
+        }
+    }
+}

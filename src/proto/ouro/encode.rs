@@ -1,0 +1,199 @@
+//! Writes packets of a link: header, link header, command, body, padding. The inverse of `frame`.
+//!
+//! What is encrypted, in pieces or not published is not written: its spans have it as it was.
+
+use super::packet::{self, HEADER, checksum};
+use crate::table::{
+    EncodeError, EncodeStop, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, LayoutId,
+    Slot, Tables, Written,
+};
+use crate::tree::TypeRef;
+
+/// Writes the packet of a record.
+pub(super) fn encode(
+    tables: &Tables,
+    encoder: &mut Encoder,
+    of: Written<'_>,
+) -> Option<Result<Vec<u8>, EncodeError>> {
+    let json = of.json;
+    // What has no length is no packet of a link: the tables say how it is written.
+    let is_packet = json.get(of.fields, "bit_length").or(json.get(of.fields, "cmd")).is_some();
+    let is_spans = json.kind(of.fields) == JsonKind::List;
+    if !is_packet && !is_spans {
+        return None;
+    }
+    let padded = encoder.habits.end_marks > 0;
+    Some(encoder.write(tables, of, |encoding| match is_spans {
+        true => encoding.spans(of.fields),
+        false => write_packet(encoding, of.fields, padded),
+    }))
+}
+
+fn layout_named(tables: &Tables, name: &str) -> Option<LayoutId> {
+    let sym = tables.sym(name)?;
+    let at = tables.layouts().iter().position(|layout| layout.name == sym)?;
+    Some(LayoutId(at as u32))
+}
+
+/// A number of the fields, also one with a name.
+fn number(json: &Json<'_>, fields: u32, name: &str) -> Option<u64> {
+    let node = json.get(fields, name)?;
+    json.text(json.get(node, "value").unwrap_or(node)).parse().ok()
+}
+
+fn write_packet(encoding: &mut Encoding<'_>, fields: u32, padded: bool) -> Result<(), EncodeStop> {
+    let tables = encoding.tables;
+    let json = encoding.json;
+    if json.kind(fields) != JsonKind::Object {
+        return encoding.fail(fields, "is no object of fields");
+    }
+    for part in ["ciphertext", "payload", "fragments"] {
+        if let Some(node) = json.get(fields, part) {
+            return encoding.fail(node, "cannot be encoded: only from spans");
+        }
+    }
+    encoding.enter(fields);
+    encoding.share(fields);
+    encoding.out().put_zeros(HEADER);
+    if let Some(node) = encoding.lookup(fields, "link") {
+        let Some(layout) = layout_named(tables, "LinkHeader").and_then(|id| tables.layout(id))
+        else {
+            return encoding.fail(node, "cannot be encoded: the tables have no link header");
+        };
+        encoding.enter(node);
+        encoding.layout(layout, &[], node)?;
+    }
+    let bit_length = number(json, fields, "bit_length");
+    command(encoding, fields, bit_length)?;
+    let bits = encoding.pos();
+    if let Some(node) = encoding.lookup(fields, "bit_length") {
+        encoding.take(node);
+    }
+    if bits as u64 > u64::from(u32::MAX) {
+        return encoding.fail(fields, "is longer than a packet can be");
+    }
+    let stated = bit_length.filter(|stated| same_bytes(*stated, bits)).unwrap_or(bits as u64);
+    encoding.out().align();
+    encoding.out().replace(0, &(stated as u32).to_le_bytes());
+    if padded {
+        let bytes = encoding.pos() / 8;
+        encoding.out().put_zeros(packet::padded(bytes).saturating_sub(bytes));
+    }
+    let sum = match encoding.lookup(fields, "checksum") {
+        Some(node) => {
+            encoding.take(node);
+            let sum = json.text(node).parse::<u32>();
+            match sum {
+                Ok(sum) => sum,
+                Err(_) => return encoding.fail(node, "is no checksum of 32 bits"),
+            }
+        }
+        None => checksum(encoding.out().bytes().get(HEADER..).unwrap_or(&[])),
+    };
+    encoding.out().replace(32, &sum.to_be_bytes());
+    Ok(())
+}
+
+/// Whether a stated length ends in the same byte: bodies that no table describes are whole bytes in
+/// JSON, and bits in the packet.
+fn same_bytes(stated: u64, bits: usize) -> bool {
+    stated.div_ceil(8) == (bits as u64).div_ceil(8)
+}
+
+/// The command and its body.
+fn command(
+    encoding: &mut Encoding<'_>,
+    fields: u32,
+    bit_length: Option<u64>,
+) -> Result<(), EncodeStop> {
+    let tables = encoding.tables;
+    let json = encoding.json;
+    let Some(layout) = layout_named(tables, "Command") else {
+        return encoding.fail(fields, "cannot be encoded: the tables have no commands");
+    };
+    let (Some(cmd), control) = (number(json, fields, "cmd"), number(json, fields, "control_cmd"))
+    else {
+        return encoding.fail(fields, "has no `cmd`");
+    };
+    let user = number(json, fields, "user_cmd");
+    // Old versions have one number for both kinds of commands. Where the number is 0 in both, an
+    // old packet ends behind it.
+    let start = encoding.pos() as u64;
+    let old = match (control, user) {
+        (Some(_), _) if cmd != 0 => true,
+        (Some(0), _) => bit_length == Some(start + 1),
+        (_, Some(user)) => user != cmd,
+        _ => false,
+    };
+    let of = |name: &str| -> Option<TypeRef> {
+        let sym = tables.sym(name)?;
+        tables.fields_of(layout).find(|(field, _)| *field == sym).map(|(_, ty)| ty)
+    };
+    put(encoding, fields, "cmd", of("cmd"))?;
+    if control.is_some() {
+        if cmd == 0 && !old {
+            put(encoding, fields, "control_cmd", of("cmd"))?;
+        } else if let Some(node) = encoding.lookup(fields, "control_cmd") {
+            encoding.take(node);
+        }
+    }
+    if let Some(node) = encoding.lookup(fields, "user_cmd") {
+        encoding.take(node);
+    }
+    if json.get(fields, "cookie").is_some()
+        && let Some(layout) = layout_named(tables, "Cookies").and_then(|id| tables.layout(id))
+    {
+        encoding.layout(layout, &[], fields)?;
+    }
+    if let Some(node) = encoding.lookup(fields, "body")
+        && json.kind(node) == JsonKind::Text
+    {
+        let bytes = encoding.hex(node)?;
+        encoding.take(node);
+        let at = encoding.pos() as u64;
+        let bits = bit_length.and_then(|stated| stated.checked_sub(at));
+        let bits = bits.filter(|bits| bits.div_ceil(8) == bytes.len() as u64);
+        let mut left = bits.unwrap_or(bytes.len() as u64 * 8);
+        for byte in bytes {
+            let take = left.min(8);
+            encoding.out().put_bits(u64::from(byte), take as u32);
+            left -= take;
+        }
+        return Ok(());
+    }
+    let name = json.text_of(Json::ROOT, "message").unwrap_or("");
+    let message = tables.message_named(name).and_then(|id| tables.message(id));
+    let Some(layout) = message.and_then(|def| def.layout).and_then(|id| tables.layout(id)) else {
+        return Ok(());
+    };
+    encoding.open_region(fields);
+    let written = encoding.layout(layout, &[] as &[Slot], fields);
+    encoding.close_region();
+    match written {
+        Ok(()) => encoding.undecoded(fields).map(|_| ()),
+        Err(EncodeStop::Undecoded) => Ok(()),
+        Err(failed) => Err(failed),
+    }
+}
+
+/// A field of the packet itself.
+fn put(
+    encoding: &mut Encoding<'_>,
+    fields: u32,
+    name: &str,
+    ty: Option<TypeRef>,
+) -> Result<(), EncodeStop> {
+    let (Some(node), Some(ty)) = (encoding.lookup(fields, name), ty) else {
+        return encoding.fail(fields, format!("has no `{name}`"));
+    };
+    let name = encoding.tables.sym(name).unwrap_or_default();
+    let field = Field {
+        name,
+        ty,
+        span: false,
+        object: fields,
+        frame: Frame::default(),
+        given: Given::Json(node),
+    };
+    encoding.value(&field).map(|_| ())
+}

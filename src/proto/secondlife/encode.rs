@@ -1,0 +1,166 @@
+//! Writes a datagram: header, message (zero-coded where its flags say so) and appended
+//! acknowledgements. The inverse of `datagram`.
+
+use super::packet;
+use crate::table::{
+    EncodeError, EncodeStop, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, LayoutId,
+    MessageId, Slot, Tables, Written,
+};
+
+/// Writes the datagram of a record.
+pub(super) fn encode(
+    tables: &Tables,
+    encoder: &mut Encoder,
+    of: Written<'_>,
+) -> Result<Vec<u8>, EncodeError> {
+    let name = of.json.text_of(Json::ROOT, "message").unwrap_or("");
+    let id = tables.message_named(name);
+    encoder.pack = Some(|made, content| (made == "expanded").then(|| zero_coded(content)));
+    encoder.write(tables, of, |encoding| match id {
+        _ if of.json.kind(of.fields) == JsonKind::List => encoding.spans(of.fields),
+        Some(id) => datagram(encoding, id, of.fields),
+        None => encoding.fail(Json::ROOT, format!("there is no message `{name}`")),
+    })
+}
+
+fn layout_named(tables: &Tables, name: &str) -> Option<LayoutId> {
+    let sym = tables.sym(name)?;
+    let at = tables.layouts().iter().position(|layout| layout.name == sym)?;
+    Some(LayoutId(at as u32))
+}
+
+fn datagram(encoding: &mut Encoding<'_>, id: MessageId, fields: u32) -> Result<(), EncodeStop> {
+    let tables = encoding.tables;
+    let json = encoding.json;
+    let part = |name: &str| layout_named(tables, name).and_then(|layout| tables.layout(layout));
+    let (Some(header), Some(def)) = (part("PacketHeader"), tables.message(id)) else {
+        return encoding.fail(fields, "cannot be encoded: the tables have no such datagrams");
+    };
+    if json.kind(fields) != JsonKind::Object {
+        return encoding.fail(fields, "is no object of fields");
+    }
+    encoding.enter(fields);
+    encoding.share(fields);
+    let flags = json.get(fields, "flags").map(|node| json.get(node, "value").unwrap_or(node));
+    let flags = flags.and_then(|node| json.text(node).parse::<u8>().ok()).unwrap_or(0);
+    let extra = json.text_of(fields, "extra").map_or(0, |hex| hex.len() / 2) as u64;
+    // A message that stands alone, as in an example, has no header.
+    let alone = json.get(fields, "sequence").is_none() && json.get(fields, "flags").is_none();
+    if !alone {
+        let socks = json.get(fields, "socks").is_some();
+        encoding.layout(header, &[Slot::Number(u64::from(socks))], fields)?;
+        // The length of the extra header is the header's last byte, which was written as 0.
+        let at = encoding.pos() - 8;
+        encoding.out().replace(at, &[extra as u8]);
+    }
+    let number = def.number.unwrap_or(0) as u32;
+    let bytes = number.to_be_bytes();
+    let width = match number {
+        0..=0xff => 1usize,
+        0x100..=0xffff => 2,
+        _ => 4,
+    };
+    let start = encoding.pos() / 8;
+    encoding.out().put(bytes.get(4 - width..).unwrap_or(&[]));
+    if extra > 0
+        && let Some(node) = encoding.lookup(fields, "extra")
+    {
+        let bytes = encoding.hex(node)?;
+        encoding.take(node);
+        encoding.out().put(&bytes);
+    }
+    if let Some(layout) = def.layout.and_then(|layout| tables.layout(layout)) {
+        encoding.open_region(fields);
+        let written = encoding.layout(layout, &[], fields);
+        encoding.close_region();
+        match written {
+            Ok(()) | Err(EncodeStop::Undecoded) => {}
+            Err(failed) => return Err(failed),
+        }
+    }
+    encoding.undecoded(fields)?;
+    encoding.out().align();
+    encoding.resolve_all()?;
+    if flags & packet::ZEROCODED != 0 && !alone {
+        let plain = encoding.out().bytes().get(start..).unwrap_or(&[]).to_vec();
+        encoding.out().cut(start * 8);
+        let coded = zero_coded(&plain);
+        encoding.out().put(&coded);
+    }
+    if flags & packet::ACK != 0 && !alone {
+        acknowledgements(encoding, fields)?;
+    }
+    Ok(())
+}
+
+/// The acknowledgements behind the message, and their count.
+fn acknowledgements(encoding: &mut Encoding<'_>, fields: u32) -> Result<(), EncodeStop> {
+    let tables = encoding.tables;
+    let json = encoding.json;
+    // Where there is no room for as many as were announced, the datagram has none.
+    let Some(list) = encoding.lookup(fields, "acks") else { return Ok(()) };
+    let Some(name) = tables.sym("acks") else { return Ok(()) };
+    let end = layout_named(tables, "PacketEnd");
+    let Some((_, ty)) = end.and_then(|end| tables.fields_of(end).find(|(of, _)| *of == name))
+    else {
+        return Ok(());
+    };
+    if json.kind(list) != JsonKind::List {
+        return encoding.fail(list, "is no list");
+    }
+    let n = json.children(list).count();
+    let Ok(count) = u8::try_from(n) else {
+        return encoding.fail(list, format!("{n} elements: a datagram may have 255"));
+    };
+    let Some(crate::table::ReadAs::List { of, .. }) = tables.type_def(ty).map(|def| &def.read)
+    else {
+        return Ok(());
+    };
+    encoding.enter(list);
+    for node in json.children(list) {
+        encoding.value(&Field {
+            name,
+            ty: *of,
+            span: false,
+            object: fields,
+            frame: Frame::default(),
+            given: Given::Json(node),
+        })?;
+    }
+    encoding.out().put(&[count]);
+    Ok(())
+}
+
+/// Zero coding, as the viewer and OpenSim write it: `00 n` for up to 255 zeros.
+fn zero_coded(plain: &[u8]) -> Vec<u8> {
+    let mut coded = Vec::with_capacity(plain.len());
+    let mut rest = plain;
+    while let Some((first, behind)) = rest.split_first() {
+        if *first != 0 {
+            coded.push(*first);
+            rest = behind;
+            continue;
+        }
+        let zeros = rest.iter().take(255).take_while(|byte| **byte == 0).count();
+        coded.extend([0, zeros as u8]);
+        rest = rest.get(zeros..).unwrap_or(&[]);
+    }
+    coded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_counted_up_to_255() {
+        assert_eq!(zero_coded(&[1, 0, 0, 2, 0]), [1, 0, 2, 2, 0, 1]);
+        assert_eq!(zero_coded(&[0; 300]), [0, 255, 0, 45]);
+        for n in 0..600 {
+            let plain = [vec![7], vec![0; n], vec![9]].concat();
+            let mut back = Vec::new();
+            packet::expand(&zero_coded(&plain), packet::MAX_EXPANDED, &mut back);
+            assert_eq!(back, plain);
+        }
+    }
+}

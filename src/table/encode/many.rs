@@ -1,0 +1,305 @@
+//! Writes values with a length: bytes, texts, numbers in digits, lists.
+
+use super::super::program::*;
+use super::expr::Value;
+use super::{Encoding, Field, Given, JsonKind, Slot, Stop};
+use crate::tree::{Sym, TextKind, TypeRef, decode_text};
+
+/// The problem of a text that ends without the zero that it should have.
+const NO_ZERO: &str = "no zero at the text's end";
+
+impl Encoding<'_> {
+    /// Writes a length where it stands before its value.
+    pub(super) fn put_count(&mut self, field: &Field, ty: TypeRef, n: usize) -> Result<(), Stop> {
+        self.put_number(&Field { ty, ..*field }, n as i128)
+    }
+
+    /// Writes the content of a value in units of `unit` bytes, with its length or its end.
+    fn put_content(
+        &mut self,
+        field: &Field,
+        len: Len,
+        unit: usize,
+        content: &[u8],
+    ) -> Result<(), Stop> {
+        let n = if len.bytes { content.len() } else { content.len() / unit };
+        let what = if len.bytes || unit == 1 { "bytes" } else { "units" };
+        match len.from {
+            LenFrom::Const(size) => {
+                let size = size as usize * if len.bytes { 1 } else { unit };
+                let Some(left) = size.checked_sub(content.len()) else {
+                    let most = size / if len.bytes { 1 } else { unit };
+                    return self.fail_at(field, format!("{n} {what} do not fit {most}"));
+                };
+                self.out().put(content);
+                return self.put_zeros(field, left as u64);
+            }
+            LenFrom::Inline(ty) => {
+                self.put_count(field, ty, n)?;
+                self.out().put(content);
+            }
+            LenFrom::Expr(id) => {
+                self.require(id, n as i128, field, what)?;
+                self.out().put(content);
+            }
+            LenFrom::Rest | LenFrom::Last => self.out().put(content),
+            LenFrom::Zero => {
+                self.out().put(content);
+                self.out().put_zeros(unit);
+            }
+            LenFrom::To(end) => {
+                self.out().put(content);
+                self.out().put(&[end]);
+            }
+            LenFrom::Until(place) => {
+                let end = self.tables.delimiter(place);
+                self.out().put(content);
+                self.out().put(end);
+            }
+            LenFrom::Blanks => {
+                self.out().put(content);
+                self.out().put(b" ");
+            }
+        }
+        Ok(())
+    }
+
+    /// How many units the fields before say that a value has, if it has none in the JSON.
+    fn units_of_nothing(&self, field: &Field, len: Len) -> Option<u64> {
+        match len.from {
+            LenFrom::Const(n) => Some(u64::from(n)),
+            LenFrom::Expr(id) => match self.value_of(id, field.frame) {
+                Value::Known(n) => u64::try_from(n).ok(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(super) fn bytes(&mut self, field: &Field, len: Len) -> Result<Slot, Stop> {
+        let content = match field.given {
+            Given::Json(node) => {
+                self.take(node);
+                self.hex(node)?
+            }
+            // Padding: zeros, as many as the fields before say.
+            _ if field.span => match self.units_of_nothing(field, len) {
+                Some(n) => {
+                    self.put_zeros(field, n)?;
+                    return Ok(Slot::Number(0));
+                }
+                None => Vec::new(),
+            },
+            _ => return self.missing(field),
+        };
+        self.put_content(field, len, 1, &content)?;
+        Ok(Slot::Number(0))
+    }
+
+    pub(super) fn text(&mut self, field: &Field, read: &ReadAs) -> Result<Slot, Stop> {
+        let ReadAs::Text { kind, or_latin1, len, end } = read else { return self.missing(field) };
+        let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 };
+        let kinds = [*kind, TextKind::Latin1];
+        let kinds = kinds.get(..1 + usize::from(*or_latin1)).unwrap_or(&[]);
+        let mut content = self.text_bytes(field, kinds)?;
+        let Given::Json(node) = field.given else { return self.missing(field) };
+        let zero = |content: &[u8]| content.chunks(unit).any(|unit| unit.iter().all(|b| *b == 0));
+        if matches!(len.from, LenFrom::Const(_) | LenFrom::Zero) && zero(&content) {
+            return self.fail(node, "has a zero, where a text of this type ends");
+        }
+        self.last_text = Some((field.name, content.clone()));
+        match (end, len.from) {
+            (_, LenFrom::Const(_)) => {}
+            (TextEnd::Zero, _) if !self.is_said(node, NO_ZERO) => {
+                content.resize(content.len() + unit, 0);
+            }
+            (TextEnd::Zeros, _) => {
+                let zeros = match self.units_of_nothing(field, *len) {
+                    Some(n) => (n as usize).saturating_mul(unit).saturating_sub(content.len()),
+                    None => {
+                        let [empty, other] = self.state.habits.zeros;
+                        unit * if content.is_empty() { empty } else { other }
+                    }
+                };
+                content.resize((content.len() + zeros).min(super::MAX_BYTES), 0);
+            }
+            _ => {}
+        }
+        self.put_content(field, *len, unit, &content)?;
+        Ok(Slot::Number(0))
+    }
+
+    /// The bytes of a text in the first of these encodings. Where a problem shows the bytes that
+    /// were captured, and they are this text in one of the encodings, it is those bytes.
+    pub fn text_bytes(&mut self, field: &Field, kinds: &[TextKind]) -> Result<Vec<u8>, Stop> {
+        let (node, text) = self.string(field)?;
+        let text = text.to_string();
+        let shown = self.shown_bytes(node).find(|shown| {
+            kinds.iter().any(|kind| {
+                let mut read = String::new();
+                decode_text(*kind, shown, &mut read);
+                read == text
+            })
+        });
+        if let Some(shown) = shown {
+            return Ok(shown.to_vec());
+        }
+        let last = kinds.len().saturating_sub(1);
+        let is_odd = last > 0 && !text.is_ascii();
+        let latin1 = is_odd && self.state.habits.latin1 >> self.state.odd_texts.min(63) & 1 != 0;
+        self.state.odd_texts += u32::from(is_odd);
+        let at = if latin1 { last } else { self.text_kind.min(last) };
+        let kind = kinds.get(at).copied().unwrap_or(TextKind::Utf8);
+        match encode_text(kind, &text) {
+            Ok(bytes) => Ok(bytes),
+            Err(c) => self.fail(node, format!("{c:?} is no character of Latin-1")),
+        }
+    }
+
+    pub(super) fn digits(&mut self, field: &Field, radix: u8, len: Len) -> Result<Slot, Stop> {
+        let Given::Json(node) = field.given else { return self.missing(field) };
+        // Where a text stands that is no number, it stays a text.
+        if self.json.kind(node) == JsonKind::Text && self.json.text(node).parse::<i64>().is_err() {
+            let content = self.text_bytes(field, &[TextKind::Latin1])?;
+            self.put_content(field, len, 1, &content)?;
+            return Ok(Slot::Number(0));
+        }
+        let number = self.number(field)?;
+        let sign = if number < 0 { "-" } else { "" };
+        let magnitude = number.unsigned_abs();
+        let mut text = match radix {
+            16 => format!("{sign}{magnitude:x}"),
+            _ => format!("{sign}{magnitude}"),
+        };
+        if let Some(n) = self.units_of_nothing(field, len) {
+            let missing = (n as usize).min(64).saturating_sub(text.len());
+            text.insert_str(sign.len(), &"0".repeat(missing));
+        }
+        self.put_content(field, len, 1, text.as_bytes())?;
+        Ok(Slot::Number(number as u64))
+    }
+
+    pub(super) fn list(&mut self, field: &Field, of: TypeRef, len: Len) -> Result<Slot, Stop> {
+        let node = match field.given {
+            Given::Json(node) => node,
+            _ if field.span => return self.list_of_nothing(field, of, len),
+            _ => return self.missing(field),
+        };
+        if self.json.kind(node) != JsonKind::List {
+            let kind = self.json.kind(node).word();
+            return self.fail(node, format!("is {kind}, where a list is expected"));
+        }
+        self.enter(node);
+        let n = self.json.children(node).count();
+        match len.from {
+            LenFrom::Const(size) if !len.bytes && n != size as usize => {
+                return self.fail(node, format!("{n} elements, where {size} are expected"));
+            }
+            LenFrom::Inline(ty) if !len.bytes => self.put_count(field, ty, n)?,
+            LenFrom::Expr(id) if !len.bytes => self.require(id, n as i128, field, "elements")?,
+            LenFrom::Inline(ty) => {
+                return self.counted_in_bytes(field, ty, |this| this.elements(field, node, of));
+            }
+            _ => {}
+        }
+        let start = self.pos();
+        self.elements(field, node, of)?;
+        match len.from {
+            LenFrom::Expr(id) if len.bytes => {
+                let bytes = (self.pos() - start) / 8;
+                self.require(id, bytes as i128, field, "bytes")?;
+            }
+            LenFrom::Zero => self.out().put(&[0]),
+            LenFrom::Until(place) => {
+                let end = self.tables.delimiter(place);
+                self.out().put(end);
+            }
+            _ => {}
+        }
+        Ok(Slot::Number(0))
+    }
+
+    fn elements(&mut self, field: &Field, list: u32, of: TypeRef) -> Result<(), Stop> {
+        let json = self.json;
+        for child in json.children(list) {
+            let given = Given::Json(child);
+            let (name, span) = (Sym::ELEMENT, false);
+            self.value(&Field { name, ty: of, span, given, ..*field })?;
+        }
+        Ok(())
+    }
+
+    /// A list of spans, which JSON does not have: as many zeros as its length says. Where that is
+    /// not known either, it is the end mark of what is before it.
+    fn list_of_nothing(&mut self, field: &Field, of: TypeRef, len: Len) -> Result<Slot, Stop> {
+        let n = match (self.units_of_nothing(field, len), len.from) {
+            (Some(n), _) => n,
+            (None, LenFrom::Expr(id)) => {
+                let n = self.state.habits.end_marks;
+                self.require(id, n as i128, field, "elements")?;
+                n as u64
+            }
+            (None, LenFrom::Inline(ty)) => {
+                self.put_count(field, ty, 0)?;
+                0
+            }
+            _ => 0,
+        };
+        if n > super::MAX_BYTES as u64 {
+            return self.fail_at(field, format!("{n} elements are more than a message may have"));
+        }
+        for _ in 0..n {
+            self.value(&Field { ty: of, given: Given::Number(0), ..*field })?;
+        }
+        Ok(Slot::Number(0))
+    }
+
+    /// Writes what has its length in bytes before it.
+    pub fn counted_in_bytes(
+        &mut self,
+        field: &Field,
+        count: TypeRef,
+        write: impl FnOnce(&mut Self) -> Result<(), Stop>,
+    ) -> Result<Slot, Stop> {
+        let is_integer = matches!(
+            self.tables.type_def(count).map(|def| &def.read),
+            Some(ReadAs::Int { .. } | ReadAs::Bool)
+        );
+        let at = self.pos();
+        let of_count = Field { ty: count, ..*field };
+        if !is_integer {
+            // How long the count is depends on it, so that the content is written first.
+            self.open_buffer();
+            let written = write(self);
+            let content = self.close_buffer();
+            written?;
+            self.put_count(field, count, content.bytes().len())?;
+            self.out().put(content.bytes());
+            return Ok(Slot::Number(0));
+        }
+        self.put_number(&of_count, 0)?;
+        let start = self.pos();
+        write(self)?;
+        let bytes = (self.pos() - start).div_ceil(8);
+        let count = self.integer_bytes(&of_count, bytes as i128)?;
+        self.out().replace(at, &count);
+        Ok(Slot::Number(0))
+    }
+}
+
+/// A text in an encoding, or the character that it does not have.
+pub(super) fn encode_text(kind: TextKind, text: &str) -> Result<Vec<u8>, char> {
+    let latin1 = || -> Result<Vec<u8>, char> {
+        text.chars().map(|c| u8::try_from(u32::from(c)).map_err(|_| c)).collect()
+    };
+    let invert = |bytes: Vec<u8>| bytes.into_iter().map(|byte| !byte).collect();
+    let utf16 = || text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    Ok(match kind {
+        TextKind::Utf8 | TextKind::Owned => text.as_bytes().to_vec(),
+        TextKind::Latin1 => latin1()?,
+        TextKind::InvertedLatin1 => invert(latin1()?),
+        TextKind::Utf16 => utf16(),
+        TextKind::Inverted8 => invert(text.as_bytes().to_vec()),
+        TextKind::Inverted16 => invert(utf16()),
+    })
+}

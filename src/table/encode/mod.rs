@@ -1,0 +1,429 @@
+//! The encoder: runs the layouts of the evaluator over JSON and writes the bytes that the evaluator
+//! would read as this JSON.
+//!
+//! It is the inverse of `eval`, file by file, and reads the same compiled program. What the JSON
+//! does not have is computed: counts, lengths, presences and checksums are written as placeholders
+//! first, and replaced once what they count is written (`unknown`). It knows no protocol, and
+//! neither files nor outputs.
+
+mod bits;
+mod bitstream;
+mod expr;
+mod json;
+mod language;
+mod leaf;
+mod many;
+mod message;
+mod region;
+mod spans;
+mod steps;
+mod unknown;
+
+pub use bits::Bits;
+pub(super) use bitstream::*;
+pub use json::{Json, JsonError, JsonKind};
+pub(super) use language::*;
+pub use message::Written;
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::Tables;
+use super::eval::Remembered;
+use crate::tree::{Sym, TypeRef};
+use unknown::{Check, LateSum, Unknown};
+
+/// Why JSON could not become bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodeError {
+    /// The value's path, such as `fields.rooms[2].name`.
+    pub path: String,
+    /// What is wrong with it.
+    pub text: String,
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.is_empty() {
+            true => f.write_str(&self.text),
+            false => write!(f, "{}: {}", self.path, self.text),
+        }
+    }
+}
+
+impl std::error::Error for EncodeError {}
+
+/// Why writing stopped before a layout's end.
+#[derive(Debug)]
+pub enum Stop {
+    /// The JSON is not what the layout says.
+    Failed(Box<Failure>),
+    /// The rest of the region was written from its `undecoded`.
+    Undecoded,
+}
+
+/// A mistake in the JSON, and where it is.
+#[derive(Debug)]
+pub struct Failure {
+    /// The value, or the object that a value is missing in.
+    node: u32,
+    /// The name of the missing value.
+    missing: Option<Sym>,
+    text: String,
+}
+
+/// A value as expressions see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// The field is absent.
+    Absent,
+    /// Its number. 0 for what is no number.
+    Number(u64),
+    /// A number that is computed later, by its place among those.
+    Unknown(u32),
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// A value of the JSON.
+    Json(u32),
+    /// A number that was computed.
+    Number(u64),
+    /// Nowhere: the JSON has none.
+    Nothing,
+}
+
+/// The kept values of one structure.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Frame {
+    base: usize,
+    length: usize,
+}
+
+/// A value that is about to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: Sym,
+    /// Its type.
+    pub ty: TypeRef,
+    /// Whether it is a span, which JSON has only with `--spans`.
+    pub span: bool,
+    /// The object around it.
+    pub object: u32,
+    /// The kept values of the structure around it.
+    pub frame: Frame,
+    /// Where its value comes from.
+    pub given: Given,
+}
+
+/// The code that writes a type with code: the inverse of [`Native::read`](super::Native). Returns
+/// the value that expressions see.
+pub type WriteCode = fn(&mut Encoding<'_>, &Field) -> Result<Slot, Stop>;
+
+/// What senders do differently where the same fields can be written in several forms, so that the
+/// JSON does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Habits {
+    /// Which of a message's texts with characters beyond ASCII are in Latin-1 and not in UTF-8,
+    /// where their type allows both: a bit each.
+    pub latin1: u64,
+    /// Zeros at the end of a text, empty or not, that may have any number of them (`trimmed`).
+    pub zeros: [usize; 2],
+    /// How often an end mark is written where that is free.
+    pub end_marks: usize,
+}
+
+impl Default for Habits {
+    fn default() -> Habits {
+        Habits { latin1: 0, zeros: [0, 1], end_marks: 1 }
+    }
+}
+
+/// Of so many texts, each may be in UTF-8 or in Latin-1. Of more, all are in one of them.
+const MAX_ODD_TEXTS: u32 = 6;
+
+impl Habits {
+    /// All that are known, the usual ones first, for a message with so many texts beyond ASCII.
+    pub fn all(odd_texts: u32) -> impl Iterator<Item = Habits> {
+        let usual = Habits::default();
+        let marks = [0, 2].into_iter().map(move |end_marks| Habits { end_marks, ..usual });
+        let zeros = [[1, 1], [0, 0]].into_iter().map(move |zeros| Habits { zeros, ..usual });
+        let texts = 1u64 << odd_texts.min(MAX_ODD_TEXTS);
+        let some = (1..texts).map(move |latin1| Habits { latin1, ..usual });
+        let all = Habits { latin1: u64::MAX, ..usual };
+        [usual, all].into_iter().chain(marks).chain(zeros).chain(some)
+    }
+}
+
+/// The encoder's state from message to message.
+#[derive(Default)]
+pub struct Encoder {
+    /// How its messages are written where several forms are right.
+    pub habits: Habits,
+    /// How many texts of the last message have characters beyond ASCII, and a type that allows
+    /// UTF-8 and Latin-1.
+    pub odd_texts: u32,
+    /// Packs the content of a span that was in a buffer of its own for another reason than zlib.
+    /// The first argument is that reason.
+    pub pack: Option<fn(&str, &[u8]) -> Option<Vec<u8>>>,
+    /// The states of the connection whose messages are written.
+    pub states: Vec<u64>,
+    /// The values that tables remember.
+    pub memory: Remembered,
+    /// A store for the protocol's types with code, as in [`Evaluator`](super::Evaluator::context).
+    pub context: Option<Box<dyn std::any::Any + Send>>,
+    /// What these types keep from message to message to save work.
+    pub scratch: Option<Box<dyn std::any::Any + Send>>,
+    /// The types of tables whose messages were written from spans.
+    types: spans::TypeTexts,
+    /// Whether values that have a default must be there, too.
+    pub exact: bool,
+}
+
+/// A problem of the message, as the JSON has it.
+#[derive(Clone, Debug)]
+struct Note {
+    text: String,
+    /// The bytes of the wire, where JSON cannot show them.
+    bytes: Option<Vec<u8>>,
+}
+
+/// How often another branch is tried in one message.
+const MAX_TRIES: u32 = 2_000;
+
+/// The most bytes of one message.
+const MAX_BYTES: usize = 64 << 20;
+
+/// How deep structures may lie within each other.
+const MAX_DEPTH: u32 = 96;
+
+/// Whether a value of the JSON was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Used {
+    No,
+    /// With all that it contains.
+    Whole,
+    /// It is an object or a list, whose values have marks of their own.
+    Entered,
+}
+
+/// One message that is being written.
+pub struct Encoding<'a> {
+    /// The tables.
+    pub tables: &'a Tables,
+    /// The JSON.
+    pub json: &'a Json<'a>,
+    /// The encoder's state.
+    pub state: &'a mut Encoder,
+    out: Bits,
+    /// The bytes around those that are written to, while these are the content of what is packed.
+    outer: Vec<Bits>,
+    slots: Vec<Slot>,
+    unknowns: Vec<Unknown>,
+    /// The numbers that were computed, in this order.
+    solved: Vec<u32>,
+    checks: Vec<Check>,
+    sums: Vec<LateSum>,
+    used: Vec<Used>,
+    /// The values that were marked as used, in this order.
+    marked: Vec<u32>,
+    notes: HashMap<u32, Vec<Note>>,
+    /// The objects that hold what the open regions have left over.
+    regions: Vec<u32>,
+    /// The object whose keys belong to several layouts.
+    shared: Option<u32>,
+    dialects: u32,
+    depth: u32,
+    tries: u32,
+    /// Which of the encodings of a type its texts are in.
+    text_kind: usize,
+    /// The name and the bytes of the text that was written last.
+    last_text: Option<(Sym, Vec<u8>)>,
+}
+
+impl<'a> Encoding<'a> {
+    fn new(tables: &'a Tables, json: &'a Json<'a>, state: &'a mut Encoder) -> Encoding<'a> {
+        Encoding {
+            tables,
+            json,
+            state,
+            out: Bits::default(),
+            outer: Vec::new(),
+            slots: Vec::new(),
+            unknowns: Vec::new(),
+            solved: Vec::new(),
+            checks: Vec::new(),
+            sums: Vec::new(),
+            used: vec![Used::No; json.len()],
+            marked: Vec::new(),
+            notes: HashMap::new(),
+            regions: Vec::new(),
+            shared: None,
+            dialects: 0,
+            depth: 0,
+            tries: 0,
+            text_kind: 0,
+            last_text: None,
+        }
+    }
+
+    /// A mistake in a value.
+    pub fn fail<T>(&self, node: u32, text: impl Into<String>) -> Result<T, Stop> {
+        Err(Stop::Failed(Box::new(Failure { node, missing: None, text: text.into() })))
+    }
+
+    /// A mistake of a field's value, or of its absence.
+    pub fn fail_at<T>(&self, field: &Field, text: impl Into<String>) -> Result<T, Stop> {
+        match field.given {
+            Given::Json(node) => self.fail(node, text),
+            _ => {
+                let missing = Some(field.name);
+                Err(Stop::Failed(Box::new(Failure {
+                    node: field.object,
+                    missing,
+                    text: text.into(),
+                })))
+            }
+        }
+    }
+
+    /// The text of a type, for messages.
+    pub fn type_text(&self, ty: TypeRef) -> &str {
+        self.tables.type_def(ty).map_or("", |def| &def.text)
+    }
+
+    fn missing<T>(&self, field: &Field) -> Result<T, Stop> {
+        self.fail_at(field, format!("is missing: {}", self.type_text(field.ty)))
+    }
+
+    /// The bytes that are written to.
+    pub fn out(&mut self) -> &mut Bits {
+        &mut self.out
+    }
+
+    /// From here on, writes into a buffer of its own.
+    fn open_buffer(&mut self) {
+        self.outer.push(std::mem::take(&mut self.out));
+    }
+
+    /// Takes the buffer that was opened last.
+    fn close_buffer(&mut self) -> Bits {
+        let outer = self.outer.pop().unwrap_or_default();
+        std::mem::replace(&mut self.out, outer)
+    }
+
+    /// The bit at which the next value begins.
+    pub fn pos(&self) -> usize {
+        self.out.pos()
+    }
+
+    /// Zeros, unless a message would have too many.
+    fn put_zeros(&mut self, field: &Field, n: u64) -> Result<(), Stop> {
+        match usize::try_from(n) {
+            Ok(n) if n <= MAX_BYTES.saturating_sub(self.pos() / 8) => {
+                self.out().put_zeros(n);
+                Ok(())
+            }
+            _ => self.fail_at(field, format!("{n} bytes: a message may have {MAX_BYTES}")),
+        }
+    }
+
+    /// Marks a value as written, with all that it contains or without.
+    fn mark(&mut self, node: u32, how: Used) {
+        if let Some(used) = self.used.get_mut(node as usize) {
+            *used = how;
+            self.marked.push(node);
+        }
+    }
+
+    /// Marks a value, with all that it contains, as written.
+    pub fn take(&mut self, node: u32) {
+        self.mark(node, Used::Whole);
+    }
+
+    /// Marks an object or a list as written, and not what it contains.
+    pub fn enter(&mut self, node: u32) {
+        self.mark(node, Used::Entered);
+    }
+
+    /// The first value of an object with a key that was not written yet.
+    pub fn lookup(&self, object: u32, key: &str) -> Option<u32> {
+        if self.json.kind(object) != JsonKind::Object {
+            return None;
+        }
+        self.json.children(object).find(|child| {
+            self.used.get(*child as usize) == Some(&Used::No) && self.json.key(*child) == key
+        })
+    }
+
+    /// The same by the name of a field.
+    pub fn lookup_sym(&self, object: u32, name: Sym) -> Option<u32> {
+        self.lookup(object, self.tables.name(name))
+    }
+
+    /// Whether a problem of a value has this text.
+    pub fn is_said(&self, node: u32, text: &str) -> bool {
+        self.notes_of(node).any(|note| note.text == text)
+    }
+
+    /// Whether a problem of a value has a text that is so.
+    pub fn says(&self, node: u32, so: impl Fn(&str) -> bool) -> bool {
+        self.notes_of(node).any(|note| so(&note.text))
+    }
+
+    fn notes_of(&self, node: u32) -> impl Iterator<Item = &Note> {
+        self.notes.get(&node).into_iter().flatten()
+    }
+
+    /// The bytes that problems of a value show.
+    pub fn shown_bytes(&self, node: u32) -> impl Iterator<Item = &[u8]> {
+        self.notes_of(node).filter_map(|note| note.bytes.as_deref())
+    }
+
+    /// Writes the bytes that no field claims: those of an object, or of the region that it is in.
+    /// Returns whether there are any.
+    pub fn undecoded(&mut self, object: u32) -> Result<bool, Stop> {
+        let of_region = self.regions.last().copied();
+        let node = [Some(object), of_region]
+            .into_iter()
+            .flatten()
+            .find_map(|object| self.lookup_sym(object, Sym::UNDECODED));
+        let Some(node) = node else { return Ok(false) };
+        let bytes = self.hex(node)?;
+        self.take(node);
+        self.out().put(&bytes);
+        Ok(true)
+    }
+
+    /// The error of a failure: with the path of its value.
+    fn error(&self, failure: &Failure) -> EncodeError {
+        let mut path = self.json.path(Json::ROOT, failure.node);
+        if let Some(name) = failure.missing {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(self.tables.name(name));
+        }
+        EncodeError { path, text: failure.text.clone() }
+    }
+
+    /// Takes the problems of the message: what they say of the bytes.
+    fn read_notes(&mut self, fields: u32, problems: u32) {
+        let json = self.json;
+        for problem in json.children(problems) {
+            let path = json.text_of(problem, "field").unwrap_or("");
+            let found = match json.kind(fields) {
+                JsonKind::List => self.find_span(fields, path),
+                _ => json.find(fields, path),
+            };
+            let (Some(node), Some(text)) = (found, json.text_of(problem, "text")) else {
+                continue;
+            };
+            let bytes = json.text_of(problem, "bytes").and_then(super::parse_hex);
+            let note = Note { text: text.to_string(), bytes };
+            self.notes.entry(node).or_default().push(note);
+        }
+    }
+}
