@@ -208,7 +208,7 @@ fn public_items() -> String {
         .map_or(String::new(), |(_, rest)| format!("pub use library{rest}"));
     listing.push_str(&shown);
     for name in
-        ["answers", "decoder", "records", "owned", "owned/about", "values", "fields", "error"]
+        ["answers", "decoder", "encoder", "records", "owned", "owned/about", "values", "fields", "error"]
     {
         let text = std::fs::read_to_string(file(&format!("src/library/{name}.rs"))).unwrap();
         listing.push_str(&format!("\n// {name}\n"));

@@ -118,7 +118,7 @@ impl<'a> Json<'a> {
     }
 
     /// How many values there are.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 

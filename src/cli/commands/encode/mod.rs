@@ -73,7 +73,8 @@ pub(super) fn run(args: &EncodeArgs) -> Result<Status, CliError> {
     let inputs = Inputs::of(words.iter().filter(|word| !is_json(word)).map(Path::new));
     let to = match (&args.capture, &args.output) {
         (Some(path), _) => {
-            Target::Capture(Traffic::new(&all, &settings, path, &inputs, args.segment.into())?)
+            let traffic = Traffic::new(&all, &settings, path, &inputs, args.segment.into())?;
+            Target::Capture(Box::new(traffic))
         }
         (None, Some(path)) => {
             Target::File(files::create(path, Access::Usual, &inputs)?, files::name(path))
@@ -121,7 +122,7 @@ enum Target<'a> {
     Hex(BufWriter<StdoutLock<'static>>),
     /// One behind the other, into a file with this name.
     File(OutputFile, String),
-    Capture(Traffic<'a>),
+    Capture(Box<Traffic<'a>>),
 }
 
 struct Job<'a> {
