@@ -217,9 +217,9 @@ fn write_game_type_id(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use crate::print::json::{JsonOptions, JsonWriter};
-    use crate::record::MessageView;
     use crate::print::problem_text;
     use crate::proto::{load_tables, protocol_named};
+    use crate::record::MessageView;
     use crate::table::{Evaluator, Tables};
     use crate::tree::{Sym, Tree};
     use serde_json::{Value, json};
@@ -240,7 +240,8 @@ mod tests {
             let mut tree = Tree::new();
             self.evaluator.value(&self.tables, ty, Sym::ELEMENT, bytes, 0, &mut tree);
             let mut out = Vec::new();
-            JsonWriter::new(JsonOptions::default()).fields(MessageView { tables: &self.tables, tree: &tree, bytes }, &mut out);
+            JsonWriter::new(JsonOptions::default())
+                .fields(MessageView { tables: &self.tables, tree: &tree, bytes }, &mut out);
             let said =
                 tree.problems().iter().map(|p| problem_text(p, &self.tables, &tree)).collect();
             (serde_json::from_slice(&out).unwrap(), said)

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use super::SecondLife;
 use crate::print::json::{JsonOptions, JsonWriter};
-use crate::record::MessageView;
 use crate::proto::{LazyTables, Moment, Opening, Protocol, Verdict};
+use crate::record::MessageView;
 use crate::session::Settings;
 use crate::session::{Context, Emit, Ends, Event, Message, Options, Share, Side, Start, Transport};
 use crate::table::{Evaluator, Tables, parse_hex};

@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 use super::super::store::Store;
 use crate::print::json::{JsonOptions, JsonWriter};
-use crate::record::MessageView;
 use crate::print::problem_text;
 use crate::proto::{load_tables, protocol_named};
+use crate::record::MessageView;
 use crate::table::{Evaluator, Tables, parse_hex};
 use crate::tree::{Kind, Sym, Tree};
 use serde_json::{Value, json};
@@ -92,7 +92,8 @@ impl Fixture {
         self.evaluator.value(&self.tables, ty, Sym::ELEMENT, bytes, 0, &mut self.tree);
         assert_tiled(&self.tree, 0);
         let mut out = Vec::new();
-        JsonWriter::new(JsonOptions::default()).fields(MessageView { tables: &self.tables, tree: &self.tree, bytes }, &mut out);
+        JsonWriter::new(JsonOptions::default())
+            .fields(MessageView { tables: &self.tables, tree: &self.tree, bytes }, &mut out);
         let said = self
             .tree
             .problems()

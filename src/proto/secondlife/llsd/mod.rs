@@ -563,8 +563,8 @@ impl LlsdReader<'_, '_, '_> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use crate::print::json::{JsonOptions, JsonWriter};
-    use crate::record::MessageView;
     use crate::proto::{load_tables, protocol_named};
+    use crate::record::MessageView;
     use crate::table::{Evaluator, Tables};
     use crate::tree::{Kind, Sym, Tree};
     use std::sync::OnceLock;
