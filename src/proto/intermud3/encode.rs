@@ -3,7 +3,7 @@
 //! Arrays and mappings have a comma behind every element, as the specification writes them.
 
 use crate::table::{
-    EncodeError, EncodeStop, Encoder, Encoding, Json, JsonKind, LayoutId, ReadAs, Tables,
+    EncodeError, EncodeStop, Encoder, Encoding, Json, JsonKind, Layout, LayoutId, ReadAs, Tables,
     ValueRead, Written,
 };
 use crate::tree::TypeRef;
@@ -73,6 +73,10 @@ impl TextWriter<'_, '_> {
     fn array(&mut self, node: u32, of: Elements) -> Result<(), EncodeStop> {
         let json = self.encoding.json;
         self.deeper(node)?;
+        let of = match of {
+            Elements::Positions(Some(layout)) => Elements::Positions(Some(self.form(layout, node))),
+            other => other,
+        };
         self.text.extend_from_slice(b"({");
         for (at, child) in json.children(node).enumerate() {
             let ty = match of {
@@ -95,6 +99,28 @@ impl TextWriter<'_, '_> {
         Ok(())
     }
 
+    /// The positions whose names the elements have: those that were expected, or others with the
+    /// same names for arrays of this length.
+    fn form(&self, layout: LayoutId, node: u32) -> LayoutId {
+        let tables = self.encoding.tables;
+        let json = self.encoding.json;
+        let fits = |layout: &Layout| {
+            let count = layout.positions.map_or(0, |positions| usize::from(positions.count));
+            count > 0
+                && json.children(node).enumerate().all(|(at, child)| {
+                    match tables.position(layout, at as u32) {
+                        Some((name, _)) => tables.name(name) == json.key(child),
+                        None => json.key(child) == format!("extra_{at}"),
+                    }
+                })
+        };
+        if tables.layout(layout).is_some_and(fits) {
+            return layout;
+        }
+        let other = tables.layouts().iter().position(fits);
+        other.map_or(layout, |at| LayoutId(at as u32))
+    }
+
     /// The type of the element at a place. Elements have no names in the text, so that they have to
     /// stand in their order.
     fn position(
@@ -104,31 +130,20 @@ impl TextWriter<'_, '_> {
         child: u32,
     ) -> Result<Option<TypeRef>, EncodeStop> {
         let tables = self.encoding.tables;
-        let key = self.encoding.json.key(child).to_string();
+        let key = self.encoding.json.key(child);
         let named = layout.and_then(|layout| tables.layout(layout));
-        let named = named.and_then(|layout| tables.position(layout, at as u32));
-        match named {
+        match named.and_then(|layout| tables.position(layout, at as u32)) {
             Some((name, ty)) if tables.name(name) == key => Ok(Some(ty)),
-            // Other positions hold for packets of other lengths.
             _ if key == format!("extra_{at}") => Ok(None),
-            Some((name, _)) if layout.is_some_and(|layout| !self.knows(layout, &key)) => {
-                let expected = tables.name(name);
-                let text = format!("is no position here: the next one is {expected}");
+            Some((name, _)) => {
+                let text = format!("is no position here: the next one is {}", tables.name(name));
                 self.encoding.fail(child, text)
             }
-            _ => Ok(None),
+            None => {
+                let text = format!("is no position here: further ones are called extra_{at}");
+                self.encoding.fail(child, text)
+            }
         }
-    }
-
-    /// Whether any positions have a name: those of other numbers of elements have the same ones.
-    fn knows(&self, layout: LayoutId, key: &str) -> bool {
-        let tables = self.encoding.tables;
-        let own = tables.layout(layout).map(|layout| layout.name);
-        let alike = tables.layouts().iter().enumerate().filter(|(_, of)| Some(of.name) == own);
-        let sym = tables.sym(key);
-        alike
-            .into_iter()
-            .any(|(at, _)| tables.fields_of(LayoutId(at as u32)).any(|(name, _)| Some(name) == sym))
     }
 
     fn value(&mut self, node: u32, ty: Option<TypeRef>) -> Result<(), EncodeStop> {
@@ -262,7 +277,7 @@ impl TextWriter<'_, '_> {
         }
         let latin1 = self.encoding.says(node, |problem| problem.starts_with(LATIN_1));
         let shown = self.encoding.shown_bytes(node).next().filter(|_| latin1).map(<[u8]>::to_vec);
-        let bytes = if latin1 { encode(&text) } else { None };
+        let bytes = if latin1 { latin1_bytes(&text) } else { None };
         match (shown, bytes) {
             // As it was sent: with its escapes.
             (Some(shown), Some(bytes)) if unescaped(&shown) == bytes => {
@@ -273,17 +288,7 @@ impl TextWriter<'_, '_> {
             (_, Some(bytes)) => self.quoted(&bytes),
             _ => self.quoted(text.as_bytes()),
         }
-        return Ok(());
-
-        fn encode(text: &str) -> Option<Vec<u8>> {
-            text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
-        }
-
-        fn unescaped(bytes: &[u8]) -> Vec<u8> {
-            let mut out = Vec::new();
-            super::text::unescape(bytes, &mut out);
-            out
-        }
+        Ok(())
     }
 
     /// A text between quotes, with escapes for quotes, backslashes and line feeds.
@@ -307,4 +312,14 @@ enum Elements {
     Positions(Option<LayoutId>),
     /// Values of one type.
     All(Option<TypeRef>),
+}
+
+fn latin1_bytes(text: &str) -> Option<Vec<u8>> {
+    text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
+}
+
+fn unescaped(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    super::text::unescape(bytes, &mut out);
+    out
 }
