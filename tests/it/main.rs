@@ -18,6 +18,7 @@ mod damaged;
 mod diagnose;
 mod diff;
 mod diff_unread;
+mod encode;
 mod export_chat;
 mod export_files;
 mod export_vault;

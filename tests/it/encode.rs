@@ -1,0 +1,301 @@
+//! JSON becomes the bytes that it was read from: the messages of all captures and all examples of
+//! the tables. What cannot come back is listed in docs/encode.md, by kind and with its count.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use moulsniff::proto::all_tables;
+use moulsniff::table::{Encoder, ExampleOf, Json, Written, parse_hex};
+use moulsniff::{Decoder, Record};
+
+use crate::common::{file, program};
+
+/// How the messages of a capture came back.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct RoundTrips {
+    messages: usize,
+    /// From `fields` alone.
+    equal: usize,
+    /// Further ones from `--spans`.
+    from_spans: usize,
+    /// The others, by the name of the message and what was wrong.
+    others: BTreeMap<String, usize>,
+}
+
+fn round_trips(capture: &str, keys: &[&str]) -> RoundTrips {
+    let mut decoder = Decoder::new();
+    for key in keys {
+        decoder = decoder.keys(file(key)).unwrap();
+    }
+    let mut encoder = decoder.encoder().unwrap();
+    let mut found = RoundTrips::default();
+    for record in decoder.open(file(capture)).unwrap() {
+        let record = record.unwrap();
+        if record.message().is_none() {
+            continue;
+        }
+        found.messages += 1;
+        let mut encode = |json: String| match encoder.encode(&json) {
+            Ok(Some(bytes)) if bytes == record.bytes() => None,
+            Ok(bytes) => Some(difference(&bytes.unwrap_or_default(), record.bytes())),
+            Err(error) => Some(error.to_string()),
+        };
+        match encode(record.json()) {
+            None => found.equal += 1,
+            Some(why) => match encode(record.json_spans()) {
+                None => {
+                    found.from_spans += 1;
+                    show("fields", &record, &why);
+                }
+                Some(also) => {
+                    show("spans", &record, &format!("{why} / {also}"));
+                    let name = record.message().unwrap_or("").to_string();
+                    *found.others.entry(name).or_default() += 1;
+                }
+            },
+        }
+    }
+    found
+}
+
+fn show(what: &str, record: &Record, why: &str) {
+    if std::env::var_os("ENCODE_SHOW").is_some() {
+        let problems: Vec<String> = record.problems().iter().map(|p| format!("{p:?}")).collect();
+        let problems: String = problems.concat().chars().take(300).collect();
+        let name = record.message().unwrap_or("");
+        println!("{what} {} {name}: {why} {problems}", record.number());
+    }
+}
+
+/// The first place where bytes differ.
+fn difference(got: &[u8], expected: &[u8]) -> String {
+    let same = got.iter().zip(expected).take_while(|(a, b)| a == b).count();
+    let part = |bytes: &[u8]| {
+        bytes.iter().skip(same).take(12).map(|b| format!("{b:02x}")).collect::<String>()
+    };
+    let (ours, theirs) = (part(got), part(expected));
+    format!("at {same} of {}/{}: {ours} for {theirs}", got.len(), expected.len())
+}
+
+const DIRTSAND: &[&str] = &["keys/dirtsand.ini"];
+const NAGUS: &[&str] = &["keys/nagus.ini"];
+const MOSS: &[&str] =
+    &["keys/moss_gatekeeper_key.der", "keys/moss_auth_key.der", "keys/moss_game_key.der"];
+
+/// Each capture, its keys, how many messages it has, how many of them come back from `fields` at
+/// least, and how many from these or from spans.
+const CAPTURES: &[(&str, &[&str], [usize; 3])] = &[
+    ("moul/any_sll2.pcap", DIRTSAND, [46, 46, 46]),
+    ("moul/changed.pcap", &[], [69, 69, 69]),
+    ("moul/clear.pcapng.gz", &[], [425, 410, 413]),
+    ("moul/full_dirtsand.pcapng", DIRTSAND, [496, 466, 484]),
+    ("moul/golden.pcap", &[], [70, 70, 70]),
+    ("moul/kind_game.pcap", DIRTSAND, [154, 141, 142]),
+    ("moul/kind_gate.pcap", DIRTSAND, [13, 13, 13]),
+    ("moul/mangled_gaps.pcap.gz", DIRTSAND, [469, 442, 458]),
+    ("moul/midstream.pcap", DIRTSAND, [74, 65, 67]),
+    ("moul/moss_full.pcapng", MOSS, [520, 489, 499]),
+    ("moul/nagus.pcapng", NAGUS, [352, 343, 344]),
+    ("moul/synthetic_all.pcap.gz", DIRTSAND, [251, 241, 250]),
+    ("secondlife/every_message.pcapng.gz", &[], [823, 673, 776]),
+    ("secondlife/opensim.pcapng.gz", &[], [4393, 4179, 4325]),
+    ("intermud3/i3_coffeemud.pcapng", &[], [133, 124, 124]),
+    ("intermud3/i3_edge_small.pcapng", &[], [168, 121, 124]),
+    ("ouro/coh_seed_udp.pcapng", &[], [189, 174, 188]),
+    ("ouro/coh_segs_udp.pcapng", &[], [22, 13, 17]),
+    ("ouro/coh_tcp.pcap", &[], [42, 35, 41]),
+];
+
+#[test]
+fn messages_of_captures_come_back() {
+    let mut wrong = Vec::new();
+    for (capture, keys, expected) in CAPTURES {
+        let found = round_trips(&format!("captures/{capture}"), keys);
+        let counts = [found.messages, found.equal, found.equal + found.from_spans];
+        let [messages, equal, both] = *expected;
+        if counts[0] != messages || counts[1] < equal || counts[2] < both {
+            wrong.push(format!("(\"{capture}\", {counts:?}), the others: {:?}", found.others));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_capture_is_in_the_list() {
+    let mut missing = Vec::new();
+    for folder in std::fs::read_dir(file("captures")).unwrap().filter_map(Result::ok) {
+        let Ok(files) = std::fs::read_dir(folder.path()) else { continue };
+        for name in files.filter_map(Result::ok).map(|f| f.file_name().into_string().unwrap()) {
+            let is_listed = CAPTURES.iter().any(|(capture, ..)| capture.ends_with(&name));
+            if name.contains(".pcap") && !is_listed {
+                missing.push(name);
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// The examples of a protocol that do not come back, as `NAME: why`.
+fn examples_not_encoded(protocol: &str) -> (usize, Vec<String>) {
+    let all = all_tables(Vec::new()).unwrap();
+    let lazy = all.iter().find(|lazy| lazy.protocol().name() == protocol).unwrap();
+    let tables = lazy.get();
+    let mut wrong = Vec::new();
+    for example in tables.examples() {
+        let text = tables.example_bytes(example);
+        let bytes = if example.text { text.into_bytes() } else { parse_hex(&text).unwrap() };
+        let json = Json::parse(tables.example_json(example)).unwrap();
+        let mut encoder = Encoder::default();
+        let written = Written { json: &json, fields: Json::ROOT, problems: None };
+        let (name, result) = match example.of {
+            ExampleOf::Message(id) => {
+                let def = tables.message(id).unwrap();
+                let bare = tables.service(def.service).is_some_and(|s| s.header.is_empty());
+                let layout = def.layout.and_then(|layout| tables.layout(layout));
+                let result = match layout.filter(|_| bare) {
+                    Some(layout) => encoder.value(tables, layout.ty, written),
+                    None => encoder.message(tables, id, written),
+                };
+                (tables.name(def.name), result)
+            }
+            ExampleOf::Layout(id) => {
+                let layout = tables.layout(id).unwrap();
+                (tables.name(layout.name), encoder.value(tables, layout.ty, written))
+            }
+        };
+        match result {
+            Ok(got) if got == bytes => {}
+            Ok(got) => wrong.push(format!("{name}: {}", difference(&got, &bytes))),
+            Err(error) => wrong.push(format!("{name}: {error}")),
+        }
+    }
+    (tables.examples().len(), wrong)
+}
+
+/// How many examples come back at least. Those of messages that describe themselves are not among
+/// them: their bytes leave out the length.
+const EXAMPLES: [(&str, usize); 3] = [("moul", 470), ("secondlife", 420), ("ouro", 20)];
+
+#[test]
+fn examples_of_the_tables_come_back() {
+    for (protocol, at_least) in EXAMPLES {
+        let (all, wrong) = examples_not_encoded(protocol);
+        let equal = all - wrong.len();
+        assert!(equal >= at_least, "{protocol}: {equal} of {all}\n{}", wrong.join("\n"));
+    }
+}
+
+/// Encodes messages that were typed; what is printed on standard output and on standard error.
+fn typed(args: &[&str]) -> (String, String, i32) {
+    let output = program().arg("encode").args(args).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr), output.status.code().unwrap())
+}
+
+fn mistake(message: &str, fields: &str, expected: &str) {
+    let json = format!(r#"{{"message": "{message}", "fields": {fields}}}"#);
+    let (out, err, status) = typed(&["moul.auth.client", &json]);
+    assert_eq!((out.as_str(), err.as_str(), status), ("", expected, 2), "{json}");
+}
+
+#[test]
+fn a_mistake_is_one_line_with_the_path_and_what_was_expected() {
+    let fetch = "Cli2Auth_VaultNodeFetch";
+    let line = |text: &str| format!("moulsniff: {text}\n");
+    for (fields, expected) in [
+        (
+            r#"{"trans_id": 7, "node_id": 5000000000}"#,
+            "fields.node_id: 5000000000 does not fit u32",
+        ),
+        (r#"{"trans_id": 7, "node_id": -1}"#, "fields.node_id: -1 does not fit u32"),
+        (r#"{"trans_id": 7, "node_id": 1.5}"#, "fields.node_id: 1.5 does not fit u32"),
+        (r#"{"trans_id": 7}"#, "fields.node_id: is missing: u32"),
+        (r#"{"trans_id": 7, "node_id": [1]}"#, "fields.node_id: is a list, where u32 is expected"),
+        (
+            r#"{"trans_id": 7, "nodeid": 1}"#,
+            "fields.nodeid: is no field of Cli2Auth_VaultNodeFetch; did you mean `node_id`?",
+        ),
+        (
+            r#"{"trans_id": 7, "node_id": 1, "node_id": 2}"#,
+            "fields.node_id: is no field of Cli2Auth_VaultNodeFetch: not with these values of the fields before it",
+        ),
+        ("7", "fields: is no object of fields"),
+    ] {
+        mistake(fetch, fields, &line(expected));
+    }
+    mistake(
+        "Cli2Auth_VaultNodeFetsh",
+        "{}",
+        &line(
+            "message: there is no message `Cli2Auth_VaultNodeFetsh`; did you mean `Cli2Auth_VaultNodeFetch`?",
+        ),
+    );
+}
+
+#[test]
+fn many_lines_are_many_messages_and_a_broken_one_costs_only_itself() {
+    let fetch = |node: u32| {
+        format!(
+            "{{\"protocol\":\"moul\",\"message\":\"Cli2Auth_VaultNodeFetch\",\"fields\":{{\"trans_id\":7,\"node_id\":{node}}}}}"
+        )
+    };
+    let pretty = fetch(3).replace(',', ",\n  ");
+    let text = format!("{}\n{{\"broken\": [\n\n{}\n{pretty}\n", fetch(1), fetch(2));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("encode_lines.jsonl");
+    std::fs::write(&path, text).unwrap();
+    let (out, err, status) = typed(&[path.to_str().unwrap()]);
+    assert_eq!(out, "1a000700000001000000\n1a000700000002000000\n1a000700000003000000\n");
+    assert!(err.contains("line 2: no JSON: byte ") && err.lines().count() == 1, "{err}");
+    assert_eq!(status, 1);
+}
+
+#[test]
+fn what_is_changed_comes_out_changed_and_nothing_else() {
+    let records = crate::common::records("captures/moul/golden.pcap", &[], &[]);
+    let mut encoder = Decoder::new().encoder().unwrap();
+    let mut fetches = 0;
+    for mut record in records {
+        if record["message"] != "Cli2Auth_VaultNodeFetch" {
+            continue;
+        }
+        fetches += 1;
+        let before = encoder.encode(&record.to_string()).unwrap().unwrap();
+        record["fields"]["node_id"] = serde_json::json!(0x01020304);
+        let after = encoder.encode(&record.to_string()).unwrap().unwrap();
+        assert_eq!(after[..6], before[..6]);
+        assert_eq!(after[6..], [4, 3, 2, 1]);
+    }
+    assert!(fetches > 0);
+}
+
+#[test]
+fn a_made_capture_is_read_as_the_messages_that_it_was_made_of() {
+    let key = "keys/dirtsand.ini";
+    let records = crate::common::records("captures/moul/kind_game.pcap", &[key], &[]);
+    let jsonl: String = records.iter().map(|record| format!("{record}\n")).collect();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let from = folder.join("encode_game.jsonl");
+    std::fs::write(&from, jsonl).unwrap();
+    let messages = |records: &[serde_json::Value]| -> Vec<(serde_json::Value, serde_json::Value)> {
+        let all = records.iter().filter(|record| record["message"].is_string());
+        all.map(|r| (r["message"].clone(), r["fields"].clone())).collect()
+    };
+    for (name, keys) in [("encode_clear.pcapng", None), ("encode_sealed.pcapng", Some(key))] {
+        let to = folder.join(name);
+        let mut args = vec![from.to_str().unwrap(), "--capture", to.to_str().unwrap()];
+        args.extend(keys.into_iter().flat_map(|key| ["--keys", key]));
+        let output = program().current_dir(file("")).arg("encode").args(&args).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let keys: Vec<&str> = keys.into_iter().collect();
+        let read = crate::common::records(to.to_str().unwrap(), &keys, &[]);
+        let (read, made) = (messages(&read), messages(&records));
+        assert_eq!(read.len(), made.len(), "{name}");
+        for (read, made) in read.iter().zip(&made) {
+            // In clear the key agreement is empty.
+            if keys.is_empty() && (made.1.get("y").is_some() || made.1.get("seed").is_some()) {
+                continue;
+            }
+            assert_eq!(read, made, "{name}");
+        }
+    }
+}
