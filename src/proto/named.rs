@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use super::{AllSettings, LazyTables, Protocol, SettingsError, feed_alone};
+use super::{AllSettings, LazyTables, SettingsError, feed_alone};
 use crate::capture::Moment;
 use crate::captured::Captured;
 use crate::digits::{counted, plural};
@@ -185,11 +185,6 @@ impl<'a> NamedService<'a> {
             _ => Side::Client,
         };
         Ok((self.from_side(side), true))
-    }
-
-    /// The protocol.
-    pub fn protocol(&self) -> &'static dyn Protocol {
-        self.lazy.protocol()
     }
 
     /// The service.

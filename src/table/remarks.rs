@@ -67,7 +67,7 @@ impl Tables {
     fn unmarked(&self, from: usize) -> Option<(u32, usize, String)> {
         let mut text = None;
         for declared in self.declarations().iter().filter(|d| d.file as usize >= from) {
-            for def in self.field_types(&declared.name, &declared.kind) {
+            for def in self.field_types(&declared.name, declared.kind) {
                 let facts = def.facts.as_deref();
                 if def.marks & mark::SECRET != 0 || facts.is_some_and(|f| f.person.is_some()) {
                     return None;

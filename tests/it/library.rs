@@ -207,9 +207,17 @@ fn public_items() -> String {
         .split_once("\npub use library")
         .map_or(String::new(), |(_, rest)| format!("pub use library{rest}"));
     listing.push_str(&shown);
-    for name in
-        ["answers", "decoder", "encoder", "records", "owned", "owned/about", "values", "fields", "error"]
-    {
+    for name in [
+        "answers",
+        "decoder",
+        "encoder",
+        "records",
+        "owned",
+        "owned/about",
+        "values",
+        "fields",
+        "error",
+    ] {
         let text = std::fs::read_to_string(file(&format!("src/library/{name}.rs"))).unwrap();
         listing.push_str(&format!("\n// {name}\n"));
         let mut owner = String::new();

@@ -20,7 +20,7 @@ use crate::print::lua_script;
 use crate::proto::{LazyTables, protocol_named};
 use crate::reference::{self, Item};
 use crate::remark;
-use crate::table::{Example, ExampleOf, Tables, WithLine, parse_hex};
+use crate::table::{Example, ExampleOf, Sender, Tables, WithLine, parse_hex};
 
 /// The message tables.
 #[derive(Subcommand, Debug)]

@@ -262,10 +262,14 @@ fn try_direction(
             // A known number is evidence for the key. But without a layout the end of the message
             // is not known, so the trial stops.
             Outcome::NoLayout(..) => break Trial::Fits(total + 6),
-            Outcome::Unknown(..) | Outcome::Malformed(_) | Outcome::TooLong(..) if total >= PROOF => {
+            Outcome::Unknown(..) | Outcome::Malformed(_) | Outcome::TooLong(..)
+                if total >= PROOF =>
+            {
                 break Trial::Fits(total);
             }
-            Outcome::Unknown(..) | Outcome::Malformed(_) | Outcome::TooLong(..) => break Trial::Fails,
+            Outcome::Unknown(..) | Outcome::Malformed(_) | Outcome::TooLong(..) => {
+                break Trial::Fails;
+            }
         }
     };
     context.evaluator.memory.frozen = false;

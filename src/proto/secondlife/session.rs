@@ -164,8 +164,8 @@ impl CircuitSession {
             reply,
             no_reply: again,
         };
-        let asked = (!again && self.requests.is_request(read.message))
-            .then(|| key_of(def, bytes, context));
+        let asked =
+            (!again && self.requests.is_request(read.message)).then(|| key_of(def, bytes, context));
         let record = context.emit.message(at, &message, context.tables, context.tree);
         if let Some(key) = asked {
             self.requests.remember(Request {

@@ -158,8 +158,7 @@ impl<'a> Json<'a> {
         let mut at = root;
         while at < node && node < self.end(at) {
             let of = at;
-            let mut place = 0;
-            for child in self.children(of) {
+            for (place, child) in self.children(of).enumerate() {
                 if child <= node && node < self.end(child) {
                     match self.kind(of) {
                         JsonKind::List => path.push_str(&format!("[{place}]")),
@@ -169,7 +168,6 @@ impl<'a> Json<'a> {
                     at = child;
                     break;
                 }
-                place += 1;
             }
             if at == of {
                 break;

@@ -157,6 +157,9 @@ impl Habits {
     }
 }
 
+/// Packs the content of a buffer. The first argument says how it became one.
+pub type PackCode = fn(&str, &[u8]) -> Option<Vec<u8>>;
+
 /// The encoder's state from message to message.
 #[derive(Default)]
 pub struct Encoder {
@@ -167,7 +170,7 @@ pub struct Encoder {
     pub odd_texts: u32,
     /// Packs the content of a span that was in a buffer of its own for another reason than zlib.
     /// The first argument is that reason.
-    pub pack: Option<fn(&str, &[u8]) -> Option<Vec<u8>>>,
+    pub pack: Option<PackCode>,
     /// The states of the connection whose messages are written.
     pub states: Vec<u64>,
     /// The values that tables remember.
