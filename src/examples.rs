@@ -48,6 +48,9 @@ fn run(tables: &Tables, example: &Example, reader: &mut ExampleReader) -> Result
     reader.read(tables, example, &mut |tree, bytes| compare(tables, tree, bytes, &expected))
 }
 
+/// What the tree and the bytes of an example are handed to.
+pub type TakeTree<'a> = dyn FnMut(&Tree, &[u8]) -> Result<(), String> + 'a;
+
 /// Reads an example, and hands its tree and its bytes to `take`.
 ///
 /// # Errors
@@ -55,7 +58,7 @@ fn run(tables: &Tables, example: &Example, reader: &mut ExampleReader) -> Result
 pub fn read_example(
     tables: &Tables,
     example: &Example,
-    take: &mut dyn FnMut(&Tree, &[u8]) -> Result<(), String>,
+    take: &mut TakeTree<'_>,
 ) -> Result<(), String> {
     ExampleReader::default().read(tables, example, take)
 }
@@ -72,7 +75,7 @@ impl ExampleReader {
         &mut self,
         tables: &Tables,
         example: &Example,
-        take: &mut dyn FnMut(&Tree, &[u8]) -> Result<(), String>,
+        take: &mut TakeTree<'_>,
     ) -> Result<(), String> {
         let ExampleReader { evaluator, tree } = self;
         let bytes = checked_bytes(tables, example)?;
@@ -145,7 +148,7 @@ fn positional(
     tables: &Tables,
     name: &str,
     text: &[u8],
-    then: &mut dyn FnMut(&Tree, &[u8]) -> Result<(), String>,
+    then: &mut TakeTree<'_>,
 ) -> Result<(), String> {
     let protocol = protocol_named(tables.protocol()).ok_or("there is no such protocol")?;
     let mut bytes = (text.len() as u32).to_be_bytes().to_vec();

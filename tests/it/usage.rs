@@ -63,7 +63,7 @@ fn a_command_has_the_options_that_it_can_use() {
     unknown(&["stats", GATE, "--json", "--spans"], "--spans");
     unknown(&["follow", "tcp:0", GATE, "--json", "--spans"], "--spans");
     unknown(&["keys", "inject", GATE, "-o", "x.pcapng", "--json"], "--json");
-    unknown(&["tables", "show", "plUoid", "--json"], "--json");
+    unknown(&["tables", "lua", "--json"], "--json");
     unknown(&["diff", GATE, GATE, "-c", "1"], "-c");
     unknown(&["follow", "tcp:0", GATE, "-c", "1"], "-c");
     unknown(&["sessions", GATE, "-Y", "refused"], "-Y");
