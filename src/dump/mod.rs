@@ -198,7 +198,7 @@ fn read_base64(text: &str) -> Option<Dump> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::{DumpForm, read_dump};
 
     const BYTES: [u8; 10] = [0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0];

@@ -120,8 +120,10 @@ impl Records {
     /// Begins to decode, on a thread if `threaded` and if the system can start one.
     pub(super) fn begin(reader: Reader, threaded: bool) -> Records {
         let dropped = Arc::new(AtomicBool::new(false));
+        let reader = Box::new(reader);
         let from = if threaded { begin_on_thread(reader, &dropped) } else { Err(reader) };
-        let here = |reader| Parcels::Here(Box::new(Decoding::new(reader, VecDeque::new())));
+        let here =
+            |reader: Box<Reader>| Parcels::Here(Box::new(Decoding::new(*reader, VecDeque::new())));
         let from = from.unwrap_or_else(here);
         Records { from, ready: Vec::new().into_iter(), counts: None, over: false, dropped }
     }
@@ -171,14 +173,14 @@ impl Iterator for Records {
 }
 
 /// Starts a thread that decodes. Hands the reader back if the system cannot start one.
-fn begin_on_thread(reader: Reader, dropped: &Arc<AtomicBool>) -> Result<Parcels, Reader> {
+fn begin_on_thread(reader: Box<Reader>, dropped: &Arc<AtomicBool>) -> Result<Parcels, Box<Reader>> {
     // The reader goes to the thread only once there is one.
-    let (give, given) = sync_channel::<Reader>(1);
+    let (give, given) = sync_channel::<Box<Reader>>(1);
     let (sender, receiver) = sync_channel(WAITING);
     let dropped = Arc::clone(dropped);
     let work = move || {
         let Ok(reader) = given.recv() else { return };
-        let mut decoding = Decoding::new(reader, sender);
+        let mut decoding = Decoding::new(*reader, sender);
         while !dropped.load(Ordering::Relaxed) && decoding.step() {}
     };
     match thread::Builder::new().name("moulsniff".into()).spawn(work) {

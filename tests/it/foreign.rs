@@ -251,7 +251,10 @@ fn file(dice: &mut Dice) -> Said {
     said
 }
 
-const FAMILIES: [(&str, fn(&mut Dice) -> Said); 7] = [
+/// Makes one conversation.
+type Family = fn(&mut Dice) -> Said;
+
+const FAMILIES: [(&str, Family); 7] = [
     ("polls", polls),
     ("prefixed", prefixed),
     ("unprefixed", unprefixed),
