@@ -152,8 +152,8 @@ fn page(title: &str, root: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{}</title>\n<link rel=\"stylesheet\" href=\"{root}style.css\">\n</head>\n<body>\n\
-         {body}</body>\n</html>\n",
+         <title>{}</title>\n<link rel=\"stylesheet\" href=\"{root}style.css\">\n</head>\n<body>\n<main>\n\
+         {body}</main>\n</body>\n</html>\n",
         escaped(title)
     )
 }

@@ -42,7 +42,8 @@ async function open(file, { width = 1280, height = 800 } = {}) {
   page.on('pageerror', (error) => faults.push(String(error)));
   page.on('request', (request) => request.url().startsWith('file:') || faults.push('a request: ' + request.url()));
   await page.setViewport({ width, height });
-  await page.goto(pathToFileURL(path.join(folder, file)).href);
+  const [name, anchor = ''] = file.split('#');
+  await page.goto(pathToFileURL(path.join(folder, name)).href + (anchor && '#' + anchor));
   return { page, faults };
 }
 
@@ -60,7 +61,7 @@ test('the index is searched by names, fields and numbers, and leads to pages', a
   await page.goBack();
   await page.$eval('#search', (input) => (input.value = ''));
   await page.type('#search', 'account_name client');
-  assert.ok((await shown()).includes('Cli2Auth_AcctLoginRequest'), String(await shown()));
+  assert.ok((await shown()).includes('Cli2Auth_AcctCreateRequest'), String(await shown()));
   assert.deepEqual(faults, []);
   await page.close();
 });
