@@ -3,7 +3,7 @@
 
 use super::numbered::{ALONE, missing_at_end};
 use super::watch::StreamWatch;
-use super::words::{clock, length, listed, nanos, percent};
+use super::words::{clock, length, listed, percent};
 use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
 use crate::capture::Moment;
 use crate::digits::{counted, plural};
@@ -11,10 +11,6 @@ use crate::session::{Side, Transport};
 
 /// The most ports, files and connections that a sentence lists.
 const LISTED: usize = 5;
-/// What waits so long for its confirmation would be sent again, in nanoseconds …
-const UNCONFIRMED: i64 = 10_000_000_000;
-/// … within so many.
-const SENT_AGAIN: i64 = 3_000_000_000;
 /// So many bytes in a hundred that were never captured are more than a nuisance.
 const MUCH: u64 = 1;
 
@@ -461,10 +457,7 @@ impl Gaps {
                 .filter(|(n, _)| *n > 0)
                 .map(|(n, noun)| counted(n, noun))
                 .collect();
-            let lacks = if acknowledged.is_empty() && first.since.is_some() {
-                ", although the other side did not have to send again what was to be confirmed"
-                    .to_string()
-            } else if acknowledged.is_empty() {
+            let lacks = if acknowledged.is_empty() {
                 String::new()
             } else {
                 let were = plural(bytes + datagrams, "was", "were");
@@ -511,9 +504,7 @@ fn one_direction(
     let payload = ended.counts.get(place).map_or(0, |counts| counts.payload);
     let from_the_start = !traffic.heard || payload == 0 && gaps.bytes > 0;
     let datagrams = missing_at_end(ended, side);
-    let silent = traffic.unheard >= ALONE;
-    let later = silent && (gaps.is_last && gaps.bytes > 0 || was_confirmed(side, watch));
-    let later = later || datagrams > 0;
+    let later = gaps.is_last && gaps.bytes > 0 && traffic.unheard >= ALONE || datagrams > 0;
     if !from_the_start && !later {
         return None;
     }
@@ -528,19 +519,4 @@ fn one_direction(
         datagrams,
         record: own.or(last).unwrap_or(0),
     })
-}
-
-/// Whether what a silent side has to confirm was confirmed in packets that were not captured: the
-/// other side, which sent unconfirmed messages again before, does so no more.
-fn was_confirmed(side: Side, watch: &StreamWatch) -> bool {
-    let other = side.other();
-    let Some((silent_since, _)) = watch.last.get(side.index()).copied().flatten() else {
-        return false;
-    };
-    let Some((_, Some(last))) = watch.sent_again.get(other.index()) else { return false };
-    let own = watch.waits.asked.iter().filter(|asked| asked.asker == other);
-    let long = own.filter(|asked| asked.idle >= UNCONFIRMED);
-    let unconfirmed: u64 = long.map(|asked| asked.times).sum();
-    let after = nanos(last.time).saturating_sub(nanos(silent_since.time));
-    unconfirmed >= ALONE && after < SENT_AGAIN
 }

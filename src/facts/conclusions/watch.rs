@@ -40,8 +40,6 @@ pub(super) struct StreamWatch {
     /// The shortest time after which client and server acknowledged, and how often they did, where
     /// messages themselves do so.
     pub(super) acknowledged: [(u64, i64); 2],
-    /// How many messages client and server sent again, and when the last of them came.
-    pub(super) sent_again: [(u64, Option<Moment>); 2],
     /// Main steps of a client that the server granted.
     pub(super) granted: Vec<MessageId>,
     /// No key opens it: the kind of the event, its text and its record.
@@ -200,17 +198,10 @@ impl StreamWatch {
             record.from.of(&mut self.replies).add(&reply);
         }
         for link in tree.links() {
-            match link.kind {
-                LinkKind::Acknowledges => {
-                    let (count, shortest) = record.from.of(&mut self.acknowledged);
-                    *shortest = if *count == 0 { link.nanos } else { link.nanos.min(*shortest) };
-                    *count += 1;
-                }
-                LinkKind::SentAgain => {
-                    let (count, last) = record.from.of(&mut self.sent_again);
-                    *count += 1;
-                    *last = Some(record.at);
-                }
+            if link.kind == LinkKind::Acknowledges {
+                let (count, shortest) = record.from.of(&mut self.acknowledged);
+                *shortest = if *count == 0 { link.nanos } else { link.nanos.min(*shortest) };
+                *count += 1;
             }
         }
         if record.from == Side::Server {
