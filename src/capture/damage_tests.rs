@@ -219,7 +219,7 @@ fn what_is_no_capture_is_said_to_be_none() {
             "expected a section header of 28 bytes, got 8: the file is cut",
         ),
         (
-            b"BZh91AY&SY",
+            b"BZh91AY&SY\xb1\x04",
             "expected a pcap or pcapng capture, got 42 5a 68 39: this looks like bzip2, which must be unpacked first",
         ),
         (

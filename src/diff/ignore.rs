@@ -119,7 +119,7 @@ impl NamePattern {
         };
         if !names().any(|name| pattern.fits(name)) {
             let near = if name.contains('*') { String::new() } else { suggestion(name, names()) };
-            if !near.is_empty() {
+            if carries || !near.is_empty() {
                 return Err(Why::Unknown(name.to_owned(), near));
             }
             pattern.met = Some(AtomicBool::new(false));

@@ -5,7 +5,6 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::encoder::Encoder;
 use super::error::{ErrorKind, LibraryError};
 use super::files;
 use super::owned::{OwnedRecord, RecordContext};
@@ -344,22 +343,12 @@ impl Decoder {
         Ok(records)
     }
 
-    /// An encoder for the same tables: the way back from JSON to bytes.
-    ///
-    /// ```
-    /// let decoder = moulsniff::Decoder::new().tables("examples/protocols/redis.table")?;
-    /// let record = decoder.decode("redis", b"PING\r\n")?.remove(0);
-    /// let bytes = decoder.encoder()?.encode(&record.json())?;
-    /// assert_eq!(bytes.as_deref(), Some(record.bytes()));
-    /// # Ok::<(), moulsniff::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Something that was given to the decoder is wrong.
-    pub fn encoder(&self) -> Result<Encoder, LibraryError> {
-        let tables: Arc<[LazyTables]> = all_tables(self.tables.clone())?.into();
-        let settings = AllSettings::new(&self.values, &mut |_| {})?;
-        Ok(Encoder::with(tables, settings))
+    /// What an encoder needs.
+    pub(super) fn tables_and_settings(
+        &self,
+    ) -> Result<(Arc<[LazyTables]>, AllSettings), LibraryError> {
+        let tables = all_tables(self.tables.clone())?.into();
+        Ok((tables, AllSettings::new(&self.values, &mut |_| {})?))
     }
 
     fn begin(&self, capture: Capture) -> Result<Records, LibraryError> {

@@ -30,6 +30,25 @@ impl fmt::Debug for Encoder {
     }
 }
 
+impl Decoder {
+    /// An encoder for the same tables: the way back from JSON to bytes.
+    ///
+    /// ```
+    /// let decoder = moulsniff::Decoder::new().tables("examples/protocols/redis.table")?;
+    /// let record = decoder.decode("redis", b"PING\r\n")?.remove(0);
+    /// let bytes = decoder.encoder()?.encode(&record.json())?;
+    /// assert_eq!(bytes.as_deref(), Some(record.bytes()));
+    /// # Ok::<(), moulsniff::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Something that was given to the decoder is wrong.
+    pub fn encoder(&self) -> Result<Encoder, LibraryError> {
+        let (tables, settings) = self.tables_and_settings()?;
+        Ok(Encoder::with(tables, settings))
+    }
+}
+
 impl Encoder {
     /// An encoder with the built-in tables. [`Decoder::encoder`] makes one with others.
     ///

@@ -255,7 +255,7 @@ fn what_is_changed_comes_out_changed_and_nothing_else() {
     let mut encoder = Decoder::new().encoder().unwrap();
     let mut fetches = 0;
     for mut record in records {
-        if record["message"] != "Cli2Auth_VaultNodeFetch" {
+        if record["message"] != "Cli2Auth_VaultNodeFetch" || record.get("event").is_some() {
             continue;
         }
         fetches += 1;

@@ -164,7 +164,7 @@ fn damage_in_a_log_is_told_in_its_place() {
     // A line in the middle of a long chunk is damaged.
     let line = log.lines().filter(|line| line.len() == 47).nth(40).unwrap();
     fs::write(&path, log.replacen(line, &line.replace(' ', "?"), 1)).unwrap();
-    let read = messages(path.to_str().unwrap(), &[]);
+    let read = crate::common::records(path.to_str().unwrap(), &[], &[]);
     let gaps: Vec<&Value> = read.iter().filter(|one| one["event"] == "gap").collect();
     assert_eq!(gaps.len(), 1, "{read:?}");
     assert_eq!(gaps[0]["length"], 16);
@@ -330,18 +330,15 @@ fn wireshark_asks_for_interfaces_and_options() {
 fn tshark_captures_with_extcap() {
     use std::os::unix::fs::PermissionsExt;
     let home = folder("inputs-extcap");
-    for place in [".local/lib/wireshark/extcap", ".config/wireshark/extcap"] {
-        fs::create_dir_all(home.join(place)).unwrap();
-        let script = home.join(place).join("moulsniff");
-        let program = env!("CARGO_BIN_EXE_moulsniff");
-        fs::write(&script, format!("#!/bin/sh\nexec '{program}' extcap --no-config \"$@\"\n"))
-            .unwrap();
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    }
+    let script = home.join("moulsniff");
+    let program = env!("CARGO_BIN_EXE_moulsniff");
+    fs::write(&script, format!("#!/bin/sh\nexec '{program}' extcap --no-config \"$@\"\n")).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let capture = file("captures/moul/kind_gate.pcap");
     let keys = file("keys/dirtsand.ini");
     let done = Command::new("tshark")
         .env("HOME", &home)
+        .env("WIRESHARK_EXTCAP_DIR", &home)
         .args([
             "-i",
             "moulsniff-file",

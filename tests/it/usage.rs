@@ -232,7 +232,7 @@ fn a_group_of_commands_alone_is_a_mistake_that_lists_them() {
         &["keys"],
         "'moulsniff keys' requires a subcommand but one was not provided [subcommands: check, inject, strip, help] (--help",
     );
-    mistake(&["tables", "-q"], "[subcommands: list, show, html, lua, new, check, help] (");
+    mistake(&["tables", "-q"], "[subcommands: list, show, html, vectors, lua, new, check, help] (");
     mistake(&["export"], "[subcommands: files, vault, chat, messages, frames, help] (");
 }
 
@@ -440,10 +440,9 @@ fn where_nothing_was_recognised_it_says_why() {
     let (status, out, said) = run(&[name]);
     assert_eq!((status, out.as_str()), (Some(0), ""));
     for part in [
-        "nothing was recognised: 0 TCP and 1 UDP conversations are of other protocols",
+        "nothing was recognised: one direction alone was captured of the one conversation",
         "udp port 7002 (1 conversation, 32 bytes)",
         "1 of 1 frame was cut when it was captured, to 60 bytes",
-        "1 heard in one direction only",
     ] {
         assert!(said.contains(part), "`{part}` in:\n{said}");
     }
