@@ -10,6 +10,7 @@ use crate::filter::Filter;
 use crate::pipeline;
 use crate::remark;
 use crate::run::RunOutcome;
+use crate::tree::ProblemCounts;
 
 /// Conclusions that the summary names.
 const IN_SUMMARY: usize = 3;
@@ -135,12 +136,13 @@ pub(super) fn refuse_mistake(filter: Option<&Filter>) -> Result<(), CliError> {
     }
 }
 
-/// The problems of the messages. Where there is none, nothing was looked at.
+/// The problems of the messages. That there are none is only said where all was read.
 fn problems(summary: &pipeline::Summary) -> String {
-    match summary.messages {
-        0 => String::new(),
-        _ => format!(", {}", summary.problems),
+    let none = summary.problems == ProblemCounts::default();
+    if none && (summary.messages == 0 || !summary.bytes.is_whole()) {
+        return String::new();
     }
+    format!(", {}", summary.problems)
 }
 
 fn summary_line(summary: &pipeline::Summary) -> String {

@@ -24,6 +24,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Whether all bytes were captured and read.
+    pub fn is_whole(&self) -> bool {
+        self.undecoded == 0 && self.closed == 0 && self.lost == 0
+    }
+
     /// The counts of a message of `length` captured bytes, by its tree.
     pub fn of_message(tree: &Tree, length: usize) -> Counts {
         let payload = length as u64;

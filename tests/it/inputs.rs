@@ -330,15 +330,19 @@ fn wireshark_asks_for_interfaces_and_options() {
 fn tshark_captures_with_extcap() {
     use std::os::unix::fs::PermissionsExt;
     let home = folder("inputs-extcap");
-    let script = home.join("moulsniff");
-    let program = env!("CARGO_BIN_EXE_moulsniff");
-    fs::write(&script, format!("#!/bin/sh\nexec '{program}' extcap --no-config \"$@\"\n")).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    for place in [".local/lib/wireshark/extcap", ".config/wireshark/extcap"] {
+        fs::create_dir_all(home.join(place)).unwrap();
+        let script = home.join(place).join("moulsniff");
+        let program = env!("CARGO_BIN_EXE_moulsniff");
+        fs::write(&script, format!("#!/bin/sh\nexec '{program}' extcap --no-config \"$@\"\n"))
+            .unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    }
     let capture = file("captures/moul/kind_gate.pcap");
     let keys = file("keys/dirtsand.ini");
     let done = Command::new("tshark")
         .env("HOME", &home)
-        .env("WIRESHARK_EXTCAP_DIR", &home)
+        .env_remove("XDG_CONFIG_HOME")
         .args([
             "-i",
             "moulsniff-file",

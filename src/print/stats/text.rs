@@ -12,7 +12,7 @@ use crate::facts::{ByteCounts, Latencies, ProblemKind, Replies, RequestCounts, S
 use crate::print::clock::format_time;
 use crate::session::Counts;
 use crate::session::{Learned, LearnedValue};
-use crate::tree::Severity;
+use crate::tree::{ProblemCounts, Severity};
 
 /// Statistics as tables.
 pub fn stats_text(stats: &Stats, span: &FrameSpan) -> String {
@@ -71,9 +71,10 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
         }
         wrapped("", &third, out);
     }
-    // Where no message was read, nothing was looked at.
-    if messages > 0 {
-        wrapped("", &stats.problems().by_severity().to_string(), out);
+    // That there are no problems is only said where all was read.
+    let problems = stats.problems().by_severity();
+    if problems != ProblemCounts::default() || messages > 0 && all.is_whole() {
+        wrapped("", &problems.to_string(), out);
     }
 }
 
