@@ -1,5 +1,6 @@
 //! What is held against every message and record.
 
+use moulsniff::record::MessageView;
 use std::cell::RefCell;
 
 use moulsniff::print::json::{JsonOptions, JsonWriter};
@@ -21,7 +22,7 @@ pub fn message(tables: &Tables, tree: &Tree, bytes: &[u8]) {
     WRITERS.with_borrow_mut(|writers| {
         for writer in writers {
             let mut out = Vec::new();
-            writer.fields(tables, tree, bytes, &mut out);
+            writer.fields(MessageView { tables, tree, bytes }, &mut out);
             json(&out);
         }
     });

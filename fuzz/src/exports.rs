@@ -20,7 +20,7 @@ use moulsniff::print::oneline::{OneLineOptions, OneLineWriter};
 use moulsniff::print::report::{About, ReportOptions, ReportWriter, RowFacts};
 use moulsniff::print::sessions::{session_csv, session_json, session_text};
 use moulsniff::pseudonyms::Pseudonyms;
-use moulsniff::record::{Body, Record};
+use moulsniff::record::{Body, MessageView, Record};
 
 use crate::frames::{Lines, setup};
 use crate::{byte, bytes, checks, number};
@@ -196,7 +196,7 @@ impl People {
         let mut value = Vec::new();
         self.graph.record(record, &mut |node| {
             value.clear();
-            json.value(tables, tree, message.bytes, node, &mut value);
+            json.value(MessageView { tables, tree, bytes: message.bytes }, node, &mut value);
             serde_json::from_slice(&value).unwrap()
         });
         let called = |node: u32| record.names.name_of(node).map(|(name, _)| name);
@@ -204,7 +204,11 @@ impl People {
             .message_named(message.name.raw())
             .and_then(|id| tables.message(id))
             .and_then(|def| def.layout);
-        let source = InfoSource { tables, tree, bytes: message.bytes, layout, redact: false };
+        let source = InfoSource {
+            view: MessageView { tables, tree, bytes: message.bytes },
+            layout,
+            redact: false,
+        };
         write_info(source, &called, &mut self.info);
         for line in self.chat.record(record, false) {
             let mut text = String::new();

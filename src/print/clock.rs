@@ -108,7 +108,7 @@ impl Clock {
     }
 
     /// The time of day with at most `digits` decimals.
-    #[cfg(any(test, feature = "answers"))]
+    #[cfg(any(test, feature = "cli"))]
     pub(super) fn clock_text(&mut self, time: Time, digits: usize) -> String {
         let decimals = usize::from(time.digits).min(digits).min(9);
         let mut text = String::from_utf8_lossy(self.parts(time).1).into_owned();

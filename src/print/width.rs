@@ -15,6 +15,7 @@ pub(super) fn padded(text: &str, columns: usize) -> String {
 }
 
 /// As much of a text as goes into `most` columns; a cut one ends in `~`.
+#[cfg(feature = "cli")]
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if most == usize::MAX || width(text) <= most {
         return text.to_string();
