@@ -43,8 +43,7 @@ fn make_page() -> Result<(), Box<dyn Error>> {
     let text = |path: &str| {
         fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))
     };
-    let bytes =
-        |path: &str| fs::read(root.join(path)).map_err(|error| format!("{path}: {error}"));
+    let bytes = |path: &str| fs::read(root.join(path)).map_err(|error| format!("{path}: {error}"));
 
     // A frame has the policy of the page that made it, so this one allows the report's script too.
     let report = text("src/print/report/mod.rs")?;
