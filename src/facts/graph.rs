@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 
+use super::marks::{Mark, Marks};
 use super::{TransportStream, definition, refused};
 use crate::maps::SeededMap;
 use crate::record::{Body, MessageView, Record};
@@ -129,13 +130,8 @@ struct ToldEdge {
     removed: bool,
 }
 
-/// A marked node, with the structure that holds it.
-struct GraphMark<'a> {
-    role: GraphRole,
-    index: u32,
-    node: &'a Node,
-    parent: u32,
-}
+/// A node with a role in the store, in the structure that holds it.
+type GraphMark<'a> = Mark<'a, GraphRole>;
 
 impl Graph {
     /// The address of the server in whose store a node is.
@@ -153,7 +149,8 @@ impl Graph {
         let values = MessageView { tables, tree, bytes: message.bytes };
         let Some(def) = definition(message.name, tables, tree) else { return };
         let answered = message.reply.and_then(|reply| self.take_pending(reply.record));
-        let marked = GraphMarks::of(&values);
+        let is_struct = |kind| kind == Kind::Struct;
+        let marked = Marks::of(&values, |facts| facts.graph, |_| true, is_struct);
         if marked.all.is_empty() && answered.is_none() || refused(def, &values).is_some() {
             return;
         }
@@ -161,8 +158,7 @@ impl Graph {
             self.left_out += 1;
             return;
         };
-        let number = |role| marked.number(&values, 0, role);
-        let target = number(GraphRole::Target);
+        let target = number(&values, &marked, 0, GraphRole::Target);
         if let Some(mut asked) = answered {
             asked.target = asked.target.or(target);
             self.apply(asked);
@@ -177,7 +173,8 @@ impl Graph {
         for one in told(&values, &marked, value) {
             self.take(def, record, GraphChange { record: record.number, store, ..one });
         }
-        let deleted = number(GraphRole::Deleted).map(|id| GraphKey { store, id });
+        let deleted =
+            number(&values, &marked, 0, GraphRole::Deleted).map(|id| GraphKey { store, id });
         if let Some(node) = deleted.and_then(|key| self.node(key, record.number)) {
             node.deleted = Some(record.number);
         }
@@ -328,15 +325,15 @@ impl Graph {
 /// The nodes and edges in a message.
 fn told(
     values: &MessageView<'_>,
-    marked: &GraphMarks<'_>,
+    marked: &Marks<'_, GraphRole>,
     value: &mut dyn FnMut(u32) -> Value,
 ) -> Vec<GraphChange> {
     let mut told = Vec::new();
     for mask in marked.all.iter().filter(|marked| marked.role == GraphRole::Mask) {
-        let inside = |role| marked.first(mask.parent, role);
+        let inside = |role| marked.within(mask.parent, role);
         let id = inside(GraphRole::Id).and_then(|m| values.number(m.node));
         told.push(GraphChange {
-            target: id.or(marked.number(values, 0, GraphRole::Target)),
+            target: id.or(number(values, marked, 0, GraphRole::Target)),
             fields: fields(values, mask.parent, value),
             kind: inside(GraphRole::Kind).and_then(|m| values.word(m.node, MAX_NAME)),
             name: name(values, mask.parent, inside(GraphRole::Id).map(|id| id.node)),
@@ -344,7 +341,7 @@ fn told(
         });
     }
     for parent in marked.all.iter().filter(|marked| marked.role == GraphRole::Parent) {
-        let beside = |role| marked.number(values, parent.parent, role);
+        let beside = |role| number(values, marked, parent.parent, role);
         let removed = beside(GraphRole::Removed);
         let child = removed.or(beside(GraphRole::Child));
         if let (Some(above), Some(child)) = (values.number(parent.node), child) {
@@ -357,51 +354,14 @@ fn told(
     told
 }
 
-/// The nodes of a message that tables mark, each once.
-#[derive(Default)]
-struct GraphMarks<'a> {
-    all: Vec<GraphMark<'a>>,
-    /// The first one of each role in each structure, by its place among all.
-    first: SeededMap<(u32, GraphRole), usize>,
-}
-
-impl<'a> GraphMarks<'a> {
-    fn of(values: &MessageView<'a>) -> GraphMarks<'a> {
-        let mut marks = GraphMarks::default();
-        if !values.may_have(|facts| facts.graph.is_some()) {
-            return marks;
-        }
-        let mut open: Vec<(u32, u32)> = vec![(0, u32::MAX)];
-        for (index, node) in (0..).zip(values.tree.nodes()) {
-            while open.last().is_some_and(|(_, end)| *end <= index) {
-                open.pop();
-            }
-            let role = values
-                .tables
-                .type_def(node.ty)
-                .and_then(|def| def.facts.as_deref())
-                .and_then(|facts| facts.graph);
-            if let Some(role) = role {
-                let parent = open.last().map_or(0, |(index, _)| *index);
-                marks.first.entry((parent, role)).or_insert(marks.all.len());
-                marks.all.push(GraphMark { role, index, node, parent });
-            }
-            if node.kind == Kind::Struct && index > 0 {
-                open.push((index, node.end));
-            }
-        }
-        marks
-    }
-
-    /// The first node with a role in a structure.
-    fn first(&self, parent: u32, role: GraphRole) -> Option<&GraphMark<'a>> {
-        self.first.get(&(parent, role)).and_then(|at| self.all.get(*at))
-    }
-
-    /// The number with a role in a structure.
-    fn number(&self, values: &MessageView<'_>, parent: u32, role: GraphRole) -> Option<u64> {
-        self.first(parent, role).and_then(|marked| values.number(marked.node))
-    }
+/// The number with a role in a structure.
+fn number(
+    values: &MessageView<'_>,
+    marked: &Marks<'_, GraphRole>,
+    parent: u32,
+    role: GraphRole,
+) -> Option<u64> {
+    marked.within(parent, role).and_then(|marked| values.number(marked.node))
 }
 
 /// The fields of a node, but for the mask that says which there are.

@@ -15,6 +15,7 @@ mod graph;
 mod info;
 mod last_replies;
 mod latency;
+mod marks;
 mod names;
 mod pace;
 mod problems;

@@ -65,13 +65,17 @@ impl Listed {
         marks: &FileMarks<'_>,
     ) -> Vec<ListedFile> {
         let mut found = Vec::new();
-        for listed in marks.all.iter().filter(|marked| marked.role == FileRole::Listed) {
+        for listed in marks.nodes.all.iter().filter(|marked| marked.role == FileRole::Listed) {
             let Some(name) = marks.values.word(listed.node, MAX_NAME) else { continue };
             let word = |role| {
-                marks.within(listed.parent, role).and_then(|m| marks.values.word(m.node, MAX_NAME))
+                marks
+                    .nodes
+                    .within(listed.parent, role)
+                    .and_then(|m| marks.values.word(m.node, MAX_NAME))
             };
-            let number =
-                |role| marks.within(listed.parent, role).and_then(|m| marks.values.number(m.node));
+            let number = |role| {
+                marks.nodes.within(listed.parent, role).and_then(|m| marks.values.number(m.node))
+            };
             let hash = |role| word(role).map(|text| text.to_lowercase());
             let asked = word(FileRole::Name).unwrap_or_else(|| name.clone());
             let file = ListedFile {

@@ -1,6 +1,6 @@
 //! The nodes of a message that its table marks with `file`, sorted by their roles.
 
-use crate::maps::SeededMap;
+use crate::facts::marks::{Mark, Marks};
 use crate::record::MessageView;
 use crate::table::FileRole;
 use crate::tree::{Kind, Node, mark};
@@ -8,72 +8,36 @@ use crate::tree::{Kind, Node, mark};
 /// Characters of a name.
 pub(super) const MAX_NAME: usize = 1024;
 
-/// A marked node.
-#[derive(Clone, Copy)]
-pub(super) struct FileMark<'a> {
-    pub(super) role: FileRole,
-    pub(super) index: u32,
-    pub(super) node: &'a Node,
-    /// The structure or list that holds it.
-    pub(super) parent: u32,
-}
-
 /// The marked nodes of a message.
 pub(super) struct FileMarks<'a> {
     pub(super) values: MessageView<'a>,
-    pub(super) all: Vec<FileMark<'a>>,
-    /// The first one of each role in each structure or list, by its place among all.
-    first: SeededMap<(u32, FileRole), usize>,
+    pub(super) nodes: Marks<'a, FileRole>,
 }
 
 impl<'a> FileMarks<'a> {
     /// Finds them. With `redact`, secrets are skipped.
     pub(super) fn of(values: MessageView<'a>, redact: bool) -> FileMarks<'a> {
-        let mut marks = FileMarks { values, all: Vec::new(), first: SeededMap::default() };
-        if !values.may_have(|facts| facts.file.is_some()) {
-            return marks;
-        }
-        let mut open: Vec<(u32, u32)> = Vec::new();
-        for (index, node) in (0..).zip(values.tree.nodes()) {
-            while open.last().is_some_and(|(_, end)| *end <= index) {
-                open.pop();
-            }
-            let role = values
-                .tables
-                .type_def(node.ty)
-                .and_then(|def| def.facts.as_deref())
-                .and_then(|facts| facts.file);
-            let hidden = redact && node.has(mark::SECRET);
-            if let Some(role) = role.filter(|_| !hidden) {
-                // An alias marks the node around a region and the one inside it: the inner one has
-                // the value.
-                let parent = open.last().map_or(0, |(index, _)| *index);
-                if !matches!(node.kind, Kind::Struct | Kind::Null) {
-                    marks.first.entry((parent, role)).or_insert(marks.all.len());
-                    marks.all.push(FileMark { role, index, node, parent });
-                }
-            }
-            if matches!(node.kind, Kind::Struct | Kind::List) {
-                open.push((index, node.end));
-            }
-        }
-        marks
+        // An alias marks the node around a region and the one inside it: the inner one has the
+        // value.
+        let is_hidden = |node: &Node| redact && node.has(mark::SECRET);
+        let takes =
+            |node: &Node| !matches!(node.kind, Kind::Struct | Kind::Null) && !is_hidden(node);
+        let holds = |kind| matches!(kind, Kind::Struct | Kind::List);
+        FileMarks { values, nodes: Marks::of(&values, |facts| facts.file, takes, holds) }
     }
 
     /// The first node with a role, outside of list entries.
-    pub(super) fn first(&self, role: FileRole) -> Option<&FileMark<'a>> {
-        self.all.iter().find(|marked| marked.role == role && !self.is_listed(marked.parent))
-    }
-
-    /// The first node with a role in a structure.
-    pub(super) fn within(&self, parent: u32, role: FileRole) -> Option<&FileMark<'a>> {
-        self.first.get(&(parent, role)).and_then(|at| self.all.get(*at))
+    pub(super) fn first(&self, role: FileRole) -> Option<&Mark<'a, FileRole>> {
+        self.nodes.all.iter().find(|marked| marked.role == role && !self.is_listed(marked.parent))
     }
 
     /// The text of the first node with a role whose value is not empty.
     pub(super) fn word(&self, role: FileRole) -> Option<String> {
-        let with =
-            self.all.iter().filter(|marked| marked.role == role && !self.is_listed(marked.parent));
+        let with = self
+            .nodes
+            .all
+            .iter()
+            .filter(|marked| marked.role == role && !self.is_listed(marked.parent));
         with.filter_map(|marked| self.values.word(marked.node, MAX_NAME)).next()
     }
 
@@ -94,7 +58,7 @@ impl<'a> FileMarks<'a> {
     }
 
     fn is_listed(&self, parent: u32) -> bool {
-        self.first.contains_key(&(parent, FileRole::Listed))
+        self.nodes.within(parent, FileRole::Listed).is_some()
     }
 
     /// The node that ties the parts of a file together: the one marked so, or else the transaction.

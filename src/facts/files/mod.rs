@@ -94,7 +94,7 @@ impl Files {
                 let values = MessageView { tables, tree, bytes: message.bytes };
                 let Some(def) = values.definition(message.name.raw()) else { return };
                 let marks = FileMarks::of(values, self.redact);
-                if !marks.all.is_empty() && !values.is_sent_again() {
+                if !marks.nodes.all.is_empty() && !values.is_sent_again() {
                     let place = (message.offset, message.bytes.len() as u64);
                     self.message(
                         &FileMessage { record, marks, def, message: place, kept },
@@ -154,7 +154,7 @@ impl Files {
         if let Some(key) = marks.first(FileRole::Key) {
             self.learn_key(stream, marks, key.index);
         }
-        let whole = marks.all.iter().filter(|marked| marked.role == FileRole::Whole);
+        let whole = marks.nodes.all.iter().filter(|marked| marked.role == FileRole::Whole);
         for content in whole
             .filter_map(|marked| marks.values.content(marked.node))
             .filter(|bytes| !bytes.is_empty())
