@@ -6,7 +6,7 @@ use super::known::KnownPersons;
 use super::text::{escaped, filler, rewrite};
 use super::values::{FILLER, Values};
 use crate::digits::swap_uuid;
-use crate::table::{ByteOrder, Person, ReadAs, TypeDef};
+use crate::table::{ByteOrder, Person, ReadAs, TypeDef, write_bytes};
 use crate::tree::{Kind, Node, TextKind, mark};
 
 /// Values of this time and later are taken for times that are moved: 1990-01-01.
@@ -358,10 +358,4 @@ fn read_bytes(bytes: &[u8], start: usize, count: usize) -> Option<Vec<u8>> {
         })
     };
     (0..count).map(byte).collect()
-}
-
-fn write_bytes(bytes: &mut [u8], start: usize, new: &[u8]) {
-    for (place, byte) in new.iter().enumerate() {
-        (0..8).for_each(|at| set_bit(bytes, start + place * 8 + at, byte >> at & 1 == 1));
-    }
 }

@@ -13,7 +13,7 @@ use super::evidence::{Against, weigh_message};
 use super::search::{MessageReader, Search, SearchResult, search};
 use crate::session::Requests;
 use crate::session::Side;
-use crate::table::{MessageId, Outcome, ServiceId};
+use crate::table::{MessageId, Outcome, ServiceId, Tables};
 
 /// Bytes of a direction that are searched for messages in clear.
 pub(super) const MAX_CLEAR_BYTES: usize = 4096;
@@ -44,13 +44,8 @@ pub(super) fn find_service(
     opening: &Opening<'_>,
     reader: &mut MessageReader<'_>,
 ) -> Option<(ServiceId, bool)> {
-    let tables = reader.tables;
     let mut best = None;
-    for (i, service) in tables.services().iter().enumerate() {
-        if service.header.is_empty() || service.name == "handshake" {
-            continue;
-        }
-        let id = ServiceId(i as u32);
+    for id in services(reader.tables) {
         for (swapped, bytes) in
             [(false, [opening.client, opening.server]), (true, [opening.server, opening.client])]
         {
@@ -77,13 +72,8 @@ pub(super) fn find_clear_service(
     opening: &Opening<'_>,
     reader: &mut MessageReader<'_>,
 ) -> Option<ServiceId> {
-    let tables = reader.tables;
     let mut best = None;
-    for (i, service) in tables.services().iter().enumerate() {
-        if service.header.is_empty() || service.name == "handshake" {
-            continue;
-        }
-        let id = ServiceId(i as u32);
+    for id in services(reader.tables) {
         let mut bits = 0;
         let whole = [(Side::Client, opening.client), (Side::Server, opening.server)]
             .into_iter()
@@ -101,6 +91,13 @@ pub(super) fn find_clear_service(
         }
     }
     best.map(|(id, _)| id)
+}
+
+/// The services whose messages may be in clear from a connection's first byte on.
+fn services(tables: &Tables) -> impl Iterator<Item = ServiceId> {
+    let all = (0..).map(ServiceId).zip(tables.services());
+    all.filter(|(_, service)| !service.header.is_empty() && service.name != "handshake")
+        .map(|(id, _)| id)
 }
 
 /// One direction, read as messages of a service.

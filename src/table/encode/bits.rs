@@ -91,16 +91,20 @@ impl Bits {
 
     /// Replaces bytes that begin at a bit.
     pub fn replace(&mut self, pos: usize, with: &[u8]) {
-        let shift = pos % 8;
-        for (i, byte) in with.iter().enumerate() {
-            let wide = u16::from(*byte) << shift;
-            let mask = 0xffu16 << shift;
-            for (k, (part, mask)) in
-                wide.to_le_bytes().into_iter().zip(mask.to_le_bytes()).enumerate()
-            {
-                if let Some(to) = self.bytes.get_mut(pos / 8 + i + k) {
-                    *to = *to & !mask | part;
-                }
+        write_bytes(&mut self.bytes, pos, with);
+    }
+}
+
+/// Writes bytes over others from any bit on.
+pub fn write_bytes(bytes: &mut [u8], pos: usize, new: &[u8]) {
+    let shift = pos % 8;
+    for (i, byte) in new.iter().enumerate() {
+        let wide = u16::from(*byte) << shift;
+        let mask = 0xffu16 << shift;
+        for (k, (part, mask)) in wide.to_le_bytes().into_iter().zip(mask.to_le_bytes()).enumerate()
+        {
+            if let Some(to) = bytes.get_mut(pos / 8 + i + k) {
+                *to = *to & !mask | part;
             }
         }
     }

@@ -19,7 +19,7 @@ mod spans;
 mod steps;
 mod unknown;
 
-pub use bits::Bits;
+pub use bits::{Bits, write_bytes};
 pub(super) use bitstream::*;
 pub use json::{Json, JsonError, JsonKind};
 pub(super) use language::*;

@@ -176,23 +176,44 @@ impl StateWriter<'_, '_> {
         object: u32,
         descriptor: &Descriptor,
     ) -> Result<(), EncodeStop> {
+        let places = 0..descriptor.simple_count();
+        let simple: Vec<_> = places.filter_map(|place| descriptor.simple(place)).collect();
+        self.write_list(object, descriptor, &simple, Self::write_simple)
+    }
+
+    fn write_nested_list(
+        &mut self,
+        object: u32,
+        descriptor: &Descriptor,
+    ) -> Result<(), EncodeStop> {
+        let places = 0..descriptor.nested_count();
+        let nested: Vec<_> = places.filter_map(|place| descriptor.nested(place)).collect();
+        self.write_list(object, descriptor, &nested, Self::write_nested)
+    }
+
+    /// Writes the members of an object that are variables of one sort, each behind its place among
+    /// these variables unless all are there.
+    fn write_list<T: Copy>(
+        &mut self,
+        object: u32,
+        descriptor: &Descriptor,
+        variables: &[(&Variable, T)],
+        write: impl Fn(&mut Self, u32, &Variable, T) -> Result<(), EncodeStop>,
+    ) -> Result<(), EncodeStop> {
         let json = self.encoding.json;
         let members: Vec<u32> = json.children(object).collect();
         let largest = descriptor.variables().len();
         self.put_sized(members.len(), largest)?;
-        let all = members.len() == descriptor.simple_count();
+        let all = members.len() == variables.len();
         for (number, member) in members.into_iter().enumerate() {
-            let named = |place: &usize| {
-                descriptor.simple(*place).is_some_and(|(v, _)| *v.name == *json.key(member))
-            };
-            let place = (0..descriptor.simple_count()).find(named);
+            let place = variables.iter().position(|(v, _)| *v.name == *json.key(member));
             let place = self.place(member, place, descriptor, all.then_some(number))?;
             if !all {
                 self.put_sized(place, largest)?;
             }
-            if let Some((variable, simple)) = descriptor.simple(place) {
+            if let Some((variable, of)) = variables.get(place) {
                 self.enter(member)?;
-                self.write_simple(member, variable, simple)?;
+                write(self, member, variable, *of)?;
             }
         }
         Ok(())
@@ -282,33 +303,6 @@ impl StateWriter<'_, '_> {
         for value in values {
             let given = Given::Json(value);
             self.encoding.value(&Field { name: Sym::ELEMENT, ty, given, ..*self.field })?;
-        }
-        Ok(())
-    }
-
-    fn write_nested_list(
-        &mut self,
-        object: u32,
-        descriptor: &Descriptor,
-    ) -> Result<(), EncodeStop> {
-        let json = self.encoding.json;
-        let members: Vec<u32> = json.children(object).collect();
-        let largest = descriptor.variables().len();
-        self.put_sized(members.len(), largest)?;
-        let all = members.len() == descriptor.nested_count();
-        for (number, member) in members.into_iter().enumerate() {
-            let named = |place: &usize| {
-                descriptor.nested(*place).is_some_and(|(v, _)| *v.name == *json.key(member))
-            };
-            let place = (0..descriptor.nested_count()).find(named);
-            let place = self.place(member, place, descriptor, all.then_some(number))?;
-            if !all {
-                self.put_sized(place, largest)?;
-            }
-            if let Some((variable, of)) = descriptor.nested(place) {
-                self.enter(member)?;
-                self.write_nested(member, variable, of)?;
-            }
         }
         Ok(())
     }
