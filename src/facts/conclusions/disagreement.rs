@@ -247,10 +247,15 @@ fn together(groups: &[&ProblemGroup], severity: Severity) -> Option<Conclusion> 
 impl ProblemGroup {
     fn conclude(&self) -> Conclusion {
         let ProblemGroup { count, example, message, record, frame, .. } = self;
+        let subject = match self.kind {
+            Kind::TooLong => "a value is larger than its bound: ",
+            Kind::Dialect => "some messages are ",
+            _ => "",
+        };
         let text = match count {
-            1 => format!("{example} ({message}, record {record})"),
+            1 => format!("{subject}{example} ({message}, record {record})"),
             n => format!(
-                "{example} ({}, the first one {message}, record {record})",
+                "{subject}{example} ({}, the first one {message}, record {record})",
                 counted(*n, "message")
             ),
         };
