@@ -12,13 +12,13 @@ use moulsniff::captured::is_control;
 use moulsniff::facts::{Chat, Graph, InfoSource, Sessions, Stats, write_info};
 use moulsniff::pdu::{LINK_TYPE, PduWriter};
 use moulsniff::pipeline::{Output, Pipeline};
-use moulsniff::print::PrintedTimes;
 use moulsniff::print::chat::{chat_json, chat_text};
 use moulsniff::print::graph::{write_graph_dot, write_graph_json};
 use moulsniff::print::json::{JsonOptions, JsonWriter};
 use moulsniff::print::oneline::{OneLineOptions, OneLineWriter};
 use moulsniff::print::report::{About, ReportOptions, ReportWriter, RowFacts};
 use moulsniff::print::sessions::{session_csv, session_json, session_text};
+use moulsniff::print::{Paint, PrintedTimes, append_marked};
 use moulsniff::pseudonyms::Pseudonyms;
 use moulsniff::record::{Body, MessageView, Record};
 
@@ -182,7 +182,9 @@ impl People {
             let mut text = String::new();
             let mut line = Vec::new();
             session_text(&session, true, &mut text);
-            readable(&text);
+            let mut shown = String::new();
+            append_marked(&text, &Paint::default(), None, 0, &mut shown);
+            readable(&shown);
             session_csv(&session, &[], &mut line);
             line.clear();
             session_json(&session, &[], true, &mut line);
