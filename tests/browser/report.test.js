@@ -55,7 +55,7 @@ async function open(file, { hash = '', width = 1440, height = 900, dark = false 
   const faults = [];
   page.on('console', (message) => ['error', 'warn'].includes(message.type()) && faults.push(message.text()));
   page.on('pageerror', (error) => faults.push(String(error)));
-  page.on('request', (request) => request.url().startsWith('file:') || faults.push('a request: ' + request.url()));
+  page.on('request', (request) => /^(file|data):/.test(request.url()) || faults.push('a request: ' + request.url()));
   await page.setViewport({ width, height });
   if (!FIREFOX) await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }]);
   await page.goto(pathToFileURL(file) + hash);
