@@ -128,6 +128,11 @@ async function open({ width = 1440, height = 900 } = {}) {
   return { page, faults };
 }
 
+/** Chromium sends a click to what it painted last, so a dialog that just opened is waited for. */
+async function painted(page) {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
 /** The frame of the report, once it shows rows. */
 async function report(page) {
   const handle = await page.waitForSelector('#shown iframe', { timeout: 60_000 });
@@ -251,6 +256,7 @@ browserTest('captures are compared, bytes are decoded, and all is forgotten', as
   const second = await page.$('#pick-second');
   await second.uploadFile(path.join(ROOT, 'captures/moul/changed.pcap'));
   await page.waitForSelector('#text[open]');
+  await painted(page);
   assert.match(await page.$eval('#text-shown', (text) => text.textContent), /Auth2Cli_PlayerDeleteReply/);
   await page.click('#text .shut');
   await page.click('#top .decode-open');
