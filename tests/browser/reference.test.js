@@ -36,6 +36,7 @@ after(async () => {
 /** Opens a page; what goes wrong in it is in `faults`. @param {string} file */
 async function open(file, { width = 1280, height = 800 } = {}) {
   const page = await browser.newPage();
+  page.setDefaultTimeout(120_000);
   /** @type {string[]} */
   const faults = [];
   page.on('console', (message) => ['error', 'warn'].includes(message.type()) && faults.push(message.text()));

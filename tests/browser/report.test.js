@@ -52,6 +52,7 @@ function report(name, words) {
 /** Opens a report in a page of its own, and fails on anything that goes wrong in it. */
 async function open(file, { hash = '', width = 1440, height = 900, dark = false } = {}) {
   const page = await browser.newPage();
+  page.setDefaultTimeout(120_000);
   const faults = [];
   page.on('console', (message) => ['error', 'warn'].includes(message.type()) && faults.push(message.text()));
   page.on('pageerror', (error) => faults.push(String(error)));

@@ -115,6 +115,7 @@ after(async () => {
 /** Opens the page, and notes what goes wrong in it. */
 async function open({ width = 1440, height = 900 } = {}) {
   const page = await browser.newPage();
+  page.setDefaultTimeout(120_000);
   const faults = [];
   page.on('console', (message) => ['error', 'warn'].includes(message.type()) && faults.push(message.text()));
   page.on('pageerror', (error) => faults.push(String(error)));
@@ -135,9 +136,9 @@ async function painted(page) {
 
 /** The frame of the report, once it shows rows. */
 async function report(page) {
-  const handle = await page.waitForSelector('#shown iframe', { timeout: 60_000 });
+  const handle = await page.waitForSelector('#shown iframe');
   const frame = await handle.contentFrame();
-  await frame.waitForFunction(() => document.querySelectorAll('#list-rows .row').length > 0, { timeout: 60_000 });
+  await frame.waitForFunction(() => document.querySelectorAll('#list-rows .row').length > 0);
   return frame;
 }
 
@@ -162,11 +163,7 @@ async function filter(frame, words) {
     },
     words,
   );
-  await frame.waitForFunction(
-    (words) => location.hash.includes('q=' + encodeURIComponent(words)),
-    { timeout: 60_000 },
-    words,
-  );
+  await frame.waitForFunction((words) => location.hash.includes('q=' + encodeURIComponent(words)), {}, words);
   return frame.$eval('#count', (count) => count.textContent);
 }
 
