@@ -87,6 +87,13 @@ impl Inputs {
         }
     }
 
+    /// Who may read a file that has what is in the inputs: its owner alone, where one of them is so.
+    pub fn access(&self) -> Access {
+        let private =
+            |(_, path): &(FileIdentity, PathBuf)| fs::metadata(path).is_ok_and(is_private);
+        if self.0.iter().any(private) { Access::Owner } else { Access::Usual }
+    }
+
     /// The input that a path leads to, if any.
     pub fn find(&self, path: &Path) -> Option<&Path> {
         let found = fs::metadata(path).and_then(|data| identity(path, &data)).ok()?;
@@ -124,7 +131,14 @@ impl OutputFile {
             // The content is what matters; a file system without permissions keeps none.
             let _ = file.set_permissions(old.permissions());
         }
-        let identity = identity(&path, &file.metadata()?)?;
+        let identity = match file.metadata().and_then(|data| identity(&path, &data)) {
+            Ok(identity) => identity,
+            Err(error) => {
+                drop(file);
+                unfinished(|all| fs::remove_file(&path).is_ok() | all.remove(&path));
+                return Err(error);
+            }
+        };
         Ok(OutputFile { target, beside: Some((path, identity)), file: Some(BufWriter::new(file)) })
     }
 
@@ -306,6 +320,18 @@ fn restrict(options: &mut OpenOptions, access: Access) {
 /// Elsewhere a new file is as open as its folder.
 #[cfg(not(unix))]
 fn restrict(_: &mut OpenOptions, _: Access) {}
+
+/// Whether only its owner can read a file.
+#[cfg(unix)]
+fn is_private(data: Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    data.permissions().mode() & 0o077 == 0
+}
+
+#[cfg(not(unix))]
+fn is_private(_: Metadata) -> bool {
+    false
+}
 
 /// Makes the new names in the folder of `target` last through a power failure, where the system
 /// can.

@@ -97,6 +97,11 @@ impl CaptureError {
         Self(Box::new(Inner { file: printable(file), at, packing, problem }))
     }
 
+    /// Whether the system could not read the file, of which nothing is known then.
+    pub fn is_of_reading(&self) -> bool {
+        matches!(self.problem(), CaptureProblem::Read(_))
+    }
+
     /// The name of the file, as it was given.
     #[must_use]
     pub fn file(&self) -> &str {

@@ -1,4 +1,4 @@
-//! Copies a capture and injects or strips secrets of one kind.
+//! Copies a capture and injects secrets of one kind, or strips all secrets.
 //!
 //! Every other block of a pcapng is copied byte for byte, whether its type is known or not. Only
 //! the length that a section header states becomes "unknown", because it would be wrong. A pcap
@@ -36,7 +36,7 @@ pub struct RewriteTarget<'a> {
 pub struct Rewritten {
     /// How many packets there are.
     pub packets: u64,
-    /// How many blocks with secrets of these kinds were removed or replaced.
+    /// How many blocks with secrets were removed or replaced.
     pub removed: u64,
     /// Where the input is cut or damaged. Everything before that has been written.
     pub damage: Option<CaptureError>,
@@ -63,29 +63,25 @@ pub fn inject(
     payload: &[u8],
 ) -> Result<Rewritten, CaptureError> {
     let secrets = EmbeddedSecrets { kind: secret_type, data: payload };
-    rewrite(input, output, &[secret_type], Some(secrets))
+    rewrite(input, output, Some(secrets))
 }
 
-/// Copies a capture without its secrets of the kinds `secret_types`.
+/// Copies a capture without its secrets, of whatever kind: those of TLS open what was sent as well.
 ///
 /// # Errors
 /// As [`inject`].
-pub fn strip(
-    input: Source,
-    output: RewriteTarget<'_>,
-    secret_types: &[u32],
-) -> Result<Rewritten, CaptureError> {
-    rewrite(input, output, secret_types, None)
+pub fn strip(input: Source, output: RewriteTarget<'_>) -> Result<Rewritten, CaptureError> {
+    rewrite(input, output, None)
 }
 
 fn rewrite(
     input: Source,
     output: RewriteTarget<'_>,
-    kinds: &[u32],
     secrets: Option<EmbeddedSecrets<'_>>,
 ) -> Result<Rewritten, CaptureError> {
     let mut reader = CaptureReader::open(input, false, None, |reader| reader)?;
-    let mut copy = Copy { out: output.out, kinds, secrets, done: Rewritten::default() };
+    let replaced = secrets.map(|secrets| secrets.kind);
+    let mut copy = Copy { out: output.out, replaced, secrets, done: Rewritten::default() };
     let copied = copy.run(&mut reader);
     // Everything before a fault is part of the output and must not stay in a buffer.
     let flushed = copy.out.flush().map_err(write_fault);
@@ -105,7 +101,8 @@ fn rewrite(
 
 struct Copy<'a> {
     out: &'a mut dyn Write,
-    kinds: &'a [u32],
+    /// The only kind of secrets that are not copied; `None` for all of them.
+    replaced: Option<u32>,
     secrets: Option<EmbeddedSecrets<'a>>,
     done: Rewritten,
 }
@@ -183,7 +180,7 @@ impl Copy<'_> {
         let kind = head.order.u32_at(head.body(input.bytes()), 0);
         let total = head.total as usize;
         let place = input.take(total, 0, total);
-        if kind.is_some_and(|kind| self.kinds.contains(&kind)) {
+        if self.replaced.is_none_or(|replaced| kind == Some(replaced)) {
             self.done.removed = self.done.removed.saturating_add(1);
             return Ok(());
         }

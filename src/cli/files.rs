@@ -145,6 +145,12 @@ pub(super) fn create_or_stdout(
     create(if stdout { Path::new("/dev/stdout") } else { path }, access, inputs)
 }
 
+/// The name of such a file in errors.
+pub(super) fn output_name(path: &Path) -> String {
+    let stdout = ["-", "/dev/stdout"].iter().any(|name| path.as_os_str() == *name);
+    if stdout { "standard output".into() } else { file_name(path) }
+}
+
 /// Makes a folder for files that are written (see [`OutputFolder`]).
 ///
 /// # Errors

@@ -51,6 +51,7 @@ const MORE_HELP: &str = " (--help tells what can be typed)";
 
 use crate::captured::file_name;
 use crate::remark;
+use crate::run;
 use crate::suggest::suggestion;
 use commands::Cli;
 use options::{CaptureArgs, examples};
@@ -59,6 +60,7 @@ pub use error::{CliError, Status};
 
 /// Runs the program with what was typed; returns the exit status.
 pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
+    run::outlive_large_files();
     let typed: Vec<OsString> = typed.into_iter().collect();
     let done = if typed.len() <= 1 {
         commands::print(FIRST_WORDS.as_bytes())

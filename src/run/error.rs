@@ -20,6 +20,15 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Whether the system could not read a capture to its end.
+    pub(crate) fn is_of_reading(&self) -> bool {
+        match self {
+            RunError::Capture(error) => error.is_of_reading(),
+            RunError::Live(_) | RunError::File(..) => false,
+            RunError::Several(errors, _) => errors.iter().any(RunError::is_of_reading),
+        }
+    }
+
     /// Whether captures that could not be read, or not to their end, are all that went wrong.
     pub fn is_of_captures(&self) -> bool {
         match self {

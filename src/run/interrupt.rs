@@ -22,6 +22,19 @@ pub fn exit_on_signal() {
     on_signal(exit);
 }
 
+/// A file that may not grow further (`ulimit -f`) is an error of the write, as a full disk is, and
+/// not the end of the program. To be called before there are further threads, which take this over.
+pub fn outlive_large_files() {
+    #[cfg(unix)]
+    {
+        use nix::sys::signal::{SigSet, Signal};
+        let mut set = SigSet::empty();
+        set.add(Signal::SIGXFSZ);
+        // Where that fails, the system does as it always did.
+        let _ = set.thread_block();
+    }
+}
+
 /// Treats signals as requests from now on, for a command that begins to write a file before its run
 /// begins. Has no effect after [`exit_on_signal`].
 pub fn watch_signals() {

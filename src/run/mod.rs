@@ -29,7 +29,9 @@ use std::path::PathBuf;
 pub use columns::Columns;
 pub use error::RunError;
 pub use frame_source::{FrameInput, list_interfaces};
-pub use interrupt::{end_is_requested, exit_on_signal, unless_interrupted, watch_signals};
+pub use interrupt::{
+    end_is_requested, exit_on_signal, outlive_large_files, unless_interrupted, watch_signals,
+};
 pub use pool::{FormatBatch, FormatPool, TextSink};
 pub use printer::Printer;
 pub use progress::{Beside, Progress};
@@ -77,9 +79,12 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// Takes the error of a run that read no frame. Such a run should not replace an older file.
+    /// Takes the error of a run that should not replace an older file: it read no frame, or the
+    /// system could not read on. Of a capture that is damaged or cut, what there is may be all that
+    /// there ever is.
     pub(crate) fn take_error_of_nothing_read(&mut self) -> Option<RunError> {
-        if self.pipeline.summary().flow.frames == 0 { self.error.take() } else { None }
+        let nothing = self.pipeline.summary().flow.frames == 0;
+        self.error.take_if(|error| nothing || error.is_of_reading())
     }
 }
 

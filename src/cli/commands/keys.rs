@@ -484,7 +484,6 @@ fn strip(args: &StripArgs) -> Result<Status, CliError> {
     let StripArgs { input, output, general } = args;
     run::exit_on_signal();
     let name = file_name(output);
-    let kinds: Vec<u32> = with_secrets().map(|(_, secrets)| secrets.block_type()).collect();
     let config_file = config::file(general);
     let inputs = Inputs::of([input].into_iter().chain(&config_file).map(PathBuf::as_path));
     let mut file = files::create(output, Access::Usual, &inputs)?;
@@ -493,7 +492,10 @@ fn strip(args: &StripArgs) -> Result<Status, CliError> {
     } else {
         Source::path(input)
     };
-    let done = capture::strip(source, capture::RewriteTarget::new(&name, &mut file), &kinds)?;
+    let mut done = capture::strip(source, capture::RewriteTarget::new(&name, &mut file))?;
+    if let Some(damage) = done.damage.take_if(|damage| damage.is_of_reading()) {
+        return Err(damage.into());
+    }
     file.commit().map_err(|e| CliError::File(name.clone(), e))?;
     if let Some(damage) = done.damage {
         return Err(damage.into());

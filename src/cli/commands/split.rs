@@ -55,10 +55,12 @@ pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
     run::exit_on_signal();
     let config_file = config::file(&args.general);
     let inputs = Inputs::of(args.captures.iter().chain(&config_file).map(PathBuf::as_path));
+    let captures = args.captures.iter().map(PathBuf::as_path);
+    let access = Inputs::of(captures).access();
     refuse_other_parts(args)?;
     let folder = files::create_folder(&args.output)?;
     let parts: Vec<PartFile> = (0..args.into)
-        .map(|number| PartFile::create(args, number, &inputs))
+        .map(|number| PartFile::create(args, number, access, &inputs))
         .collect::<Result<_, _>>()?;
     let names: Vec<PathBuf> = parts.iter().map(|part| part.path.clone()).collect();
     let mut splitter =
@@ -124,9 +126,14 @@ struct PartFile {
 }
 
 impl PartFile {
-    fn create(args: &SplitArgs, number: u16, inputs: &Inputs) -> Result<PartFile, CliError> {
+    fn create(
+        args: &SplitArgs,
+        number: u16,
+        access: Access,
+        inputs: &Inputs,
+    ) -> Result<PartFile, CliError> {
         let path = args.output.join(part_name(args, number));
-        Ok(PartFile { file: files::create(&path, Access::Usual, inputs)?, path })
+        Ok(PartFile { file: files::create(&path, access, inputs)?, path })
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) fn run(args: &ExportFramesArgs) -> Result<Status, CliError> {
     let mut wanted = filtered.into_inner();
     wanted.complete();
     let secrets = if args.with_keys { wanted.secrets() } else { Vec::new() };
-    let fail = |e| CliError::File(file_name(&args.output), e);
+    let fail = |e| CliError::File(files::output_name(&args.output), e);
     let mut splitter =
         Splitter::new([BufWriter::new(file)]).with_secrets(secrets).converting(texts::convert);
     let mut places = FramePlaces::default();

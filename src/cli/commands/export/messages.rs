@@ -8,7 +8,6 @@ use clap::Args;
 use std::io::{self, BufWriter};
 
 use crate::capture::{Frame, PcapngWriter, Time};
-use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
 use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
@@ -68,7 +67,7 @@ pub(in crate::cli::commands) fn write_messages(
         ..PlanArgs::new(read)
     })?;
     setup.names = true;
-    let fail = |e| CliError::File(file_name(output), e);
+    let fail = |e| CliError::File(files::output_name(output), e);
     if redact && setup.pseudonyms.is_none() {
         setup.pseudonyms = Some(Pseudonyms::of_secrets(&random().map_err(fail)?));
     }
