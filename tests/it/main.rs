@@ -50,6 +50,7 @@ mod limits;
 mod lists;
 mod lua_tshark;
 mod made;
+mod markers;
 #[path = "../../benches/material/mod.rs"]
 mod material;
 mod moul_damage;
