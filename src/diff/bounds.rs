@@ -14,8 +14,9 @@ pub struct DiffBounds {
 
 impl DiffBounds {
     /// The bounds of a comparison that takes `memory` bytes in all, roughly: the parts, what is
-    /// found while they are compared, and the reading.
+    /// found while they are compared, and the reading, which takes half of it where very many
+    /// streams are open.
     pub fn of(memory: usize) -> DiffBounds {
-        DiffBounds { digest: memory / 8, details: memory / 8, texts: memory / 4 }
+        DiffBounds { digest: memory / 12, details: memory / 16, texts: memory / 8 }
     }
 }

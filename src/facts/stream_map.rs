@@ -4,12 +4,13 @@
 use super::TransportStream;
 use crate::maps::SeededMap;
 
-/// A value for each stream.
+/// A value for each stream. Values have places of their own: a table of them would be half empty
+/// after it grew.
 #[derive(Default)]
 pub struct StreamMap<V> {
     /// All streams but the latest one.
-    others: SeededMap<TransportStream, V>,
-    latest: Option<(TransportStream, V)>,
+    others: SeededMap<TransportStream, Box<V>>,
+    latest: Option<(TransportStream, Box<V>)>,
 }
 
 impl<V: Default> StreamMap<V> {
@@ -19,7 +20,7 @@ impl<V: Default> StreamMap<V> {
         if self.latest.as_ref().is_none_or(|latest| latest.0 != stream) {
             self.change_to(stream);
         }
-        &mut self.latest.get_or_insert_with(|| (stream, V::default())).1
+        &mut self.latest.get_or_insert_with(|| (stream, Box::default())).1
     }
 
     #[inline(never)]
@@ -31,14 +32,15 @@ impl<V: Default> StreamMap<V> {
     /// Takes out the value of a stream; `None` if it has none.
     pub fn remove(&mut self, stream: TransportStream) -> Option<V> {
         match self.latest.take_if(|latest| latest.0 == stream) {
-            Some((_, value)) => Some(value),
-            None => self.others.remove(&stream),
+            Some((_, value)) => Some(*value),
+            None => self.others.remove(&stream).map(|value| *value),
         }
     }
 
     /// All values, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&TransportStream, &V)> {
-        self.others.iter().chain(self.latest.iter().map(|(stream, value)| (stream, value)))
+        let latest = self.latest.iter().map(|(stream, value)| (stream, value));
+        self.others.iter().chain(latest).map(|(stream, value)| (stream, &**value))
     }
 }
 

@@ -1,20 +1,25 @@
 //! Facts that sessions learned about their network (muds, routers, channels), collected over a
 //! capture: by group and name, the latest wins.
 //!
-//! It does not know what the facts mean. At most `LIMIT` names are kept; further ones are ignored.
+//! It does not know what the facts mean. At most [`MOST_NAMES`] names are kept, in [`MOST_BYTES`];
+//! further ones are counted.
 
 use std::collections::BTreeMap;
 
 use crate::session::Learned;
 
 /// How many names are kept.
-const LIMIT: usize = 20_000;
+const MOST_NAMES: usize = 20_000;
+/// How many bytes they take with their facts, roughly.
+const MOST_BYTES: usize = 16 << 20;
 
 /// The latest facts of every name.
 #[derive(Default)]
 pub struct World {
     groups: BTreeMap<&'static str, BTreeMap<String, Learned>>,
     count: usize,
+    bytes: usize,
+    left_out: u64,
 }
 
 impl World {
@@ -22,9 +27,18 @@ impl World {
     pub fn learn(&mut self, learned: Vec<Learned>) {
         for thing in learned {
             let things = self.groups.entry(thing.group).or_default();
-            if let Some(known) = things.get_mut(&thing.name) {
+            let known = things.get_mut(&thing.name);
+            let before = known.as_ref().map_or(0, |known| known.held());
+            let bytes = self.bytes.saturating_sub(before) + thing.held();
+            let full = bytes > MOST_BYTES || known.is_none() && self.count >= MOST_NAMES;
+            if full {
+                self.left_out += 1;
+                continue;
+            }
+            self.bytes = bytes;
+            if let Some(known) = known {
                 *known = thing;
-            } else if self.count < LIMIT {
+            } else {
                 self.count += 1;
                 things.insert(thing.name.clone(), thing);
             }
@@ -34,6 +48,11 @@ impl World {
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// How many things, or later facts of one, were left out because there are too many.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// The groups, each with its things, sorted by name.
@@ -46,6 +65,24 @@ impl World {
 mod tests {
     use super::*;
     use crate::session::LearnedValue;
+
+    #[test]
+    fn things_that_take_too_much_memory_are_counted() {
+        let channel = |number: usize| Learned {
+            group: "channels",
+            name: format!("{number}"),
+            heading: 0,
+            of_stream: false,
+            facts: vec![("host", LearnedValue::Text("x".repeat(1 << 20)))],
+        };
+        let mut world = World::default();
+        world.learn((0..20).map(channel).collect());
+        let kept: usize = world.groups().map(|(_, things)| things.len()).sum();
+        assert_eq!((kept, world.left_out()), (15, 5));
+        // The same ones again take no more.
+        world.learn((0..15).map(channel).collect());
+        assert_eq!(world.left_out(), 5);
+    }
 
     #[test]
     fn the_last_word_counts() {

@@ -121,11 +121,11 @@ struct Slot<V> {
 }
 
 /// The table. Its memory grows with the largest number of conversations held at once; slots are
-/// reused.
+/// reused. Each is a place of its own, so that the list of them is small while it grows.
 #[derive(Debug)]
 pub(super) struct ConversationTable<V> {
     index: HashMap<EndpointPair, SlotId>,
-    slots: Vec<Option<Slot<V>>>,
+    slots: Vec<Option<Box<Slot<V>>>>,
     free: Vec<SlotId>,
     lists: [ListEnds; 3],
     /// The conversation found last. The next packet is likely to belong to it.
@@ -156,7 +156,8 @@ impl<V> ConversationTable<V> {
 
     /// Adds a conversation as the youngest open one.
     pub(super) fn insert(&mut self, key: EndpointPair, value: V) -> SlotId {
-        let entry = Some(Slot { key, value, closed: false, links: [ListLink::default(); 2] });
+        let slot = Slot { key, value, closed: false, links: [ListLink::default(); 2] };
+        let entry = Some(Box::new(slot));
         let id = match self.free.pop() {
             Some(id) => {
                 if let Some(slot) = self.slots.get_mut(id as usize) {
@@ -191,7 +192,7 @@ impl<V> ConversationTable<V> {
     }
 
     pub(super) fn get_mut(&mut self, id: SlotId) -> Option<&mut V> {
-        self.slots.get_mut(id as usize)?.as_mut().map(|slot| &mut slot.value)
+        self.slot_mut(id).map(|slot| &mut slot.value)
     }
 
     pub(super) fn count(&self, list: List) -> usize {
@@ -243,11 +244,11 @@ impl<V> ConversationTable<V> {
     }
 
     fn slot(&self, id: SlotId) -> Option<&Slot<V>> {
-        self.slots.get(id as usize)?.as_ref()
+        self.slots.get(id as usize)?.as_deref()
     }
 
     fn slot_mut(&mut self, id: SlotId) -> Option<&mut Slot<V>> {
-        self.slots.get_mut(id as usize)?.as_mut()
+        self.slots.get_mut(id as usize)?.as_deref_mut()
     }
 
     fn ends(&self, list: List) -> ListEnds {

@@ -13,7 +13,7 @@ use crate::session::Transport;
 
 /// The open streams.
 pub(super) struct StreamTable {
-    connections: HashMap<StreamKey, Connection>,
+    connections: HashMap<StreamKey, Box<Connection>>,
     /// Memory of all connections, roughly, in bytes.
     held: usize,
     /// Above this, the connections that hold most memory have to release some of it.
@@ -98,14 +98,17 @@ impl StreamSink<'_> {
     /// A UDP conversation begins with its first datagram.
     fn conversation(&mut self, stream: &Stream) -> StreamKey {
         let key = udp(stream.id);
-        self.table.connections.entry(key).or_insert_with(|| Connection::new(key, *stream, false));
+        self.table
+            .connections
+            .entry(key)
+            .or_insert_with(|| Box::new(Connection::new(key, *stream, false)));
         key
     }
 
     fn end(&mut self, key: StreamKey, dir: Dir, how: End, at: Moment) {
         self.with(key, at, |connection, run| connection.end(dir, how, at, run));
         let table = &mut *self.table;
-        if table.connections.get(&key).is_some_and(Connection::is_over)
+        if table.connections.get(&key).is_some_and(|connection| connection.is_over())
             && let Some(connection) = table.connections.remove(&key)
         {
             table.held -= connection.held();
@@ -121,7 +124,7 @@ impl FlowSink for StreamSink<'_> {
         let replaced = self
             .table
             .connections
-            .insert(key, Connection::new(key, *stream, opening != TcpOpening::Middle));
+            .insert(key, Box::new(Connection::new(key, *stream, opening != TcpOpening::Middle)));
         self.table.held -= replaced.map_or(0, |connection| connection.held());
     }
 

@@ -248,6 +248,18 @@ pub struct Learned {
     pub facts: Vec<(&'static str, LearnedValue)>,
 }
 
+impl Learned {
+    /// Its memory, roughly, in bytes.
+    pub fn held(&self) -> usize {
+        let texts = self.facts.iter().map(|(_, value)| match value {
+            LearnedValue::Text(text) => text.len(),
+            LearnedValue::Count(_) | LearnedValue::Microseconds(_) => 0,
+        });
+        let places = size_of::<Learned>() + self.facts.len() * size_of::<(&str, LearnedValue)>();
+        places + self.name.len() + texts.sum::<usize>()
+    }
+}
+
 /// The value of a fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LearnedValue {

@@ -5,6 +5,7 @@
 //! request and its reply have in common. This file knows no protocol.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use super::early::EarlyReplies;
 use super::request::{Answer, Request, RequestKey};
@@ -58,6 +59,23 @@ fn bit(message: MessageId) -> u64 {
     1 << (message.0 % u64::BITS)
 }
 
+/// By message: whether a reply to it may come.
+#[derive(Debug, Default)]
+struct MayBeAnswered(Vec<bool>);
+
+impl MayBeAnswered {
+    fn new(tables: &Tables) -> MayBeAnswered {
+        let mut all: Vec<bool> =
+            tables.messages().iter().map(|message| message.expects_reply).collect();
+        for asked in tables.messages().iter().flat_map(|message| &message.answers) {
+            if let Some(place) = all.get_mut(asked.0 as usize) {
+                *place = true;
+            }
+        }
+        MayBeAnswered(all)
+    }
+}
+
 /// The requests of a connection that may still be answered.
 ///
 /// Each request has a serial number. A request stays until it is [removed](Requests::remove), or
@@ -70,7 +88,7 @@ pub struct Requests {
     /// Whether a message is at most once the last reply to a request.
     once: bool,
     /// By message: whether a reply to it may come.
-    answered: Vec<bool>,
+    answered: Arc<MayBeAnswered>,
     /// By serial number, from `first` on. Empty places are removed requests.
     open: VecDeque<Option<OpenRequest>>,
     first: u64,
@@ -97,16 +115,7 @@ impl Requests {
     /// Remembers at most `limit` requests: messages that another message answers, or whose table
     /// says `expects reply`.
     pub fn new(tables: &Tables, limit: usize) -> Requests {
-        let mut answered = vec![false; tables.messages().len()];
-        for (place, message) in answered.iter_mut().zip(tables.messages()) {
-            *place = message.expects_reply;
-        }
-        for asked in tables.messages().iter().flat_map(|message| &message.answers) {
-            if let Some(place) = answered.get_mut(asked.0 as usize) {
-                *place = true;
-            }
-        }
-        Requests { limit, answered, ..Requests::default() }
+        Requests { limit, answered: tables.derived(MayBeAnswered::new), ..Requests::default() }
     }
 
     /// The same, of a protocol in which a message is at most once the last reply to a request. A
@@ -118,7 +127,7 @@ impl Requests {
 
     /// Whether a reply to this message may come, so that it is worth remembering.
     pub fn is_request(&self, message: MessageId) -> bool {
-        self.answered.get(message.0 as usize) == Some(&true)
+        self.answered.0.get(message.0 as usize) == Some(&true)
     }
 
     /// Remembers a request.

@@ -1,10 +1,33 @@
 //! Look-ups in compiled tables: by index, by name, by number.
 
+use std::any::Any;
+use std::sync::{Arc, PoisonError};
+
 use super::program::*;
 use super::{Meaning, NativeType, TableSource, Tables, text};
 use crate::tree::{Sym, TypeRef};
 
 impl Tables {
+    /// What sessions derive from the tables, one value of each type: made for the first of them,
+    /// and shared by all, of which there may be thousands.
+    pub fn derived<T: Any + Send + Sync>(&self, make: impl FnOnce(&Tables) -> T) -> Arc<T> {
+        let find = |all: &[Arc<dyn Any + Send + Sync>]| {
+            all.iter().find_map(|one| Arc::clone(one).downcast::<T>().ok())
+        };
+        let lock = || self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = find(&lock()) {
+            return made;
+        }
+        // It may ask for values of other types itself, so nothing is locked meanwhile.
+        let made = Arc::new(make(self));
+        let mut all = lock();
+        find(&all).unwrap_or_else(|| {
+            let shared: Arc<dyn Any + Send + Sync> = made.clone();
+            all.push(shared);
+            made
+        })
+    }
+
     /// The protocol's own meaning of a word for `shown`.
     pub fn meaning(&self, shown: &str) -> Option<Meaning> {
         self.meanings.iter().find(|meaning| meaning.name == shown).copied()

@@ -38,7 +38,9 @@ pub use program::*;
 pub use scale::Scale;
 pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
+use std::any::Any;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::tree::TypeRef;
 use late::LateLists;
@@ -76,6 +78,8 @@ pub struct Tables {
     sources: Vec<TableSource>,
     natives: Vec<NativeType>,
     meanings: Vec<Meaning>,
+    /// Values of [`Tables::derived`].
+    derived: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
 }
 
 /// How many tables were made in this run.
@@ -177,7 +181,8 @@ impl Tables {
         let protocol = protocol.to_string();
         let meanings = meanings.to_vec();
         let id = MADE.fetch_add(1, Ordering::Relaxed);
-        Tables { id, protocol, program, lists, sources, natives, meanings }
+        let derived = Mutex::default();
+        Tables { id, protocol, program, lists, sources, natives, meanings, derived }
     }
 
     /// A number that no other tables of this run have: what is derived from tables is kept under

@@ -91,7 +91,7 @@ impl Slowness {
                 && self.held.len() < MAX_FINDINGS
             {
                 found = true;
-                self.held.push((held.clone(), stream.clone(), side));
+                self.held.push((Holding::clone(held), stream.clone(), side));
             }
         }
         let key = (stream.ends.server, stream.service.clone());

@@ -33,7 +33,7 @@ pub(super) struct StreamWatch {
     pub(super) first: Option<Moment>,
     pub(super) messages: [u64; 2],
     pub(super) waits: OpenWaits,
-    pub(super) refusal: Option<LastRefusal>,
+    pub(super) refusal: Option<Box<LastRefusal>>,
     /// Refusals after which it went on.
     pub(super) harmless: u64,
     pub(super) replies: [ReplyTimes; 2],
@@ -125,9 +125,9 @@ pub(super) struct ReplyTimes {
     recent: [(u64, i64); RECENT],
     next: usize,
     /// A slow request that may hold up others.
-    holding: Option<Holding>,
+    holding: Option<Box<Holding>>,
     /// The one that held up most.
-    pub(super) held: Option<Holding>,
+    pub(super) held: Option<Box<Holding>>,
 }
 
 /// A reply that took long.
@@ -232,7 +232,7 @@ impl StreamWatch {
                     let source = InfoSource { view: values, layout: def.layout, redact: true };
                     write_info(source, &|_| None, &mut about);
                 }
-                self.refusal = Some(LastRefusal {
+                self.refusal = Some(Box::new(LastRefusal {
                     at: record.at,
                     record: record.number,
                     request: message.reply.map(|reply| reply.record),
@@ -242,7 +242,7 @@ impl StreamWatch {
                     about,
                     unasked: unasked && def.answers.is_empty(),
                     after: 0,
-                });
+                }));
             }
             None if message.reply.is_some() => {
                 for step in steps(def, tables) {
@@ -413,7 +413,8 @@ impl ReplyTimes {
         if own >= SLOW && self.answered < reply.request {
             let slow = reply.kept();
             let records = vec![reply.request];
-            self.holding = Some(Holding { slow, start, end, others: 0, longest: 0, records });
+            let holding = Holding { slow, start, end, others: 0, longest: 0, records };
+            self.holding = Some(Box::new(holding));
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct ClientSession {
     pub streams: Vec<SessionStream>,
     /// The places of the client, in order.
     pub places: Vec<Place>,
+    /// How many places are left out, because there are too many.
+    pub places_left_out: u64,
     /// The counts of requests and replies.
     pub requests: RequestCounts,
     /// The request that waited longest for its reply.
@@ -78,6 +80,7 @@ pub(super) fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Cli
         refused: Vec::new(),
         streams: Vec::new(),
         places: Vec::new(),
+        places_left_out: 0,
         requests: RequestCounts::default(),
         slowest: None,
         to_server: Latencies::default(),
@@ -118,6 +121,7 @@ pub(super) fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Cli
         refused.extend(stream.refused);
         session.refusals.extend(stream.refusals);
         session.unanswered.extend(stream.unanswered);
+        session.places_left_out += stream.places_left_out;
         session.places.extend(stream.places.into_iter().filter(|place| !place.pending));
         session.requests.add(&stream.requests);
         slowest.extend(stream.slowest);

@@ -45,6 +45,11 @@ impl StreamEnding {
         &self.learned
     }
 
+    /// Memory of the facts, roughly, in bytes.
+    pub(super) fn held(&self) -> usize {
+        self.learned.iter().map(Learned::held).sum()
+    }
+
     /// A direction ended.
     pub(super) fn direction(&mut self, end: &DirectionEnd) {
         let DirectionEnd { how, counts, closed_in, from } = *end;

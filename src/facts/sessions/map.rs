@@ -9,8 +9,9 @@ use super::ClientSession;
 use crate::record::Record;
 use crate::session::Transport;
 
-/// The most entries, which take 256 MiB. Streams of later sessions belong to no session.
-const MAX_ENTRIES: usize = 16 << 20;
+/// The most entries, which take 48 MiB, and half as much again while their list grows. Streams of
+/// later sessions belong to no session.
+const MAX_ENTRIES: usize = 3 << 20;
 
 /// From a frame on, a stream belongs to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -49,9 +49,9 @@ const MAX_STREAMS: usize = 16_384;
 /// The most streams remembered of finished sessions, whose ends may still come. Beyond that, the
 /// oldest are forgotten.
 const MAX_PAST: usize = 1 << 18;
-/// The most bytes of requests that wait for replies, in all streams. Whether further requests were
-/// answered is not known.
-const MAX_HELD: usize = 64 << 20;
+/// The most bytes of what is kept of all streams beside their places: requests that wait, steps,
+/// places, identities. Beyond it little more is kept of any stream, and what is not is counted.
+const MAX_HELD: usize = 32 << 20;
 /// Sessions that are over are looked for once in so much capture time, in nanoseconds.
 const LOOK_EVERY: i64 = 60 * 1_000_000_000;
 
@@ -94,7 +94,7 @@ pub struct Sessions {
     /// Protocols whose clients identify themselves, so that their streams can be joined.
     pub(super) telling: SeededMap<&'static str, bool>,
     chat: Chat,
-    /// Memory that requests of all streams take that wait for replies, in bytes.
+    /// Memory of what is kept of all streams beside their places, roughly, in bytes.
     held: usize,
     finished: u64,
     out: Vec<ClientSession>,
@@ -121,7 +121,8 @@ impl Sessions {
         self.find(id, record, message);
         let room = self.held < MAX_HELD;
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        let held = stream.held;
+        let held = stream.held();
+        stream.set_room(room);
         let traffic = is_traffic(&record.body);
         if traffic || !stream.late && !is_limit(&record.body) {
             stream.touch(record, traffic);
@@ -129,7 +130,7 @@ impl Sessions {
         match &record.body {
             Body::Message { message, tables, tree } => {
                 let identities =
-                    stream.message(&SeenMessage { record, message, tables, tree, called }, room);
+                    stream.message(&SeenMessage { record, message, tables, tree, called });
                 let chat = if self.ties_only { Vec::new() } else { self.chat.record(record, true) };
                 for line in
                     chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none())
@@ -160,7 +161,7 @@ impl Sessions {
                 stream.ended(&DirectionEnd { how, counts, closed_in, from }, record);
             }
         }
-        let holds = self.streams.get(&id).map_or(held, |stream| stream.held);
+        let holds = self.streams.get(&id).map_or(held, |stream| stream.held());
         self.seen([held, holds]);
     }
 
@@ -192,10 +193,11 @@ impl Sessions {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         stream.ending.stream();
         if !self.ties_only {
-            stream.ending.facts(
-                counts,
-                learned.iter().filter(|learned| learned.of_stream).cloned().collect(),
-            );
+            let before = stream.held();
+            let own = learned.iter().filter(|learned| learned.of_stream);
+            let most = stream.most(usize::MAX);
+            stream.ending.facts(counts, own.take(most).cloned().collect());
+            self.held = (self.held + stream.held()).saturating_sub(before);
         }
         if stream.late {
             let number = stream.group;
@@ -352,7 +354,7 @@ impl Sessions {
             self.past.pop_first();
         }
         streams.sort_by_key(|stream| stream.first_record);
-        self.held -= streams.iter().map(|stream| stream.held).sum::<usize>().min(self.held);
+        self.held -= streams.iter().map(StreamFacts::held).sum::<usize>().min(self.held);
         self.finished += 1;
         put_together(self.finished, streams)
     }

@@ -72,8 +72,10 @@ impl StreamFacts {
         {
             last.to = Some(place.from);
         }
-        if self.places.len() < MAX_PLACES {
+        if self.places.len() < self.most(MAX_PLACES) {
             self.places.push(place);
+        } else {
+            self.places_left_out += 1;
         }
     }
 

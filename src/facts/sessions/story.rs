@@ -11,6 +11,8 @@ use crate::session::Side;
 /// How many steps at a stream's beginning are kept, and how many of the latest ones.
 const FIRST_STEPS: usize = 32;
 const LAST_STEPS: usize = 16;
+/// How many steps are kept where there is no more room.
+const FEWEST_STEPS: usize = 4;
 /// This many consecutive steps of the same message are listed one by one; further ones are counted
 /// with the last of them.
 const TOLD_APART: usize = 3;
@@ -37,6 +39,13 @@ pub struct StoryLine {
     pub times: u32,
     /// If the step is a request: whether it was answered.
     pub outcome: StoryOutcome,
+}
+
+impl StoryLine {
+    /// Its memory, roughly, in bytes. Twice its place, since lists of lines are half empty at most.
+    pub(super) fn held(&self) -> usize {
+        2 * size_of::<StoryLine>() + self.message.len() + self.text.len()
+    }
 }
 
 /// Whether a step was answered.
@@ -84,16 +93,25 @@ pub struct LastMessage {
 pub(super) struct Story {
     /// No lines are collected.
     pub(super) off: bool,
+    /// There is no room for further lines, except for a few where there are none.
+    pub(super) full: bool,
     pub(super) lines: VecDeque<StoryLine>,
     pub(super) left_out: u64,
     /// The records of steps that are counted with the line before them, and their frames.
     repeated: VecDeque<(u64, Moment)>,
+    /// Memory of the lines, roughly, in bytes.
+    held: usize,
 }
 
 impl Story {
     /// A story without lines. If it is `off`, it stays so.
     pub(super) fn new(off: bool) -> Story {
         Story { off, ..Story::default() }
+    }
+
+    /// Its memory, roughly, in bytes.
+    pub(super) fn held(&self) -> usize {
+        self.held + self.repeated.capacity() * size_of::<(u64, Moment)>()
     }
 
     /// Whether the message of a record is in the story.
@@ -178,10 +196,14 @@ impl Story {
 
     /// Inserts a line, and leaves out one in the middle of a long story.
     fn insert(&mut self, at: usize, line: StoryLine) {
+        self.held += line.held();
         self.lines.insert(at, line);
-        if self.lines.len() > FIRST_STEPS + LAST_STEPS {
-            let left_out = self.lines.remove(FIRST_STEPS);
-            self.left_out += left_out.map_or(0, |line| u64::from(line.times));
+        let most = if self.full { FEWEST_STEPS } else { FIRST_STEPS + LAST_STEPS };
+        if self.lines.len() > most {
+            let middle = FIRST_STEPS.min(self.lines.len() - 2);
+            let Some(line) = self.lines.remove(middle) else { return };
+            self.held = self.held.saturating_sub(line.held());
+            self.left_out += u64::from(line.times);
         }
     }
 }
@@ -254,6 +276,23 @@ mod tests {
             told(&story),
             [(1, 1, false), (2, 1, false), (3, 4, false), (5, 1, true), (8, 2, false)]
         );
+    }
+
+    #[test]
+    fn without_room_few_steps_are_kept_and_the_others_are_counted() {
+        let mut story = Story::new(false);
+        let other = |record| StoryLine { message: format!("Question{record}"), ..question(record) };
+        (1..=20).for_each(|record| story.tell(other(record)));
+        let held = story.held();
+        story.full = true;
+        (21..=40).for_each(|record| story.tell(other(record)));
+        assert_eq!((story.lines.len(), story.left_out), (20, 20));
+        assert!(story.held() <= held + 20, "{held} and {}", story.held());
+        assert_eq!(story.lines.back().map(|line| line.record), Some(40));
+        let mut late = Story::new(false);
+        late.full = true;
+        (1..=20).for_each(|record| late.tell(other(record)));
+        assert_eq!((late.lines.len(), late.left_out), (FEWEST_STEPS, 16));
     }
 
     #[test]

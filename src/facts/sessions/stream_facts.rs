@@ -24,6 +24,10 @@ use crate::tree::{LinkKind, ProblemCounts};
 const MAX_IDENTITIES: usize = 16;
 /// Refused requests and unanswered ones that are kept of one stream, of either kind.
 const MAX_TROUBLES: usize = 16;
+/// The same, and places, where there is no more room.
+const FEWEST: usize = 2;
+/// Memory of the texts of an identity or place, roughly, in bytes.
+const VALUE: usize = 64;
 
 /// A request that waits for its reply.
 struct AskedRequest {
@@ -85,7 +89,11 @@ pub(super) struct StreamFacts {
     acknowledged: (u64, i64),
     waiting: Waiting<AskedRequest>,
     /// Memory of the waiting requests, roughly, in bytes.
-    pub(super) held: usize,
+    waiting_held: usize,
+    /// Places that were not kept, because there were too many.
+    pub(super) places_left_out: u64,
+    /// Whether the account of all streams has room for more.
+    pub(super) room: bool,
 }
 
 impl StreamFacts {
@@ -131,7 +139,9 @@ impl StreamFacts {
             sent_again: 0,
             acknowledged: (0, 0),
             waiting: Waiting::default(),
-            held: 0,
+            waiting_held: 0,
+            places_left_out: 0,
+            room: true,
         }
     }
 
@@ -141,6 +151,36 @@ impl StreamFacts {
 
     pub(super) fn client(&self) -> SocketAddr {
         self.ends.client
+    }
+
+    /// Memory of what is kept of it beside its place, roughly, in bytes.
+    pub(super) fn held(&self) -> usize {
+        let identities =
+            self.identities.capacity() + self.claims.capacity() + self.refused.capacity();
+        let troubles = self.refusals.iter().chain(&self.unanswered);
+        self.waiting_held
+            + self.story.held()
+            + identities * (size_of::<Identity>() + VALUE)
+            + self.places.capacity() * (size_of::<Place>() + VALUE)
+            + troubles.map(StoryLine::held).sum::<usize>()
+            + self.ending.held()
+    }
+
+    /// Tells whether the account of all streams has room for more.
+    pub(super) fn set_room(&mut self, room: bool) {
+        self.room = room;
+        self.story.full = !room;
+    }
+
+    /// How many things of a kind are kept, of which there may be so many where there is room.
+    pub(super) fn most(&self, most: usize) -> usize {
+        if self.room { most } else { FEWEST }
+    }
+
+    fn keep_refusal(&mut self, line: StoryLine) {
+        if self.refusals.len() < self.most(MAX_TROUBLES) {
+            self.refusals.push(line);
+        }
     }
 
     /// Counts a record of the stream.
@@ -158,7 +198,7 @@ impl StreamFacts {
     }
 
     /// Handles a message. Returns the identities that the client has from now on.
-    pub(super) fn message(&mut self, seen: &SeenMessage<'_, '_>, room: bool) -> Vec<Identity> {
+    pub(super) fn message(&mut self, seen: &SeenMessage<'_, '_>) -> Vec<Identity> {
         let SeenMessage { record, message, tables, tree, .. } = *seen;
         if let Some(count) = self.messages.get_mut(record.from.index()) {
             *count += 1;
@@ -211,24 +251,24 @@ impl StreamFacts {
         }
         if asks {
             self.requests.sent += 1;
-            self.ask(record.number, AskedRequest { id, at: record.at, text }, room);
+            self.ask(record.number, AskedRequest { id, at: record.at, text });
         }
         identities
     }
 
     /// Remembers a request until its reply comes, where there is room for it.
-    fn ask(&mut self, record: u64, asked: AskedRequest, room: bool) {
-        if !room {
+    fn ask(&mut self, record: u64, asked: AskedRequest) {
+        if !self.room {
             return self.waiting.forget_one();
         }
-        self.held += asked.size();
+        self.waiting_held += asked.size();
         let forgotten = self.waiting.ask(record, asked);
-        self.held -= forgotten.map_or(0, |asked| asked.size());
+        self.waiting_held -= forgotten.map_or(0, |asked| asked.size());
     }
 
     fn take_asked(&mut self, record: u64) -> Option<AskedRequest> {
         let asked = self.waiting.take(record)?;
-        self.held -= asked.size();
+        self.waiting_held -= asked.size();
         Some(asked)
     }
 
@@ -278,7 +318,7 @@ impl StreamFacts {
             }
             if refused {
                 self.story.trouble(&line);
-                keep_trouble(&mut self.refusals, line);
+                self.keep_refusal(line);
             }
         }
         if let Some(at) =
@@ -315,10 +355,7 @@ impl StreamFacts {
             nanos = Some(reply.nanos);
         }
         let outcome = StoryOutcome::Refused(why.to_string(), nanos);
-        keep_trouble(
-            &mut self.refusals,
-            StoryLine { outcome, text, ..line_of(self.id, seen.record) },
-        );
+        self.keep_refusal(StoryLine { outcome, text, ..line_of(self.id, seen.record) });
     }
 
     /// A line about a request that waited.
@@ -354,14 +391,16 @@ impl StreamFacts {
             self.story.outcome(request, outcome.clone());
             let line = self.asked_line(request, message, asked, outcome);
             self.story.trouble(&line);
-            keep_trouble(&mut self.unanswered, line);
+            if self.unanswered.len() < self.most(MAX_TROUBLES) {
+                self.unanswered.push(line);
+            }
         }
         self.settle_claims(request, true)
     }
 
     /// Keeps the identities in a request until its reply comes.
     fn claim(&mut self, own: Vec<Identity>) {
-        let room = MAX_IDENTITIES.saturating_sub(self.claims.len());
+        let room = self.most(MAX_IDENTITIES).saturating_sub(self.claims.len());
         self.claims.extend(own.into_iter().take(room));
     }
 
@@ -383,7 +422,9 @@ impl StreamFacts {
             })
         };
         let settled: Vec<Identity> = settled.into_iter().filter(|claim| !known(claim)).collect();
-        for claim in settled.into_iter().take(MAX_IDENTITIES.saturating_sub(self.refused.len())) {
+        for claim in
+            settled.into_iter().take(self.most(MAX_IDENTITIES).saturating_sub(self.refused.len()))
+        {
             add_identity(&mut self.refused, claim);
         }
         Vec::new()
@@ -392,7 +433,7 @@ impl StreamFacts {
     /// Keeps an identity of the client, and returns it.
     fn take_in(&mut self, found: Vec<Identity>) -> Vec<Identity> {
         for identity in &found {
-            if self.identities.len() < MAX_IDENTITIES {
+            if self.identities.len() < self.most(MAX_IDENTITIES) {
                 add_identity(&mut self.identities, identity.clone());
             }
         }
@@ -534,10 +575,4 @@ impl StreamFacts {
 struct MessageFacts<'a> {
     def: &'a MessageDef,
     refusal: Option<&'a str>,
-}
-
-fn keep_trouble(troubles: &mut Vec<StoryLine>, line: StoryLine) {
-    if troubles.len() < MAX_TROUBLES {
-        troubles.push(line);
-    }
 }

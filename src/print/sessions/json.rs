@@ -42,6 +42,9 @@ pub fn session_json(
                 });
             });
         }
+        if session.places_left_out > 0 {
+            o.number("places_left_out", session.places_left_out);
+        }
         json_requests(session, o);
         let ProblemCounts { errors: error, warnings: warning, notes: note } = session.problems;
         o.counts("problems", [("error", error), ("warning", warning), ("note", note)]);

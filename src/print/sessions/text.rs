@@ -55,6 +55,9 @@ pub fn session_text(session: &ClientSession, story: bool, out: &mut String) {
         let _ = writeln!(out, "  {label:<8}  {}  {from} to {until}", escape(&name));
         label = "";
     }
+    if session.places_left_out > 0 {
+        let _ = writeln!(out, "            {} more left out", session.places_left_out);
+    }
     requests_text(session, out);
     troubles_text("stuck", session, out);
     troubles_text("refused", session, out);

@@ -40,6 +40,9 @@ pub fn stats_json(stats: &Stats, span: &FrameSpan, conclusions: &[Conclusion], o
         if !stats.world().is_empty() {
             o.member("learned", |out| json_world(stats.world(), out));
         }
+        if stats.world().left_out() > 0 {
+            o.number("learned_left_out", stats.world().left_out());
+        }
         json_conclusions(conclusions, o);
     });
     out.push(b'\n');

@@ -167,21 +167,31 @@ pub(super) fn wrapped(before: &str, text: &str, out: &mut String) {
     for word in text.split_inclusive(' ') {
         let mut rest = word;
         while !rest.is_empty() {
-            if used > 0 && used + width(rest.trim_end()) > room {
+            if used > room || used > 0 && is_wider(rest.trim_end(), room - used) {
                 line_end(out);
                 out.push_str(&" ".repeat(indent));
                 used = 0;
             }
             // A word that is longer than a line is cut.
             let end = rest.char_indices().nth(room - used).map_or(rest.len(), |(at, _)| at);
-            let (now, later) =
-                if width(rest.trim_end()) <= room - used { (rest, "") } else { rest.split_at(end) };
+            let (now, later) = if !is_wider(rest.trim_end(), room - used) {
+                (rest, "")
+            } else {
+                rest.split_at(end)
+            };
             out.push_str(now);
             used += width(now);
             rest = later;
         }
     }
     line_end(out);
+}
+
+/// Whether a text is wider than this many characters. Of a long text only the beginning is looked
+/// at, since it is asked anew for each line of a word.
+fn is_wider(text: &str, most: usize) -> bool {
+    let long = text.char_indices().nth(4 * WIDTH);
+    long.is_some() || width(text) > most
 }
 
 /// Ends a line, without spaces before its end.

@@ -254,6 +254,9 @@ fn world_tables(world: &World, out: &mut String) {
             world_table(&title, &things, out);
         }
     }
+    if world.left_out() > 0 {
+        let _ = writeln!(out, "… and {} more that were not kept", world.left_out());
+    }
 }
 
 fn world_lines(title: &str, things: &[&Learned], out: &mut String) {

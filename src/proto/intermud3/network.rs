@@ -3,11 +3,12 @@
 //!
 //! Mud and channel lists come as deltas. This file sums them up, in bounded space.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use crate::maps::SeededMap;
 use crate::proto::Moment;
 use crate::session::{Learned, LearnedValue};
-use crate::table::{MessageId, Tables};
+use crate::table::{MessageDef, MessageId, Tables};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 
 /// More muds, routers or channels than this are not kept for one connection.
@@ -24,8 +25,8 @@ const ENTRY: usize = 256;
 /// The network as known so far.
 #[derive(Default)]
 pub(super) struct Network {
-    contents: Vec<NetworkContent>,
-    known: BTreeMap<(Group, String), Facts>,
+    contents: Arc<Vec<NetworkContent>>,
+    known: SeededMap<(Group, String), Facts>,
     /// Whether a first list of muds came. Later ones tell changes.
     listed: bool,
     /// Bytes of all names and facts.
@@ -34,7 +35,7 @@ pub(super) struct Network {
 
 type Facts = Vec<(&'static str, String)>;
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Group {
     Muds,
     Routers,
@@ -54,28 +55,31 @@ enum NetworkContent {
     RouterChannels(Sym),
 }
 
+impl NetworkContent {
+    /// What each message of the tables says.
+    fn of_messages(tables: &Tables) -> Vec<NetworkContent> {
+        let sym = |name| tables.sym(name).unwrap_or(Sym::ELEMENT);
+        let content = |def: &MessageDef| match tables.name(def.name) {
+            "startup-req" | "startup-req-1" | "startup-req-2" | "startup-req-3" => {
+                NetworkContent::Startup
+            }
+            "mudlist" => NetworkContent::Muds(sym("info_mapping")),
+            "irn-mudlist-delta" | "irn-mudlist-altered" => NetworkContent::Muds(sym("mudlist")),
+            "startup-reply" => NetworkContent::Routers(sym("router_list")),
+            "chanlist-reply" => NetworkContent::Channels(sym("channel_list")),
+            "irn-chanlist-delta" | "irn-chanlist-altered" => {
+                NetworkContent::RouterChannels(sym("data"))
+            }
+            _ => NetworkContent::Nothing,
+        };
+        tables.messages().iter().map(content).collect()
+    }
+}
+
 impl Network {
     /// An empty network.
     pub(super) fn new(tables: &Tables) -> Self {
-        let sym = |name| tables.sym(name).unwrap_or(Sym::ELEMENT);
-        let contents = tables
-            .messages()
-            .iter()
-            .map(|def| match tables.name(def.name) {
-                "startup-req" | "startup-req-1" | "startup-req-2" | "startup-req-3" => {
-                    NetworkContent::Startup
-                }
-                "mudlist" => NetworkContent::Muds(sym("info_mapping")),
-                "irn-mudlist-delta" | "irn-mudlist-altered" => NetworkContent::Muds(sym("mudlist")),
-                "startup-reply" => NetworkContent::Routers(sym("router_list")),
-                "chanlist-reply" => NetworkContent::Channels(sym("channel_list")),
-                "irn-chanlist-delta" | "irn-chanlist-altered" => {
-                    NetworkContent::RouterChannels(sym("data"))
-                }
-                _ => NetworkContent::Nothing,
-            })
-            .collect();
-        Network { contents, ..Network::default() }
+        Network { contents: tables.derived(NetworkContent::of_messages), ..Network::default() }
     }
 
     /// Learns from a packet.
@@ -115,8 +119,10 @@ impl Network {
 
     /// All that is known, sorted by sort and name.
     pub(super) fn learned(&self) -> Vec<Learned> {
-        self.known
-            .iter()
+        let mut known: Vec<(&(Group, String), &Facts)> = self.known.iter().collect();
+        known.sort_unstable_by_key(|(key, _)| *key);
+        known
+            .into_iter()
             .map(|((group, name), facts)| Learned {
                 group: match group {
                     Group::Muds => "muds",

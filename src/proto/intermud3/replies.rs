@@ -5,6 +5,8 @@
 //! (`transaction`). The session kit remembers the requests; this file knows what a request and its
 //! reply have in common.
 
+use std::sync::Arc;
+
 use crate::proto::Moment;
 use crate::session::{Answer, Context, ReplyShare, Request, RequestKey, Requests};
 use crate::session::{Reply, Side};
@@ -19,11 +21,27 @@ const OTHERS: usize = 64;
 
 /// The requests of one connection, and the packets that answer them.
 pub(super) struct PacketReplies {
+    roles: Arc<PacketRoles>,
+    requests: Requests,
+    others: Requests,
+}
+
+/// What the tables say of all packets.
+struct PacketRoles {
     roles: Vec<Role>,
     /// The messages that expect a reply: an error may answer each of them.
     asked: Vec<MessageId>,
-    requests: Requests,
-    others: Requests,
+}
+
+impl PacketRoles {
+    fn new(tables: &Tables) -> PacketRoles {
+        let expects = tables.messages().iter().map(|def| def.expects_reply);
+        let asked = (0..).map(MessageId).zip(expects).filter(|(_, expects)| *expects);
+        PacketRoles {
+            roles: tables.messages().iter().map(|def| role(def, tables)).collect(),
+            asked: asked.map(|(id, _)| id).collect(),
+        }
+    }
 }
 
 /// What a packet answers.
@@ -99,15 +117,8 @@ enum Serial {
 impl PacketReplies {
     /// Nothing asked yet.
     pub(super) fn new(tables: &Tables) -> Self {
-        let expects = tables.messages().iter().map(|def| def.expects_reply);
         PacketReplies {
-            asked: (0..)
-                .map(MessageId)
-                .zip(expects)
-                .filter(|(_, expects)| *expects)
-                .map(|(id, _)| id)
-                .collect(),
-            roles: tables.messages().iter().map(|def| role(def, tables)).collect(),
+            roles: tables.derived(PacketRoles::new),
             requests: Requests::new(tables, REQUESTS),
             others: Requests::new(tables, OTHERS),
         }
@@ -142,7 +153,7 @@ impl PacketReplies {
 
     /// A packet as a request, if it may be answered. The caller fills in the record number.
     pub(super) fn as_request(&self, packet: ReadPacket<'_>) -> Option<Request> {
-        let role = self.roles.get(packet.id.0 as usize)?;
+        let role = self.roles.roles.get(packet.id.0 as usize)?;
         // An error may come back for any packet that has an originator and a target, except a reply
         // or an error.
         if !self.requests.is_request(packet.id)
@@ -191,7 +202,7 @@ impl PacketReplies {
         packet: ReadPacket<'_>,
         tables: &Tables,
     ) -> Option<PacketReply> {
-        let role = self.roles.get(packet.id.0 as usize)?;
+        let role = self.roles.roles.get(packet.id.0 as usize)?;
         if role.answers.is_empty() && !role.error {
             return None;
         }
@@ -257,7 +268,7 @@ impl PacketReplies {
                 Some((id, key)) => {
                     self.requests.keep_early(&packet.answer(std::slice::from_ref(id), *key))
                 }
-                None => self.requests.keep_early(&packet.answer(&self.asked, error)),
+                None => self.requests.keep_early(&packet.answer(&self.roles.asked, error)),
             },
         }
         found.map(|(_, reply)| reply)

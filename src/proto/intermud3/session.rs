@@ -3,6 +3,8 @@
 //!
 //! It reads no clock and does no I/O. It reassembles packets only up to [`framing::MAX_TEXT`].
 
+use std::fmt::Write;
+
 use super::framing::{self, PacketStep};
 use super::network::{Network, PacketView};
 use super::replies::{PacketReplies, ReadPacket};
@@ -14,6 +16,10 @@ use crate::session::{Context, Event, EventKind, Learned, Message, Session, Side}
 use crate::session::{Request, StreamBuffer};
 use crate::table::{LayoutId, MessageDef, Tables};
 use crate::tree::{Kind, Problem, Severity, TextKind, decode_text, mark};
+
+/// The most bytes of a packet's type that its name has. Every record, list and page that tells of
+/// the packet has the name.
+const LONGEST_NAME: usize = 256;
 
 /// One connection between muds and routers, or between two muds.
 pub(super) struct I3Session {
@@ -218,7 +224,8 @@ impl I3Session {
     }
 
     /// The name of a packet that no table knows: its type, or `value`. The type's bytes become
-    /// characters one by one, so that different bytes always give different names.
+    /// characters one by one, so that different bytes give different names. Of a type that is
+    /// longer than any real one, the name has the beginning and the length.
     fn own_name(&mut self, found: FoundPacket, bytes: &[u8], context: &Context<'_>) {
         self.name.clear();
         let Some(node) = found.packet.and_then(|n| context.tree.get(n)) else {
@@ -233,6 +240,12 @@ impl I3Session {
                 decode_text(TextKind::Latin1, text, &mut self.name);
             }
             _ => self.name.push_str("value"),
+        }
+        if self.name.len() > LONGEST_NAME {
+            let whole = self.name.len();
+            let end = (0..=LONGEST_NAME).rev().find(|at| self.name.is_char_boundary(*at));
+            self.name.truncate(end.unwrap_or(0));
+            let _ = write!(self.name, "… ({whole} bytes)");
         }
     }
 
