@@ -106,12 +106,12 @@ pub mod texts;
 #[doc(hidden)]
 pub mod tree;
 
-#[cfg(feature = "answers")]
-pub use library::{Conclusion, Difference, Findings, Session};
 pub use library::{
-    Decoder, Encoder, ErrorKind, FieldName as Name, FieldProblem as Problem, FieldSpan as Span,
-    FieldValue as Value, LibraryError as Error, OwnedRecord as Record, Records,
+    CaptureWriter, Decoder, Encoder, ErrorKind, FieldName as Name, FieldProblem as Problem,
+    FieldSpan as Span, FieldValue as Value, LibraryError as Error, OwnedRecord as Record, Records,
     RunCounts as Counts,
 };
+#[cfg(feature = "answers")]
+pub use library::{Conclusion, Difference, Findings, Session};
 pub use session::{Side, Transport};
 pub use tree::Severity;

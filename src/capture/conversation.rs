@@ -3,9 +3,10 @@
 //!
 //! It knows addresses and bytes, and no protocol above TCP and UDP.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use etherparse::{PacketBuilder, PacketBuilderStep, TcpOptionElement};
 
@@ -17,15 +18,18 @@ const ETHERNET: u16 = 1;
 /// How many hops a packet may take.
 const HOPS: u8 = 64;
 
+/// Nanoseconds of a second.
+const SECOND: u32 = 1_000_000_000;
+
 /// The first sequence numbers of client and server.
 const FIRST: [u32; 2] = [1_000_000, 2_000_000];
 
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MadeEnd {
-    /// Both sides close it.
+    /// A side closes it.
     Fin,
-    /// The client resets it.
+    /// A side resets it.
     Reset,
 }
 
@@ -42,16 +46,22 @@ pub struct MadeBytes<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Writes made traffic.
+/// Writes made traffic. The frames are as a capture on the server has them: the server answers at
+/// once, the client a round trip later.
 pub struct ConversationWriter<W: Write> {
     out: PcapngWriter<W>,
     /// The most bytes of one segment.
     segment: usize,
-    /// The open connections, by client and server, with their numbers and the time of their last
-    /// frame.
+    /// The connections, by client and server.
     open: HashMap<[SocketAddr; 2], Connection>,
     /// In the order in which they began.
     order: Vec<[SocketAddr; 2]>,
+    /// Acknowledgements that clients will send, by their times and the order in which they were
+    /// due, with the acknowledged number.
+    due: BTreeMap<(Time, u64), ([SocketAddr; 2], u32)>,
+    count: u64,
+    /// The time of the last frame.
+    last: Time,
     frame: Vec<u8>,
 }
 
@@ -59,7 +69,11 @@ pub struct ConversationWriter<W: Write> {
 struct Connection {
     /// The next sequence numbers of client and server.
     next: [u32; 2],
-    last: Time,
+    /// What the client acknowledged; nothing before it completed the handshake.
+    acknowledged: Option<u32>,
+    round_trip: Duration,
+    /// Whether client and server closed it.
+    closed: [bool; 2],
 }
 
 /// A segment's flags.
@@ -69,6 +83,11 @@ struct Flags {
     ack: bool,
     fin: bool,
     rst: bool,
+    push: bool,
+}
+
+impl Flags {
+    const ACK: Flags = Flags { syn: false, ack: true, fin: false, rst: false, push: false };
 }
 
 impl<W: Write> ConversationWriter<W> {
@@ -77,9 +96,16 @@ impl<W: Write> ConversationWriter<W> {
     /// # Errors
     /// Writing failed.
     pub fn new(out: W, segment: usize) -> io::Result<Self> {
-        let (out, segment) = (PcapngWriter::new(out)?, segment.max(1));
-        let (open, order, frame) = (HashMap::new(), Vec::new(), Vec::new());
-        Ok(ConversationWriter { out, segment, open, order, frame })
+        Ok(ConversationWriter {
+            out: PcapngWriter::new(out)?,
+            segment: segment.max(1),
+            open: HashMap::new(),
+            order: Vec::new(),
+            due: BTreeMap::new(),
+            count: 0,
+            last: Time::default(),
+            frame: Vec::new(),
+        })
     }
 
     /// Writes a datagram.
@@ -87,6 +113,7 @@ impl<W: Write> ConversationWriter<W> {
     /// # Errors
     /// Writing failed, or the datagram is too long.
     pub fn datagram(&mut self, of: MadeBytes<'_>) -> io::Result<()> {
+        self.acknowledge_until(of.time)?;
         let [from, to] = of.ends;
         let builder = ip(from.ip(), to.ip())?.udp(from.port(), to.port());
         self.frame.clear();
@@ -94,90 +121,168 @@ impl<W: Write> ConversationWriter<W> {
         self.write(of.time)
     }
 
-    /// Writes bytes of a connection, which begins with the first of them.
+    /// Opens a connection of a client and a server. The client completes the handshake a round trip
+    /// later.
     ///
     /// # Errors
-    /// Writing failed.
+    /// Writing failed, or the connection is open.
+    pub fn open(
+        &mut self,
+        key: [SocketAddr; 2],
+        time: Time,
+        round_trip: Duration,
+    ) -> io::Result<()> {
+        self.acknowledge_until(time)?;
+        match self.open.get(&key) {
+            Some(connection) if connection.closed != [true; 2] => {
+                return Err(invalid(format!("{} to {}: is open", key[0], key[1])));
+            }
+            Some(_) => {}
+            None => self.order.push(key),
+        }
+        let [client, server] = FIRST;
+        let mut connection =
+            Connection { next: FIRST, acknowledged: None, round_trip, closed: [false; 2] };
+        self.segment(key, 0, connection, Flags { syn: true, ..Flags::default() }, &[], time)?;
+        connection.next = [client + 1, server];
+        let flags = Flags { syn: true, ack: true, ..Flags::default() };
+        self.segment(key, 1, connection, flags, &[], time)?;
+        connection.next = [client + 1, server + 1];
+        self.open.insert(key, connection);
+        self.acknowledge_later(key, connection, time)
+    }
+
+    /// Writes bytes of a connection, which begins with the first of them if it is not open.
+    ///
+    /// # Errors
+    /// Writing failed, or this side cannot send now.
     pub fn stream(&mut self, of: MadeBytes<'_>) -> io::Result<()> {
         let [from, to] = of.ends;
-        let key = if of.from_client { [from, to] } else { [to, from] };
-        let side = usize::from(!of.from_client);
-        let mut connection = match self.open.get(&key) {
-            Some(connection) => *connection,
-            None => {
-                self.order.push(key);
-                self.open(key, of.time)?
-            }
-        };
-        for part in of.bytes.chunks(self.segment) {
-            self.segment(
-                key,
-                side,
-                connection,
-                Flags { ack: true, ..Flags::default() },
-                part,
-                of.time,
-            )?;
-            if let Some(next) = connection.next.get_mut(side) {
-                *next = next.wrapping_add(part.len() as u32);
-            }
-            self.segment(
-                key,
-                1 - side,
-                connection,
-                Flags { ack: true, ..Flags::default() },
-                &[],
-                of.time,
-            )?;
+        let (key, side) = if of.from_client { ([from, to], 0) } else { ([to, from], 1) };
+        self.acknowledge_until(of.time)?;
+        if self.open.get(&key).is_none_or(|connection| connection.closed == [true; 2]) {
+            self.open(key, of.time, Duration::ZERO)?;
         }
-        connection.last = of.time;
-        self.open.insert(key, connection);
+        for part in of.bytes.chunks(self.segment) {
+            let flags = Flags { ack: true, push: true, ..Flags::default() };
+            self.send(key, side, flags, part, of.time)?;
+        }
         Ok(())
     }
 
-    /// The three segments that open a connection.
-    fn open(&mut self, key: [SocketAddr; 2], time: Time) -> io::Result<Connection> {
-        let mut connection = Connection { next: FIRST, last: time };
-        let [client, server] = FIRST;
-        self.segment(key, 0, connection, Flags { syn: true, ..Flags::default() }, &[], time)?;
-        connection.next = [client + 1, server];
-        self.segment(
-            key,
-            1,
-            connection,
-            Flags { syn: true, ack: true, ..Flags::default() },
-            &[],
-            time,
-        )?;
-        connection.next = [client + 1, server + 1];
-        self.segment(key, 0, connection, Flags { ack: true, ..Flags::default() }, &[], time)?;
-        Ok(connection)
+    /// A side closes a connection, or resets it. Nothing is written if it is closed already.
+    ///
+    /// # Errors
+    /// Writing failed, or this side cannot send now.
+    pub fn close(
+        &mut self,
+        key: [SocketAddr; 2],
+        from_client: bool,
+        time: Time,
+        end: MadeEnd,
+    ) -> io::Result<()> {
+        self.acknowledge_until(time)?;
+        let side = usize::from(!from_client);
+        let closed = self.open.get(&key).and_then(|connection| connection.closed.get(side));
+        if closed != Some(&false) {
+            return Ok(());
+        }
+        let reset = end == MadeEnd::Reset;
+        let flags = Flags { ack: true, fin: !reset, rst: reset, ..Flags::default() };
+        self.send(key, side, flags, &[], time)
     }
 
-    /// Ends all connections and the capture.
+    /// Ends the capture. Connections that are open are closed before, if `end` says how; else the
+    /// capture ends while they go on.
     ///
     /// # Errors
     /// Writing failed.
-    pub fn finish(mut self, end: MadeEnd) -> io::Result<W> {
+    pub fn finish(mut self, end: Option<MadeEnd>) -> io::Result<W> {
+        let late = Time { seconds: i64::MAX, ..Time::default() };
+        if end.is_some() {
+            self.acknowledge_until(late)?;
+        }
         for key in std::mem::take(&mut self.order) {
-            let Some(mut connection) = self.open.get(&key).copied() else { continue };
-            let time = connection.last;
-            if end == MadeEnd::Reset {
-                let flags = Flags { rst: true, ack: true, ..Flags::default() };
-                self.segment(key, 0, connection, flags, &[], time)?;
-                continue;
-            }
-            for side in [0, 1] {
-                let flags = Flags { fin: true, ack: true, ..Flags::default() };
-                self.segment(key, side, connection, flags, &[], time)?;
-                if let Some(next) = connection.next.get_mut(side) {
-                    *next = next.wrapping_add(1);
+            for from_client in [true, false] {
+                let closed = self.open.get(&key).map_or([true; 2], |connection| connection.closed);
+                if let Some(end) = end
+                    && closed.get(usize::from(!from_client)) == Some(&false)
+                {
+                    self.close(key, from_client, self.last, end)?;
+                    self.acknowledge_until(late)?;
                 }
             }
-            self.segment(key, 0, connection, Flags { ack: true, ..Flags::default() }, &[], time)?;
         }
         self.out.flush()?;
         Ok(self.out.into_inner())
+    }
+
+    /// Writes a segment that the other side acknowledges.
+    fn send(
+        &mut self,
+        key: [SocketAddr; 2],
+        side: usize,
+        flags: Flags,
+        bytes: &[u8],
+        time: Time,
+    ) -> io::Result<()> {
+        let [client, server] = key;
+        let wrong = |what: &str| Err(invalid(format!("{client} to {server}: {what}")));
+        let Some(mut connection) = self.open.get(&key).copied() else {
+            return wrong("is not open");
+        };
+        if connection.acknowledged.is_none() {
+            return wrong("the handshake takes longer");
+        }
+        if connection.closed.get(side) != Some(&false) {
+            return wrong("who closed it cannot send");
+        }
+        self.segment(key, side, connection, flags, bytes, time)?;
+        if let Some(next) = connection.next.get_mut(side) {
+            *next = next.wrapping_add(bytes.len() as u32 + u32::from(flags.fin));
+        }
+        if flags.rst {
+            connection.closed = [true; 2];
+        } else if flags.fin
+            && let Some(closed) = connection.closed.get_mut(side)
+        {
+            *closed = true;
+        }
+        self.open.insert(key, connection);
+        if flags.rst {
+            return Ok(());
+        }
+        match side {
+            0 => self.segment(key, 1, connection, Flags::ACK, &[], time),
+            _ => self.acknowledge_later(key, connection, time),
+        }
+    }
+
+    /// The client acknowledges what the server sent until now, a round trip later.
+    fn acknowledge_later(
+        &mut self,
+        key: [SocketAddr; 2],
+        connection: Connection,
+        time: Time,
+    ) -> io::Result<()> {
+        let [_, next] = connection.next;
+        self.count += 1;
+        self.due.insert((later(time, connection.round_trip), self.count), (key, next));
+        self.acknowledge_until(time)
+    }
+
+    /// Writes the acknowledgements that are due.
+    fn acknowledge_until(&mut self, time: Time) -> io::Result<()> {
+        while let Some(entry) = self.due.first_entry()
+            && entry.key().0 <= time
+        {
+            let ((at, _), (key, number)) = entry.remove_entry();
+            let Some(connection) = self.open.get_mut(&key) else { continue };
+            connection.acknowledged = Some(number);
+            let connection = *connection;
+            self.segment(key, 0, connection, Flags::ACK, &[], at)?;
+        }
+        Ok(())
     }
 
     /// Writes a segment of a side (0 client, 1 server).
@@ -191,11 +296,11 @@ impl<W: Write> ConversationWriter<W> {
         time: Time,
     ) -> io::Result<()> {
         let (from, to) = if side == 0 { (client, server) } else { (server, client) };
-        let [own, other] = if side == 0 {
-            connection.next
+        let [of_client, of_server] = connection.next;
+        let (own, other) = if side == 0 {
+            (of_client, connection.acknowledged.unwrap_or(0))
         } else {
-            let [client, server] = connection.next;
-            [server, client]
+            (of_server, of_client)
         };
         let mut builder = ip(from.ip(), to.ip())?.tcp(from.port(), to.port(), own, u16::MAX);
         if flags.ack {
@@ -211,7 +316,7 @@ impl<W: Write> ConversationWriter<W> {
         if flags.rst {
             builder = builder.rst();
         }
-        if !bytes.is_empty() {
+        if flags.push {
             builder = builder.psh();
         }
         self.frame.clear();
@@ -220,9 +325,21 @@ impl<W: Write> ConversationWriter<W> {
     }
 
     fn write(&mut self, time: Time) -> io::Result<()> {
+        self.last = self.last.max(time);
         let wire_len = self.frame.len() as u32;
         let frame = Frame { number: 0, time, link: ETHERNET, data: &self.frame, wire_len };
         self.out.frame(&frame)
+    }
+}
+
+/// A time that is later by a duration.
+fn later(time: Time, by: Duration) -> Time {
+    let nanos = time.nanos + by.subsec_nanos();
+    let seconds = i64::try_from(by.as_secs()).unwrap_or(i64::MAX);
+    Time {
+        seconds: time.seconds.saturating_add(seconds).saturating_add((nanos / SECOND).into()),
+        nanos: nanos % SECOND,
+        ..time
     }
 }
 

@@ -19,9 +19,9 @@ use crate::table::Json;
 /// # Ok::<(), moulsniff::Error>(())
 /// ```
 pub struct Encoder {
-    tables: Arc<[LazyTables]>,
-    settings: AllSettings,
-    encoder: MessageEncoder,
+    pub(super) tables: Arc<[LazyTables]>,
+    pub(super) settings: AllSettings,
+    pub(super) encoder: MessageEncoder,
 }
 
 impl fmt::Debug for Encoder {

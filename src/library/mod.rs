@@ -6,6 +6,7 @@
 
 #[cfg(feature = "answers")]
 mod answers;
+mod capture_writer;
 mod decoder;
 mod encoder;
 mod error;
@@ -17,6 +18,7 @@ mod values;
 
 #[cfg(feature = "answers")]
 pub use answers::{Conclusion, Difference, Findings, Session};
+pub use capture_writer::CaptureWriter;
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use error::{ErrorKind, LibraryError};

@@ -19,6 +19,7 @@ mod output;
 mod passed_over;
 mod shared;
 mod stream_table;
+mod traffic;
 mod waiting;
 
 use std::sync::Arc;
@@ -44,6 +45,7 @@ pub use output::{Output, StreamKey, StreamOver};
 pub use passed_over::{PassedOver, PassedOverPort};
 use shared::Shared;
 use stream_table::StreamTable;
+pub use traffic::{MessageRoute, TrafficWriter};
 
 /// The setup of a run.
 pub struct Setup {

@@ -145,7 +145,10 @@ impl Job<'_> {
             Err(error) => Err(error.to_string()),
             Ok(json) => match self.encoder.encode(self.all, &json, self.of) {
                 Err(error) => Err(error.to_string()),
-                Ok(None) => Ok(()),
+                Ok(None) => match &mut self.to {
+                    Target::Capture(traffic) => traffic.event(&json)?,
+                    _ => Ok(()),
+                },
                 Ok(Some(message)) => self.put(&json, message)?,
             },
         };

@@ -1,17 +1,17 @@
 //! Messages as traffic in a capture: connections and datagrams between the ends that records name,
 //! at their times.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::capture::{ConversationWriter, MadeBytes, MadeEnd, Time};
+use crate::capture::{MadeEnd, Time};
 use crate::cli::error::CliError;
 use crate::cli::files;
 use crate::output_file::{Access, Inputs, OutputFile};
-use crate::proto::{AllSettings, EncodedMessage, LazyTables, Protocol, Seal};
+use crate::pipeline::{MessageRoute, TrafficWriter};
+use crate::proto::{AllSettings, EncodedMessage, LazyTables, Protocol};
 use crate::session::{Side, Transport};
 use crate::table::Json;
 
@@ -28,10 +28,8 @@ const STEP: u32 = 1_000_000;
 pub(super) struct Traffic<'a> {
     all: &'a [LazyTables],
     settings: &'a AllSettings,
-    writer: ConversationWriter<OutputFile>,
+    writer: TrafficWriter<OutputFile>,
     name: String,
-    /// What encrypts each connection, by client and server.
-    seals: HashMap<[SocketAddr; 2], Option<Box<dyn Seal>>>,
     time: Time,
 }
 
@@ -53,10 +51,10 @@ impl<'a> Traffic<'a> {
     ) -> Result<Traffic<'a>, CliError> {
         let file = files::create(path, Access::Owner, inputs)?;
         let name = files::name(path);
-        let writer = ConversationWriter::new(file, segment);
+        let writer = TrafficWriter::new(file, segment);
         let writer = writer.map_err(|error| CliError::File(name.clone(), error))?;
         let time = Time { seconds: FIRST_SECOND, nanos: 0, digits: 9 };
-        Ok(Traffic { all, settings, writer, name, seals: HashMap::new(), time })
+        Ok(Traffic { all, settings, writer, name, time })
     }
 
     /// Writes a message. The text is what is wrong with it.
@@ -71,41 +69,58 @@ impl<'a> Traffic<'a> {
             Ok(way) => way,
             Err(text) => return Ok(Err(text)),
         };
+        if let Err(text) = self.take_time(json) {
+            return Ok(Err(text));
+        }
+        let Way { transport, client, server, side } = way;
+        let service = json.text_of(Json::ROOT, "service").unwrap_or("");
+        let route =
+            MessageRoute { time: self.time, transport, ends: [client, server], side, service };
+        let written = self.writer.message(lazy, self.settings, route, message);
+        written.map_err(|error| CliError::File(self.name.clone(), error))
+    }
+
+    /// Handles a record that is no message: the end of a connection is written, too.
+    pub(super) fn event(&mut self, json: &Json<'_>) -> Result<Result<(), String>, CliError> {
+        let text = |key| json.text_of(Json::ROOT, key);
+        let end = match text("end") {
+            Some("fin") => MadeEnd::Fin,
+            Some("reset") => MadeEnd::Reset,
+            _ => return Ok(Ok(())),
+        };
+        if text("event") != Some("stream_end") {
+            return Ok(Ok(()));
+        }
+        let protocol = text("protocol").unwrap_or("");
+        let of = self.all.iter().map(LazyTables::protocol).find(|of| of.name() == protocol);
+        let Some(of) = of else { return Ok(Ok(())) };
+        let way = way(json, of, None).and_then(|way| self.take_time(json).map(|()| way));
+        let way = match way {
+            Ok(way) => way,
+            Err(text) => return Ok(Err(text)),
+        };
+        let closed = self.writer.close([way.client, way.server], way.side, self.time, end);
+        closed.map_err(|error| CliError::File(self.name.clone(), error))
+    }
+
+    /// Goes on to the time of a record, or a little further if it has none.
+    fn take_time(&mut self, json: &Json<'_>) -> Result<(), String> {
         self.time = match json.text_of(Json::ROOT, "time").map(str::parse::<Timestamp>) {
             None => later(self.time),
             Some(Ok(time)) => {
                 let nanos = u32::try_from(time.subsec_nanosecond()).unwrap_or(0);
                 Time { seconds: time.as_second(), nanos, digits: 9 }
             }
-            Some(Err(_)) => return Ok(Err("time: is no time such as 2024-01-01T00:00:00Z".into())),
+            Some(Err(_)) => return Err("time: is no time such as 2024-01-01T00:00:00Z".into()),
         };
-        let service = json.text_of(Json::ROOT, "service").unwrap_or("");
-        let seal = self
-            .seals
-            .entry([way.client, way.server])
-            .or_insert_with(|| lazy.protocol().seal(service, self.settings.of(lazy)));
-        let bytes = match seal {
-            None => message.bytes,
-            Some(seal) => match seal.seal(way.side, &message.name, message.bytes) {
-                Ok(bytes) => bytes,
-                Err(text) => return Ok(Err(text)),
-            },
-        };
-        let from_client = way.side == Side::Client;
-        let ends = if from_client { [way.client, way.server] } else { [way.server, way.client] };
-        let made = MadeBytes { time: self.time, ends, from_client, bytes: &bytes };
-        let written = match way.transport {
-            Transport::Tcp => self.writer.stream(made),
-            Transport::Udp => self.writer.datagram(made),
-        };
-        written.map(Ok).map_err(|error| CliError::File(self.name.clone(), error))
+        Ok(())
     }
 
     /// Ends all connections and gives the file its name.
     pub(super) fn finish(self, end: MadeEnd) -> Result<(), CliError> {
         let name = self.name;
         let fail = |error| CliError::File(name.clone(), error);
-        self.writer.finish(end).and_then(OutputFile::commit).map_err(fail)
+        self.writer.finish(Some(end)).and_then(OutputFile::commit).map_err(fail)
     }
 }
 
