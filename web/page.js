@@ -376,8 +376,8 @@ class Page {
   async sample() {
     const [capture, keys] = [await this.sampleBlob('sample-capture'), await this.sampleBlob('sample-keys')];
     this.take([
-      ['sample.pcapng', capture],
-      ['sample.ini', keys],
+      ['evening.pcapng', capture],
+      ['evening.keys', keys],
     ]);
   }
 

@@ -14,9 +14,9 @@ const folder = mkdtempSync(path.join(tmpdir(), 'picture-'));
 const file = path.join(folder, 'report.html');
 const words = [
   'report',
-  'captures/moul/full_dirtsand.pcapng',
+  'captures/moul/evening.pcapng',
   '--keys',
-  'keys/dirtsand.ini',
+  'keys/evening.keys',
   '--no-config',
   '--quiet',
   '-o',
@@ -30,7 +30,7 @@ const browser = await puppeteer.launch({
 const page = await browser.newPage();
 await page.setViewport({ width: 1280, height: 760 });
 await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
-await page.goto(pathToFileURL(file) + '#record=496');
+await page.goto(pathToFileURL(file) + '#record=198');
 await page.waitForSelector('#tree');
 await page.screenshot({ path: path.join(ROOT, 'docs/report.png') });
 await browser.close();

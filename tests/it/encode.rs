@@ -78,6 +78,7 @@ fn difference(got: &[u8], expected: &[u8]) -> String {
 }
 
 const DIRTSAND: &[&str] = &["keys/dirtsand.ini"];
+const EVENING: &[&str] = &["keys/evening.keys"];
 const NAGUS: &[&str] = &["keys/nagus.ini"];
 const MOSS: &[&str] =
     &["keys/moss_gatekeeper_key.der", "keys/moss_auth_key.der", "keys/moss_game_key.der"];
@@ -88,6 +89,7 @@ const CAPTURES: &[(&str, &[&str], [usize; 3])] = &[
     ("moul/any_sll2.pcap", DIRTSAND, [46, 46, 46]),
     ("moul/changed.pcap", &[], [69, 69, 69]),
     ("moul/clear.pcapng.gz", &[], [425, 410, 413]),
+    ("moul/evening.pcapng", EVENING, [330, 325, 330]),
     ("moul/full_dirtsand.pcapng", DIRTSAND, [496, 466, 484]),
     ("moul/golden.pcap", &[], [70, 70, 70]),
     ("moul/kind_game.pcap", DIRTSAND, [154, 141, 142]),
@@ -298,4 +300,32 @@ fn a_made_capture_is_read_as_the_messages_that_it_was_made_of() {
             assert_eq!(read, made, "{name}");
         }
     }
+}
+
+#[test]
+fn connections_end_in_a_made_capture_as_they_ended_before() {
+    let key = "keys/evening.keys";
+    let records = crate::common::records("captures/moul/evening.pcapng", &[key], &[]);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (from, to) = (folder.join("encode_evening.jsonl"), folder.join("encode_evening.pcapng"));
+    std::fs::write(&from, records.iter().map(|record| format!("{record}\n")).collect::<String>())
+        .unwrap();
+    let words = [from.to_str().unwrap(), "--capture", to.to_str().unwrap(), "--keys", key];
+    let sdl = ["--sdl", "examples/evening/Neighborhood.sdl"];
+    let output =
+        program().current_dir(file("")).arg("encode").args(words).args(sdl).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let made = crate::common::records(to.to_str().unwrap(), &[key], &[]);
+    let ends = |records: &[serde_json::Value]| -> Vec<String> {
+        let ends = records.iter().filter(|record| record["end"] == "fin");
+        ends.map(|end| format!("{} {} {}", end["time"], end["src"], end["dst"])).collect()
+    };
+    let (before, after) = (ends(&records), ends(&made));
+    assert!(before.len() > 20, "{before:?}");
+    for end in &before {
+        assert!(after.contains(end), "{end} in {after:?}");
+    }
+    let times: Vec<&str> = made.iter().filter_map(|record| record["time"].as_str()).collect();
+    assert!(times.is_sorted());
 }

@@ -8,16 +8,16 @@ use crate::common::{file, hold};
 
 /// Two messages of one exchange, with their bytes.
 const TREE: [&str; 10] = [
-    "captures/moul/full_dirtsand.pcapng",
+    "captures/moul/evening.pcapng",
     "--keys",
-    "keys/dirtsand.ini",
+    "keys/evening.keys",
     "-q",
     "-x",
     "-t",
     "relative",
     "--color",
     "always",
-    "-Yrecord in {104, 105}",
+    "-Yrecord in {213, 214}",
 ];
 
 /// The size of a character, and the distance between lines, in pixels.

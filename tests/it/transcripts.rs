@@ -25,7 +25,7 @@ macro_rules! transcripts {
     };
 }
 
-transcripts! { help inputs intermud3 json keys mistakes moul ouro secondlife tables trees }
+transcripts! { evening help inputs intermud3 json keys mistakes moul ouro secondlife tables trees }
 
 #[test]
 fn readme() {

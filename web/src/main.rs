@@ -23,7 +23,7 @@ const STACK: u32 = 8 << 20;
 /// Bytes of memory that the program may take: a browser refuses more at times.
 const MOST_MEMORY: u32 = 768 << 20;
 /// What a visitor sees with one click.
-const SAMPLE: [&str; 2] = ["captures/moul/full_dirtsand.pcapng", "keys/dirtsand.ini"];
+const SAMPLE: [&str; 2] = ["captures/moul/evening.pcapng", "keys/evening.keys"];
 
 fn main() -> ExitCode {
     match make_page() {
