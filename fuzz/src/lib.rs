@@ -2,6 +2,7 @@
 //! every byte accounted for, every line JSON. `docs/fuzzing.md` lists the targets.
 
 pub mod checks;
+pub mod encode;
 pub mod exports;
 pub mod files;
 pub mod frames;
