@@ -14,7 +14,7 @@ use crate::facts::{InfoSource, refused, write_info};
 use crate::pipeline::Output;
 use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::{problem_path, problem_text};
-use crate::record::{Body, MessageView, Record};
+use crate::record::{Body, MessageView, Names, Record};
 use crate::session::Message;
 use crate::tree::{Kind, Node};
 
@@ -126,7 +126,7 @@ impl<'f> DetailCollector<'f> {
         let mut size = 0;
         let fields = self.value(&view, 0, root, &mut size);
         let mut info = String::new();
-        write_info(source, &|_| None, &mut info);
+        write_info(source, Names::default(), &mut info);
         let values = view.message;
         let refused = def.and_then(|def| refused(def, &values)).map(|refused| {
             let path =

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::captured::{CONTROL_LEADS, Captured, is_control};
 use crate::digits::{hex, uuid_text};
-use crate::record::MessageView;
+use crate::record::{MessageView, Names};
 use crate::session::Message;
 use crate::table::{InfoLine, InfoPart, InfoStep, Layout, LayoutId, MessageDef, ReadAs, Tables};
 use crate::tree::{Kind, Node, TextKind, decode_text, mark};
@@ -145,16 +145,11 @@ fn carried_text<'a>(text: &str) -> Option<Cow<'a, str>> {
     (!line.is_empty()).then_some(Cow::Owned(line))
 }
 
-/// Appends the line of a message. `called` says what earlier records call the number in a node; it
-/// is asked for fields that the line uses. Control characters come out as spaces, so the line stays
-/// one line.
-pub fn write_info<'n>(
-    source: InfoSource<'_>,
-    called: &dyn Fn(u32) -> Option<&'n str>,
-    out: &mut String,
-) {
+/// Appends the line of a message. `names` has what earlier records tell about it. Control characters
+/// come out as spaces, so the line stays one line.
+pub fn write_info(source: InfoSource<'_>, names: Names<'_>, out: &mut String) {
     let from = out.len();
-    let writer = InfoWriter { source, called };
+    let writer = InfoWriter { source, names };
     let own = source
         .layout
         .and_then(|layout| source.view.tables.info_of(source.view.tables.layout(layout)?));
@@ -178,12 +173,17 @@ enum Told {
     Value,
 }
 
-struct InfoWriter<'a, 'c, 'n> {
-    source: InfoSource<'a>,
-    called: &'c dyn Fn(u32) -> Option<&'n str>,
+/// Appends a value as a line has it, without names. A list's first elements are in parentheses.
+pub(super) fn write_value(source: InfoSource<'_>, node: u32, out: &mut String) {
+    InfoWriter { source, names: Names::default() }.element(node, 0, out);
 }
 
-impl InfoWriter<'_, '_, '_> {
+struct InfoWriter<'a, 'n> {
+    source: InfoSource<'a>,
+    names: Names<'n>,
+}
+
+impl InfoWriter<'_, '_> {
     /// Appends a line about the structure at `node`: the first one of which all fields are there,
     /// or else the last.
     fn line(&self, line: &InfoLine, node: u32, depth: usize, out: &mut String) -> Told {
@@ -279,13 +279,16 @@ impl InfoWriter<'_, '_, '_> {
     }
 
     /// Appends the elements of a list, or the values of a structure whose names came with the
-    /// traffic, each with its name before it: those of them that have something to tell. `of` is
-    /// the way from an element to what is told of it.
+    /// traffic, each with its name before it: those of them that have something to tell, and first
+    /// those that are known to have changed. `of` is the way from an element to what is told of it.
     fn each(&self, list: u32, of: &[InfoStep], depth: usize, out: &mut String) -> Told {
         let tree = self.source.view.tree;
         let from = out.len();
         let (mut shown, mut more) = (0, 0);
-        for (index, node) in tree.members(list) {
+        let earlier = |index| self.find(of, index).and_then(|at| self.names.value_before(at));
+        let changed = tree.members(list).filter(|(index, _)| earlier(*index).is_some());
+        let others = tree.members(list).filter(|(index, _)| earlier(*index).is_none());
+        for (index, node) in changed.chain(others) {
             if shown == MAX_ELEMENTS {
                 more += 1;
                 continue;
@@ -301,19 +304,12 @@ impl InfoWriter<'_, '_, '_> {
             }
             let behind_name = out.len();
             out.push_str(if name.is_some() { " " } else { "" });
-            let told = match self.find(of, index) {
-                Some(at) if tree.get(at).is_some_and(|node| node.kind == Kind::List) => {
-                    out.push('(');
-                    let told = match depth < MAX_DEPTH {
-                        true => self.each(at, &[], depth + 1, out),
-                        false => Told::Nothing,
-                    };
-                    out.push(')');
-                    told
-                }
-                Some(at) => self.value(at, depth, out),
-                None => Told::Nothing,
-            };
+            if let Some(earlier) = earlier(index) {
+                out.push_str(earlier);
+                out.push_str(" → ");
+            }
+            let told =
+                self.find(of, index).map_or(Told::Nothing, |at| self.element(at, depth, out));
             match (told, name) {
                 (Told::Nothing, None) => {
                     out.truncate(before);
@@ -330,6 +326,20 @@ impl InfoWriter<'_, '_, '_> {
         if out.len() > from { Told::Value } else { Told::Nothing }
     }
 
+    /// Appends the value of an element.
+    fn element(&self, at: u32, depth: usize, out: &mut String) -> Told {
+        if self.source.view.tree.get(at).is_none_or(|node| node.kind != Kind::List) {
+            return self.value(at, depth, out);
+        }
+        out.push('(');
+        let told = match depth < MAX_DEPTH {
+            true => self.each(at, &[], depth + 1, out),
+            false => Told::Nothing,
+        };
+        out.push(')');
+        told
+    }
+
     fn find(&self, path: &[InfoStep], from: u32) -> Option<u32> {
         self.source.find(path, from)
     }
@@ -342,7 +352,7 @@ impl InfoWriter<'_, '_, '_> {
             let _ = write!(out, "<redacted, {} bytes>", node.bits.div_ceil(8));
             return Told::Value;
         }
-        if let Some(name) = (self.called)(index) {
+        if let Some((name, _)) = self.names.name_of(index) {
             let from = out.len();
             out.push_str(name);
             clean(out, from);
@@ -621,7 +631,7 @@ mod tests {
                 layout: def.layout,
                 redact: false,
             };
-            write_info(source, &|_| None, &mut line.borrow_mut());
+            write_info(source, Names::default(), &mut line.borrow_mut());
         });
         line.into_inner()
     }
@@ -695,7 +705,7 @@ mod tests {
             redact: false,
         };
         let mut line = String::new();
-        write_info(source, &|_| None, &mut line);
+        write_info(source, Names::default(), &mut line);
         (source.carried().map(|carried| carried.into_owned()), line)
     }
 

@@ -182,8 +182,7 @@ impl<'a> RecordScope<'a> {
         self.info.get_or_init(|| {
             let mut text = String::new();
             if let Some(source) = self.info_source() {
-                let called = |node| self.record.names.name_of(node).map(|(name, _)| name);
-                write_info(source, &called, &mut text);
+                write_info(source, self.record.names, &mut text);
             }
             text
         })

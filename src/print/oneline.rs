@@ -173,11 +173,7 @@ impl OneLineWriter {
                     self.options.redact,
                 );
                 let mut text = String::new();
-                write_info(
-                    source,
-                    &|node| record.names.name_of(node).map(|(name, _)| name),
-                    &mut text,
-                );
+                write_info(source, record.names, &mut text);
                 self.rest.push_str(&escape(text.trim()));
                 carried = source.carried().map(|carried| escape(&carried).to_string());
                 message.name.escaped().to_string()

@@ -1,16 +1,18 @@
-//! What earlier records of the capture call the numbers and UUIDs in a record. Where names come from
-//! is not known here.
+//! What earlier records of the capture tell about a record: the names of its numbers and UUIDs, and
+//! the values that those which it changes had before. Where they come from is not known here.
 
 /// The names of one record's numbers, each by the index of its node in the record's tree.
 #[derive(Clone, Copy, Default)]
 pub struct Names<'a> {
     named: &'a [NamedNumber],
+    changed: &'a [NamedNumber],
     text: &'a str,
     /// The bound on names was reached: from here on the oldest are forgotten.
     pub forgotten: bool,
 }
 
-/// A node whose number has a name: the name's place in the text, and the record that gave it.
+/// A node whose number has a name, or another value than before: the text's place, and the record
+/// that gave it.
 #[derive(Clone, Copy)]
 struct NamedNumber {
     node: u32,
@@ -32,6 +34,13 @@ impl<'a> Names<'a> {
         let at = self.named.binary_search_by_key(&node, |named| named.node).ok()?;
         let named = self.named.get(at)?;
         Some((self.text.get(named.start..named.end)?, named.record))
+    }
+
+    /// The value that a node's thing had before, as text, where this record has another.
+    pub fn value_before(&self, node: u32) -> Option<&'a str> {
+        let at = self.changed.binary_search_by_key(&node, |changed| changed.node).ok()?;
+        let changed = self.changed.get(at)?;
+        self.text.get(changed.start..changed.end)
     }
 
     /// All nodes whose numbers have names, in ascending order, each with its name and the record
@@ -63,6 +72,7 @@ impl<'a> Names<'a> {
 #[derive(Default)]
 pub struct NameStore {
     named: Vec<NamedNumber>,
+    changed: Vec<NamedNumber>,
     text: String,
     /// As [`Names::forgotten`].
     pub forgotten: bool,
@@ -71,12 +81,18 @@ pub struct NameStore {
 impl NameStore {
     /// The names.
     pub fn names(&self) -> Names<'_> {
-        Names { named: &self.named, text: &self.text, forgotten: self.forgotten }
+        Names {
+            named: &self.named,
+            changed: &self.changed,
+            text: &self.text,
+            forgotten: self.forgotten,
+        }
     }
 
     /// Removes all names.
     pub fn clear(&mut self) {
         self.named.clear();
+        self.changed.clear();
         self.text.clear();
         self.forgotten = false;
     }
@@ -89,10 +105,20 @@ impl NameStore {
         self.named.push(NamedNumber { node, start, end: self.text.len(), record });
     }
 
+    /// Adds the value that a node's thing had before, by `record`. Nodes have to be added in
+    /// ascending order.
+    pub fn add_change(&mut self, node: u32, before: &str, record: u64) {
+        let start = self.text.len();
+        self.text.push_str(before);
+        self.changed.push(NamedNumber { node, start, end: self.text.len(), record });
+    }
+
     /// Replaces the names by copies of others.
     pub fn copy_from(&mut self, names: Names<'_>) {
         self.named.clear();
         self.named.extend_from_slice(names.named);
+        self.changed.clear();
+        self.changed.extend_from_slice(names.changed);
         self.text.clear();
         self.text.push_str(names.text);
         self.forgotten = names.forgotten;
@@ -100,6 +126,7 @@ impl NameStore {
 
     /// Bytes allocated for it.
     pub fn allocated(&self) -> usize {
-        self.named.capacity() * size_of::<NamedNumber>() + self.text.capacity()
+        (self.named.capacity() + self.changed.capacity()) * size_of::<NamedNumber>()
+            + self.text.capacity()
     }
 }

@@ -13,7 +13,7 @@ use std::io::Read;
 use moulsniff::facts::{InfoSource, write_info};
 use moulsniff::print::problem_text;
 use moulsniff::proto::{load_tables, protocol_named};
-use moulsniff::record::MessageView;
+use moulsniff::record::{MessageView, Names};
 use moulsniff::table::{Evaluator, Tables, parse_hex};
 use moulsniff::tree::{Buffer, Kind, Node, Severity, Sym, TextKind, Tree, decode_text};
 use serde_json::Value;
@@ -494,7 +494,7 @@ fn every_message_says_what_it_carries_and_has_a_line_that_tells() {
             redact: false,
         };
         let mut line = String::new();
-        write_info(source, &|_| None, &mut line);
+        write_info(source, Names::default(), &mut line);
         let class = instance["class"].as_str().unwrap();
         let carried = source.carried().unwrap_or_default();
         // A net message around another one is told by that one.
@@ -504,4 +504,24 @@ fn every_message_says_what_it_carries_and_has_a_line_that_tells() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn a_line_says_what_a_value_was_before_on_the_same_connection() {
+    let keys = ["keys/moss_auth_key.der", "keys/moss_game_key.der", "keys/moss_gatekeeper_key.der"];
+    let records = crate::common::records(
+        "captures/moul/moss_full.pcapng",
+        &keys,
+        &["-Y", "carries ~ 'SDLState' && info ~ 'KickableBall' && stream < 6"],
+    );
+    let lines: Vec<(u64, &str)> = records
+        .iter()
+        .map(|record| (record["stream"].as_u64().unwrap(), record["info"].as_str().unwrap()))
+        .collect();
+    let first = "physical SDL of KickableBall by Nämé: position 1.5 -2.5 3.5, orientation 0 0 0 1, \
+                 linear 0 0 -9.75, angular 0.1 0.2 0.3 and 1 more";
+    let then = "physical SDL of KickableBall by Nämé: position 1.5 -2.5 3.5 → 2 3 4";
+    let whole = "physical SDL of KickableBall: position 2 3 4 → 1.5 -2.5 3.5, orientation 0 0 0 1, \
+                 linear 0 0 -9.75, angular 0.1 0.2 0.3 and 1 more";
+    assert_eq!(lines, [(4, first), (5, first), (4, then), (5, then), (4, whole)]);
 }

@@ -297,7 +297,6 @@ impl Output for ReportOutput {
         if self.error.is_some() {
             return;
         }
-        let called = |node: u32| record.names.name_of(node).map(|(name, _)| name);
         let info = &mut self.info;
         info.clear();
         let mut refusal = None;
@@ -321,7 +320,7 @@ impl Output for ReportOutput {
                 });
                 let def = definition(message.name, tables, tree);
                 let source = InfoSource::new(message, def, view, self.redact);
-                write_info(source, &called, info);
+                write_info(source, record.names, info);
                 carried = source.carried();
                 facts.expects_reply = def.is_some_and(|def| message.expects_reply(def));
                 let refused = def.and_then(|def| refused(def, &view));

@@ -8,7 +8,7 @@ use super::words::nanos;
 use crate::capture::Moment;
 use crate::facts::refusal::{known_message, refused};
 use crate::facts::{InfoSource, write_info};
-use crate::record::{EndedBy, MessageView, Record};
+use crate::record::{EndedBy, MessageView, Names, Record};
 use crate::session::{Event, EventKind, Message, Side};
 use crate::table::{MessageDef, MessageId, Refusal, Tables};
 use crate::tree::{LinkKind, Tree};
@@ -230,7 +230,7 @@ impl StreamWatch {
                 let mut about = String::new();
                 if unasked {
                     let source = InfoSource { view: values, layout: def.layout, redact: true };
-                    write_info(source, &|_| None, &mut about);
+                    write_info(source, Names::default(), &mut about);
                 }
                 self.refusal = Some(Box::new(LastRefusal {
                     at: record.at,

@@ -1,8 +1,9 @@
 //! Infers names for the numbers of players, nodes, ages and accounts. From a message with a name
 //! and a number it learns that they belong together; trees then show the name beside the number in
-//! later messages. It knows no protocol: tables mark types as names or as numbers of a kind of
+//! later messages. Of things that change it learns what they were before. It knows no protocol: tables mark types as names or as numbers of a kind of
 //! thing.
 
+mod changes;
 mod known_names;
 mod number_filter;
 mod roles;
@@ -11,10 +12,11 @@ mod stream_places;
 use std::collections::VecDeque;
 
 use crate::record::{Body, MessageView, NameStore, Names, Record};
-use crate::table::PlaceRole;
+use crate::table::{ChangeRole, PlaceRole};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
+use changes::KnownValues;
 use known_names::{InferenceMessage, KnownNames, number_of, tables_id};
-use roles::{ENTERED, NAME, NUMBER, role, walk};
+use roles::{CHANGE, ENTERED, NAME, NUMBER, change_of, role, walk};
 use stream_places::{StreamPlaces, is_entered, role_of_place};
 
 /// How many names from requests wait for a reply, in all and of one request.
@@ -28,12 +30,15 @@ const LENGTH: usize = 64;
 pub struct NameInference {
     known: KnownNames,
     places: StreamPlaces,
+    values: KnownValues,
     /// Names in requests, the oldest first, as (record, kind, name). The number of the thing comes
     /// with the reply.
     asked: VecDeque<(u64, Sym, String)>,
     /// Nodes of the current message: numbers of things, and names.
     numbers: Vec<u32>,
     texts: Vec<u32>,
+    /// Those of them that tell about something that changes.
+    changes: Vec<(u32, ChangeRole)>,
     /// Whether one of these numbers is a place that the client enters.
     enters: bool,
     text: String,
@@ -76,6 +81,9 @@ impl NameInference {
             self.learn(seen);
             self.name_of_stream(seen);
         }
+        if !self.changes.is_empty() {
+            self.values.learn(seen, &self.changes, &mut self.store);
+        }
         self.store.forgotten = self.known.take_full();
     }
 
@@ -83,11 +91,18 @@ impl NameInference {
     fn look(&mut self, seen: InferenceMessage<'_>) {
         self.numbers.clear();
         self.texts.clear();
+        self.changes.clear();
         self.enters = false;
         let numbers = &mut self.numbers;
         let texts = &mut self.texts;
         let enters = &mut self.enters;
+        let changes = &mut self.changes;
         let mut add = |index: u32, node: &Node, role: u8| {
+            if role & CHANGE != 0
+                && let Some(change) = seen.view.tables.type_def(node.ty).and_then(change_of)
+            {
+                changes.push((index, change));
+            }
             if role & NUMBER != 0 {
                 numbers.push(index);
                 *enters |= role & ENTERED != 0;

@@ -2,7 +2,7 @@
 //! tables and trees, and remembers nothing.
 
 use super::stream_places::is_entered;
-use crate::table::{Tables, TypeDef};
+use crate::table::{ChangeRole, Tables, TypeDef};
 use crate::tree::{Node, mark};
 
 /// The roles of a type, as bits: its values identify things, or name them.
@@ -10,13 +10,21 @@ pub(super) const NUMBER: u8 = 1;
 pub(super) const NAME: u8 = 2;
 /// They are numbers of places that a client enters.
 pub(super) const ENTERED: u8 = 4;
+/// They are values that change, or tell of what.
+pub(super) const CHANGE: u8 = 8;
 
 /// The roles of a type's own values.
 pub(super) fn role(def: &TypeDef) -> u8 {
     let number = u8::from(!def.ids.is_empty());
     let name = u8::from(!def.names.is_empty());
     let entered = u8::from(number != 0 && is_entered(def));
-    (number * NUMBER) | (name * NAME) | (entered * ENTERED)
+    let change = u8::from(change_of(def).is_some());
+    (number * NUMBER) | (name * NAME) | (entered * ENTERED) | (change * CHANGE)
+}
+
+/// What a type's values are of something that changes.
+pub(super) fn change_of(def: &TypeDef) -> Option<ChangeRole> {
+    def.facts.as_ref()?.change
 }
 
 /// Hands over the nodes whose types have roles, where the tree does not list them. Few trees do

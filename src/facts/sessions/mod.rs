@@ -108,7 +108,6 @@ impl Sessions {
 
     /// Takes the next record.
     pub fn record(&mut self, record: &Record<'_>) {
-        let called = &|node| record.names.name_of(node).map(|(name, _)| name);
         let id = (record.transport, record.stream);
         let message = match &record.body {
             Body::Message { message, .. } => Some(message.name.raw()),
@@ -130,7 +129,7 @@ impl Sessions {
         match &record.body {
             Body::Message { message, tables, tree } => {
                 let identities =
-                    stream.message(&SeenMessage { record, message, tables, tree, called });
+                    stream.message(&SeenMessage { record, message, tables, tree });
                 let chat = if self.ties_only { Vec::new() } else { self.chat.record(record, true) };
                 for line in
                     chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none())

@@ -27,7 +27,7 @@ impl StreamFacts {
     }
 
     /// A message by which the client enters a place, or asks to, or leaves one.
-    pub(super) fn place(&mut self, source: &SeenMessage<'_, '_>, pending: bool) {
+    pub(super) fn place(&mut self, source: &SeenMessage<'_>, pending: bool) {
         let mut entered: Option<Place> = None;
         for (index, node, _, facts) in source.marked(|facts| facts.place.is_some()) {
             let (id, name) = source.id_and_name(index, node);

@@ -12,16 +12,14 @@ const MAX_NAME: usize = 64;
 
 /// A message with all that is needed to read it.
 #[derive(Clone, Copy)]
-pub(super) struct SeenMessage<'a, 'n> {
+pub(super) struct SeenMessage<'a> {
     pub(super) record: &'a Record<'a>,
     pub(super) message: &'a Message<'a>,
     pub(super) tables: &'a Tables,
     pub(super) tree: &'a Tree,
-    /// The name that earlier records give to the number in a node.
-    pub(super) called: &'a dyn Fn(u32) -> Option<&'n str>,
 }
 
-impl<'a> SeenMessage<'a, '_> {
+impl<'a> SeenMessage<'a> {
     /// The nodes whose facts are as asked for.
     pub(super) fn marked(
         &self,
@@ -44,7 +42,7 @@ impl<'a> SeenMessage<'a, '_> {
         index: u32,
         node: &Node,
     ) -> (Option<IdentityValue>, Option<String>) {
-        let called = || (self.called)(index).map(str::to_string);
+        let called = || self.record.names.name_of(index).map(|(name, _)| name.to_string());
         let values =
             MessageView { tables: self.tables, tree: self.tree, bytes: self.message.bytes };
         match node.kind {

@@ -198,7 +198,7 @@ impl StreamFacts {
     }
 
     /// Handles a message. Returns the identities that the client has from now on.
-    pub(super) fn message(&mut self, seen: &SeenMessage<'_, '_>) -> Vec<Identity> {
+    pub(super) fn message(&mut self, seen: &SeenMessage<'_>) -> Vec<Identity> {
         let SeenMessage { record, message, tables, tree, .. } = *seen;
         if let Some(count) = self.messages.get_mut(record.from.index()) {
             *count += 1;
@@ -289,7 +289,7 @@ impl StreamFacts {
 
     /// Notes that a message answers a request. Returns the request's record if this is its last
     /// reply.
-    fn reply(&mut self, seen: &SeenMessage<'_, '_>, known: &MessageFacts<'_>) -> Option<u64> {
+    fn reply(&mut self, seen: &SeenMessage<'_>, known: &MessageFacts<'_>) -> Option<u64> {
         let reply = seen.message.reply?;
         let asked = self.waiting.get(reply.record)?;
         if !is_last_reply(known.def, asked.id, known.refusal.is_some(), Some(seen.tree)) {
@@ -333,7 +333,7 @@ impl StreamFacts {
     /// a request, that is `counted`.
     fn refuse_unasked(
         &mut self,
-        seen: &SeenMessage<'_, '_>,
+        seen: &SeenMessage<'_>,
         def: &MessageDef,
         why: &str,
         counted: Option<u64>,
@@ -485,7 +485,7 @@ impl StreamFacts {
     }
 
     /// The identities that a message states for the client itself.
-    fn own(&self, source: &SeenMessage<'_, '_>) -> Vec<Identity> {
+    fn own(&self, source: &SeenMessage<'_>) -> Vec<Identity> {
         let mut found: Vec<Identity> = Vec::new();
         let either = definition(source.message.name, source.tables, source.tree)
             .is_some_and(|def| def.direction == Sender::Both);
@@ -512,8 +512,8 @@ impl StreamFacts {
     }
 
     /// What a message is about, in one line; empty if texts are not collected.
-    fn text_of(&self, seen: &SeenMessage<'_, '_>, def: &MessageDef) -> String {
-        let SeenMessage { message, tables, tree, called, .. } = *seen;
+    fn text_of(&self, seen: &SeenMessage<'_>, def: &MessageDef) -> String {
+        let SeenMessage { record, message, tables, tree } = *seen;
         let mut text = String::new();
         if self.ties_only {
             return text;
@@ -524,13 +524,13 @@ impl StreamFacts {
             MessageView { tables, tree, bytes: message.bytes },
             true,
         );
-        write_info(source, called, &mut text);
+        write_info(source, record.names, &mut text);
         shorten(&mut text);
         text
     }
 
     /// Keeps a step of the story. If the step is a request, its reply becomes part of the step.
-    fn step(&mut self, seen: &SeenMessage<'_, '_>, text: &str) {
+    fn step(&mut self, seen: &SeenMessage<'_>, text: &str) {
         let asked = seen.message.reply.map(|reply| reply.record);
         if asked.is_some_and(|asked| self.story.has(asked)) {
             return;

@@ -36,7 +36,7 @@ impl JsonFormatter {
         }
         let text = &mut self.text;
         text.clear();
-        write_info(*source, &|node| names.name_of(node).map(|(name, _)| name), text);
+        write_info(*source, names, text);
         if !text.is_empty() {
             w.fixed(b",\"info\":");
             quoted(w, TextKind::Utf8, text.as_bytes());

@@ -47,7 +47,7 @@ pub(super) fn answers(
         return;
     }
     text.clear();
-    write_info(source, &|node| names.name_of(node).map(|(name, _)| name), text);
+    write_info(source, names, text);
     if !text.is_empty() {
         w.fixed(b"  ");
         w.raw(line.on.as_bytes());

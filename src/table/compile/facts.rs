@@ -28,6 +28,7 @@ impl Compiler<'_> {
         let file = self.word(mods.file.as_ref(), "file", &FileRole::WORDS)?;
         let graph = self.word(mods.graph.as_ref(), "graph", &GraphRole::WORDS)?;
         let share = self.word(mods.share.as_ref(), "share", &ShareRole::WORDS)?;
+        let change = self.word(mods.change.as_ref(), "change", &ChangeRole::WORDS)?;
         let FactMods { own, place, volatile, echoed, unordered, continues, local, .. } = *mods;
         let identity = mods.identity.iter().map(|kind| self.name(kind)).collect();
         let facts = FieldFacts {
@@ -45,6 +46,7 @@ impl Compiler<'_> {
             file,
             graph,
             share,
+            change,
             refuses_unless,
             refuses_unless_texts: mods.refuses_unless_texts.clone(),
         };

@@ -45,6 +45,7 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
         file: outer.file.clone().or_else(|| own.file.clone()),
         graph: outer.graph.clone().or_else(|| own.graph.clone()),
         share: outer.share.clone().or_else(|| own.share.clone()),
+        change: outer.change.clone().or_else(|| own.change.clone()),
         refuses_unless: unless.refuses_unless.clone(),
         refuses_unless_texts: unless.refuses_unless_texts.clone(),
         identity: if outer.identity.is_empty() {

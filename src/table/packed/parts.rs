@@ -13,8 +13,8 @@ packed_structs! {
     Zlib { keep, size }
     Len { from, bytes }
     FieldFacts {
-        identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, person, chat, file, graph, share, refuses_unless,
-        refuses_unless_texts,
+        identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, person, chat, file, graph, share, change,
+        refuses_unless, refuses_unless_texts,
     }
     InfoLine { lines }
 }
@@ -85,6 +85,7 @@ packed_enums! {
         PackedMd5, Key,
     }
     ShareRole { Part, Whole }
+    ChangeRole { Key, Values }
     GraphRole { Id, Kind, Mask, Target, Asked, Parent, Child, Removed, Owner, Saver, Deleted }
     Severity { Note, Warning, Error }
     Concern { None, Unhandled, UnknownVersion, TooLong }

@@ -41,6 +41,8 @@ pub struct FieldFacts {
     pub graph: Option<GraphRole>,
     /// What it is of a reply in several messages (`share WORD`).
     pub share: Option<ShareRole>,
+    /// What it is of something whose values change (`change WORD`).
+    pub change: Option<ChangeRole>,
     /// If not empty, any other number refuses (`refuses unless A | B`).
     pub refuses_unless: Vec<u64>,
     /// If not empty, any other text refuses (`refuses unless "a" | "b"`).
@@ -223,6 +225,21 @@ impl ShareRole {
     /// Both, by the word that tables use.
     pub const WORDS: [(&str, ShareRole); 2] =
         [("part", ShareRole::Part), ("whole", ShareRole::Whole)];
+}
+
+/// What a field is of something whose values change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeRole {
+    /// It tells which thing it is.
+    Key,
+    /// The values that change, each with its name.
+    Values,
+}
+
+impl ChangeRole {
+    /// Both, by the word that tables use.
+    pub const WORDS: [(&str, ChangeRole); 2] =
+        [("key", ChangeRole::Key), ("values", ChangeRole::Values)];
 }
 
 impl GraphRole {

@@ -7,7 +7,7 @@ use super::syntax::*;
 use crate::tree::Concern;
 
 /// The words that may follow a type. For suggestions only.
-const MODIFIERS: [&str; 29] = [
+const MODIFIERS: [&str; 30] = [
     "checksum",
     "max",
     "shown",
@@ -36,6 +36,7 @@ const MODIFIERS: [&str; 29] = [
     "file",
     "graph",
     "share",
+    "change",
     "refuses",
 ];
 
@@ -308,6 +309,9 @@ impl TableParser<'_> {
             facts.share = Some(
                 self.name("what the field is of a reply in several messages (`part`, `whole`)")?,
             );
+        } else if self.eat_word("change")? {
+            facts.change =
+                Some(self.name("what the field is of something that changes (`key`, `values`)")?);
         } else if self.eat_word("graph")? {
             facts.graph =
                 Some(self.name("what the field is of a store of nodes (`mask`, `parent`, …)")?);

@@ -213,11 +213,7 @@ impl Output for Packets {
             self.redact,
         );
         self.info.clear();
-        write_info(
-            source,
-            &|node| record.names.name_of(node).map(|(name, _)| name),
-            &mut self.info,
-        );
+        write_info(source, record.names, &mut self.info);
         self.write_held();
         self.carried.message(record);
         let packet = self.writer.packet(record, &self.info, self.carried.bytes());
