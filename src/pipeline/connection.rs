@@ -314,7 +314,12 @@ impl Connection {
                 (side.heard, side.unheard) = (true, 0);
             }
         }
-        StreamTraffic { whole: self.whole || self.key.transport == Transport::Udp, sides }
+        let whole = match (self.key.transport, &self.state) {
+            (Transport::Tcp, _) => self.whole,
+            (Transport::Udp, ConnectionState::Known(_, session)) => session.has_beginning(),
+            (Transport::Udp, _) => true,
+        };
+        StreamTraffic { whole, sides }
     }
 
     fn side(&self, dir: Dir) -> Side {

@@ -71,7 +71,7 @@ pub struct RoundTrips {
 /// What the packets of a stream show beside its bytes, client's and server's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamTraffic {
-    /// Whether the stream's beginning was captured. Nothing tells that of UDP.
+    /// Whether the stream's beginning was captured. Of UDP only the messages can tell that.
     pub whole: bool,
     /// What the client sent, and what the server sent.
     pub sides: [SideTraffic; 2],

@@ -224,6 +224,11 @@ pub trait Session: Send {
     }
     /// The service, as far as it is known.
     fn service(&self) -> &str;
+    /// Whether the conversation's beginning was captured, as far as its messages tell. It counts for
+    /// UDP; of TCP the packets tell it.
+    fn has_beginning(&self) -> bool {
+        true
+    }
     /// Facts about the connection's network that its messages contained, over its whole life.
     fn learned(&self) -> Vec<Learned> {
         Vec::new()

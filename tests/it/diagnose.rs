@@ -28,6 +28,7 @@ struct Frame {
 }
 
 /// The frames of a checked-in capture, to be broken.
+#[derive(Clone)]
 struct Frames {
     link: u16,
     frames: Vec<Frame>,
@@ -202,6 +203,36 @@ fn what_is_lacking_is_told_where_nothing_could_be_recognised_for_it() {
     assert!(text(&all[0]).contains("tcp port 14617"), "{}", text(&all[0]));
     let server = Frames::of(GATE).each(|_, frame| frame.is_of_server().then_some(frame));
     assert_eq!(first(&server.concluded("no-client.pcap")), ["stop", "one_direction", "capture"]);
+}
+
+#[test]
+fn a_side_whose_messages_are_not_sent_again_was_acknowledged_where_nothing_was_captured() {
+    let whole = conversation("captures/secondlife/opensim.pcapng.gz", 38167);
+    let half = whole.frames.len() / 2;
+    let cut = whole.each(|n, frame| {
+        let of_client = frame.data[TCP..TCP + 2] == 38167_u16.to_be_bytes();
+        (n < half || !of_client).then_some(frame)
+    });
+    let all = cut.concluded("no-datagrams-of-client.pcap");
+    assert_eq!(first(&all), ["stop", "one_direction", "capture"]);
+    assert!(text(&all[0]).contains("hardly ever sent again"), "{}", text(&all[0]));
+    let waits = |one: &Value| one["kind"] == "waiting" || one["kind"] == "closed_waiting";
+    assert!(!all.iter().any(waits), "{all:#?}");
+}
+
+#[test]
+fn a_circuit_whose_opening_was_not_captured_began_before_the_capture() {
+    let whole = conversation("captures/secondlife/opensim.pcapng.gz", 38167);
+    let kinds = |frames: Frames, name: &str| {
+        let all = frames.concluded(name);
+        all.iter().map(|one| one["kind"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    let third = whole.frames.len() / 3;
+    let late =
+        kinds(whole.clone().each(|n, frame| (n > third).then_some(frame)), "late-circuit.pcap");
+    assert!(late.contains(&"joined_late".to_string()), "{late:?}");
+    let early = kinds(whole, "whole-circuit.pcap");
+    assert!(!early.contains(&"joined_late".to_string()), "{early:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is wrong with the capture itself: frames that were cut or dropped, one direction only, a
 //! beginning that is missing, a clock that went back, files out of order, nothing that is known.
 
-use super::numbered::{ALONE, missing_at_end};
+use super::numbered::{ALONE, missing_acks, missing_at_end};
 use super::watch::StreamWatch;
 use super::words::{clock, length, listed, percent};
 use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
@@ -328,6 +328,8 @@ struct OneDirection {
     bytes: u64,
     /// Datagrams of it that were acknowledged.
     datagrams: u64,
+    /// Messages of the other side that it must have acknowledged.
+    unanswered: u64,
     record: u64,
 }
 
@@ -357,7 +359,9 @@ impl Gaps {
         watch: &StreamWatch,
         ended: &EndedStream<'_>,
     ) -> (bool, Option<Side>) {
-        if !ended.traffic.whole && watch.closed.is_none() {
+        // Of UDP the messages of both sides tell it.
+        let tells = stream.id.0 == Transport::Tcp || ended.traffic.sides.iter().all(|s| s.heard);
+        if !ended.traffic.whole && watch.closed.is_none() && tells {
             self.late += 1;
             if self.late_services.len() < LISTED && !self.late_services.contains(&stream.service) {
                 self.late_services.push(stream.service.clone());
@@ -457,7 +461,17 @@ impl Gaps {
                 .filter(|(n, _)| *n > 0)
                 .map(|(n, noun)| counted(n, noun))
                 .collect();
-            let lacks = if acknowledged.is_empty() {
+            let unanswered: u64 = own.iter().map(|missing| missing.unanswered).sum();
+            let lacks = if acknowledged.is_empty() && unanswered > 0 {
+                format!(
+                    ", although {} of the {} {} hardly ever sent again, so the {} acknowledged {}",
+                    counted(unanswered, "message"),
+                    side.other().word(),
+                    plural(unanswered, "was", "were"),
+                    side.word(),
+                    plural(unanswered, "it", "them")
+                )
+            } else if acknowledged.is_empty() {
                 String::new()
             } else {
                 let were = plural(bytes + datagrams, "was", "were");
@@ -504,7 +518,9 @@ fn one_direction(
     let payload = ended.counts.get(place).map_or(0, |counts| counts.payload);
     let from_the_start = !traffic.heard || payload == 0 && gaps.bytes > 0;
     let datagrams = missing_at_end(ended, side);
-    let later = gaps.is_last && gaps.bytes > 0 && traffic.unheard >= ALONE || datagrams > 0;
+    let unanswered = missing_acks(ended, side);
+    let behind_gap = gaps.is_last && gaps.bytes > 0 && traffic.unheard >= ALONE;
+    let later = behind_gap || datagrams > 0 || unanswered > 0;
     if !from_the_start && !later {
         return None;
     }
@@ -517,6 +533,7 @@ fn one_direction(
         since: since.filter(|_| !from_the_start),
         bytes: gaps.bytes,
         datagrams,
+        unanswered,
         record: own.or(last).unwrap_or(0),
     })
 }

@@ -25,8 +25,19 @@ pub(super) fn learned_count(learned: &Learned, wanted: &str) -> u64 {
 /// How many datagrams of a side were acknowledged after its last one that was captured, if nothing
 /// more of the side was.
 pub(super) fn missing_at_end(ended: &EndedStream<'_>, side: Side) -> u64 {
+    count_of_silent(ended, side, "unseen_at_end")
+}
+
+/// How many messages a side must have acknowledged after its last datagram that was captured, since
+/// the other side did not send them again.
+pub(super) fn missing_acks(ended: &EndedStream<'_>, side: Side) -> u64 {
+    count_of_silent(ended, side, "missing_acks")
+}
+
+/// A count of a side, if many packets of the other one came behind its last one.
+fn count_of_silent(ended: &EndedStream<'_>, side: Side, wanted: &str) -> u64 {
     let silent = ended.traffic.sides.get(side.index()).is_some_and(|own| own.unheard >= ALONE);
     let own = ended.learned.iter().filter(|one| one.of_stream && side_of(one) == Some(side));
-    let unseen: u64 = own.map(|learned| learned_count(learned, "unseen_at_end")).sum();
-    if silent { unseen } else { 0 }
+    let count: u64 = own.map(|learned| learned_count(learned, wanted)).sum();
+    if silent { count } else { 0 }
 }

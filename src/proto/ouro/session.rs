@@ -587,6 +587,10 @@ impl Session for LinkSession {
         &self.service
     }
 
+    fn has_beginning(&self) -> bool {
+        self.link.version.is_some()
+    }
+
     fn learned(&self) -> Vec<Learned> {
         let name = self.ends.to_string();
         let version = self.link.version.map_or("not said".into(), |version| version.to_string());

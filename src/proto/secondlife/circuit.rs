@@ -64,6 +64,9 @@ pub struct Counters {
     pub unseen_acks: u64,
     /// Those of them that came after the last datagram of this direction.
     pub unseen_at_end: u64,
+    /// Reliable datagrams of the other side after the last datagram of this one, long overdue and
+    /// hardly ever sent again: this side acknowledged them, and that was never captured.
+    pub missing_acks: u64,
     /// Sum of the times from sending to acknowledgement, in nanoseconds.
     pub ack_nanos: u64,
 }
@@ -84,6 +87,7 @@ impl Counters {
             ("swapped_acks", self.swapped_acks),
             ("unseen_acks", self.unseen_acks),
             ("unseen_at_end", self.unseen_at_end),
+            ("missing_acks", self.missing_acks),
         ];
         let mean = self.ack_nanos.checked_div(self.acknowledged).unwrap_or(0) / 1000;
         let counts = counts.into_iter().map(|(key, n)| (key, LearnedValue::Count(n)));
@@ -155,6 +159,8 @@ pub struct CircuitDirection {
     /// missing.
     lost_until: Option<i64>,
     window: Vec<SentDatagram>,
+    /// When the last datagram came, in nanoseconds.
+    last: i64,
     /// Acknowledgements of datagrams that would come soon.
     early_acks: BTreeSet<u32>,
     /// What was acknowledged since the latest datagram came, and lies ahead of it.
@@ -171,6 +177,7 @@ impl CircuitDirection {
     /// datagram as sent again. `nanos`: when it came.
     pub fn arrive(&mut self, sequence: u32, resent: bool, nanos: i64) -> Arrival {
         self.counters.datagrams += 1;
+        self.last = nanos;
         let before = self.get(sequence).copied();
         let late = self.step(sequence, nanos);
         match before {
@@ -323,6 +330,11 @@ impl CircuitDirection {
         }
         self.window.clear();
         all
+    }
+
+    /// When the last datagram came, in nanoseconds.
+    pub fn last(&self) -> i64 {
+        self.last
     }
 
     /// The capture ends: says what the acknowledgements of datagrams that did not come mean.

@@ -40,6 +40,8 @@ const REQUESTS: usize = 256;
 /// After this many nanoseconds an acknowledgement is overdue. A reliable message is acknowledged,
 /// or sent again, long before.
 const OVERDUE: i64 = 5_000_000_000;
+/// So many overdue datagrams at least show that acknowledgements were not captured.
+const MIN_MISSING_ACKS: usize = 5;
 
 /// A circuit between a viewer (or another simulator) and a simulator.
 pub struct CircuitSession {
@@ -72,6 +74,8 @@ struct Seen {
     handshake: bool,
     handshake_reply: bool,
     movement: bool,
+    /// The first message was none of these: the beginning came before the capture.
+    late: bool,
 }
 
 impl CircuitSession {
@@ -345,6 +349,7 @@ impl CircuitSession {
             _ => {}
         }
         if first && !self.opened && read.number != known::OPEN_CIRCUIT {
+            self.seen.late = true;
             let text = "the circuit's opening was not captured".to_string();
             event(EventKind::Remark, from, at, text, context);
         }
@@ -380,6 +385,31 @@ impl CircuitSession {
         });
     }
 
+    /// A side that sends nearly nothing again, though nothing acknowledges it, has got the
+    /// acknowledgements: from some moment on the other side was not captured. Leaves out what was
+    /// sent since then.
+    fn leave_out_missing_acks(
+        &mut self,
+        from: Side,
+        waiting: &mut Vec<SentDatagram>,
+        at: Moment,
+    ) {
+        let silent = from.other();
+        let since = self.sent_by(silent).last();
+        let now = nanos(at);
+        let overdue = waiting
+            .iter()
+            .filter(|sent| sent.nanos > since && now.saturating_sub(sent.nanos) >= OVERDUE);
+        let again = overdue.clone().filter(|sent| sent.resends > 0).count();
+        let all = overdue.count();
+        if self.counters(silent).datagrams == 0 || all < MIN_MISSING_ACKS || again * 4 > all {
+            return;
+        }
+        self.sent_by(silent).counters.missing_acks = all as u64;
+        self.requests.lose_replies(silent, at);
+        waiting.retain(|sent| sent.nanos <= since);
+    }
+
     /// Reports at the end what never came: acknowledgements, and the steps of a login.
     fn missing(&mut self, from: Side, at: Moment, context: &mut Context<'_>) {
         for side in [Side::Client, Side::Server] {
@@ -390,6 +420,7 @@ impl CircuitSession {
             }
         }
         let mut waiting = self.sent_by(from).waiting();
+        self.leave_out_missing_acks(from, &mut waiting, at);
         self.unacknowledged(from, &mut waiting, at, context);
         if !waiting.is_empty() {
             let mut text = "not acknowledged before the capture ended:".to_string();
@@ -487,6 +518,10 @@ impl Session for CircuitSession {
 
     fn service(&self) -> &str {
         "circuit"
+    }
+
+    fn has_beginning(&self) -> bool {
+        !self.seen.late
     }
 
     fn learned(&self) -> Vec<Learned> {
