@@ -56,6 +56,9 @@ impl HiddenLeaf<'_> {
             Kind::Uuid | Kind::UuidBe => self.hide_uuid(hide),
             Kind::Ipv4 => self.hide_ipv4(hide),
             Kind::Bytes | Kind::Undecoded => self.hide_bytes(hide),
+            Kind::F64 if matches!(hide, Hide::Person(_) | Hide::Secret) => {
+                self.hide_embedded_real()
+            }
             _ => {}
         }
     }
@@ -175,6 +178,9 @@ impl HiddenLeaf<'_> {
     }
 
     fn write_number(&mut self, new: u64) {
+        if self.hide_embedded_digits() || self.hide_embedded_bytes(new) {
+            return;
+        }
         match self.def.map(|def| &def.read) {
             Some(ReadAs::Int { size, signed, order }) if self.number_size().is_some() => {
                 let size = usize::from(*size);
@@ -185,6 +191,94 @@ impl HiddenLeaf<'_> {
             }
             Some(ReadAs::Value(_)) => self.hide_decimal(),
             _ => self.write_bits(new),
+        }
+    }
+
+    /// The bytes of a value, with what else belongs to it, such as its name.
+    fn place(&self) -> std::ops::Range<usize> {
+        self.node.start as usize / 8..(self.node.start as usize + self.node.bits as usize) / 8
+    }
+
+    /// Replaces an integer of a fixed size that is written as text, behind its name: its digits are
+    /// the last ones. Returns whether it is one.
+    fn hide_embedded_digits(&mut self) -> bool {
+        let is_int = matches!(self.def.map(|def| &def.read), Some(ReadAs::Int { .. }));
+        let range = self.place();
+        let Some(place) = self.buffer.get_mut(range).filter(|_| is_int) else { return false };
+        let Some(last) = place.iter().rposition(u8::is_ascii_digit) else { return false };
+        let before = place.get(..last).unwrap_or_default();
+        let first = before.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
+        let negative = place.get(first.wrapping_sub(1)) == Some(&b'-');
+        let Some(digits) = place.get_mut(first..=last) else { return false };
+        let value = |digits: &[u8]| {
+            let number: i64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+            Some(if negative { -number } else { number })
+        };
+        if value(digits) != Some(self.node.value as i64) {
+            return false;
+        }
+        self.values.decimal(digits);
+        // As many digits as the largest number has, at most.
+        if digits.len() == 10
+            && let Some(first) = digits.first_mut()
+        {
+            *first = b'1';
+        }
+        self.node.value = value(digits).unwrap_or(0) as u64;
+        true
+    }
+
+    /// Replaces an integer of a fixed size whose bytes, the most significant first, end a longer
+    /// place. Returns whether it is one.
+    fn hide_embedded_bytes(&mut self, new: u64) -> bool {
+        let Some(ReadAs::Int { size, signed, .. }) = self.def.map(|def| &def.read) else {
+            return false;
+        };
+        let (size, signed, range) = (usize::from(*size), *signed, self.place());
+        let value = self.node.value & mask(size);
+        let Some(place) = self.buffer.get_mut(range).filter(|place| place.len() > size) else {
+            return false;
+        };
+        let Some((_, own)) = place.split_last_chunk::<4>().filter(|_| size == 4) else {
+            return false;
+        };
+        if u64::from(u32::from_be_bytes(*own)) != value {
+            return false;
+        }
+        let at = place.len() - size;
+        if let Some(own) = place.get_mut(at..) {
+            own.copy_from_slice(&(new as u32).to_be_bytes());
+        }
+        self.node.value = if signed { extended(new, size) } else { new & mask(size) };
+        true
+    }
+
+    /// Replaces a real number that stands behind its name: as text, whose digits become others, or
+    /// as eight bytes, which become zero.
+    fn hide_embedded_real(&mut self) {
+        let range = self.place();
+        let value = f64::from_bits(self.node.value);
+        let Some(place) = self.buffer.get_mut(range) else { return };
+        let of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        let last = place.iter().rposition(u8::is_ascii_digit);
+        let first = last.and_then(|last| {
+            let before = place.get(..last)?.iter().rposition(|byte| !of_number(byte));
+            Some(before.map_or(0, |at| at + 1))
+        });
+        let text = first.zip(last).and_then(|(first, last)| place.get_mut(first..=last));
+        let parse = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<f64>().ok();
+        if let Some(text) = text
+            && parse(text) == Some(value)
+        {
+            // Digits of an exponent would make another kind of number.
+            let end = text.iter().position(|byte| b"eE".contains(byte)).unwrap_or(text.len());
+            text.iter_mut().take(end).filter(|byte| byte.is_ascii_digit()).for_each(|b| *b = b'7');
+            self.node.value = parse(text).unwrap_or(0.0).to_bits();
+        } else if let Some((_, own)) = place.split_last_chunk_mut::<8>()
+            && f64::from_be_bytes(*own).to_bits() == value.to_bits()
+        {
+            *own = [0; 8];
+            self.node.value = 0;
         }
     }
 

@@ -147,7 +147,10 @@ fn hidden(parts: &TreeParts, tables: &Tables) -> Vec<Hide> {
             open.pop();
         }
         let inherited = open.last().map_or(Hide::Nothing, |(_, hide)| *hide);
-        let hide = own(node, tables).unwrap_or_else(|| within(node, inherited, tables));
+        // A name that came with the traffic says less than a mark around it.
+        let own = own(node, tables)
+            .filter(|own| *own != Hide::Unmarked || !matches!(inherited, Hide::Person(_)));
+        let hide = own.unwrap_or_else(|| within(node, inherited, tables));
         open.push((node.end as usize, hide));
         all.push(hide);
     }

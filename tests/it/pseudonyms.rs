@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::exported_messages::{KEYS, export, folder, messages, run};
-use crate::made::Talk;
+use crate::made::{Made, Talk, end};
 use moulsniff::table::parse_hex;
 use serde_json::Value;
 
@@ -547,4 +547,44 @@ fn the_port_of_a_client_is_the_same_wherever_it_is_told() {
         circuits.iter().any(|name| name.starts_with(&format!("{client} and "))),
         "{client}: {circuits:?}"
     );
+}
+
+#[test]
+fn texts_and_numbers_in_llsd_are_hidden_in_every_encoding() {
+    let to = folder("pseudonyms-llsd");
+    let mut made = Made::new();
+    let (viewer, simulator) = (end(1, 50_000), end(2, 9000));
+    let packet = |sequence: u8, number: u8, body: &[u8]| {
+        [&[0, 0, 0, 0, sequence, 0, 0xff, 0xff, 0, number], body].concat()
+    };
+    made.udp((viewer, simulator), &packet(1, 3, &[7; 36]));
+    let binary =
+        b"{\0\0\0\x03k\0\0\0\x04NAMEs\0\0\0\x0aSecretnamek\0\0\0\x01ni\0\x04\x25\xd4k\0\0\0\x01rr\
+        \x40\x09\x21\xf9\xf0\x1b\x86\x6e}";
+    let notation = b"{'NAME':'Secretname','n':i271828,'r':r3.14159,'all':['Secretname',i271828]}";
+    let xml = b"<llsd><map><key>NAME</key><string>Secretname</string><key>n</key>\
+        <integer>271828</integer><key>r</key><real>3.14159</real></map></llsd>";
+    for (sequence, llsd) in [(1, &binary[..]), (2, notation), (3, xml)] {
+        let alert = [&[2, b'x', 0, 1, 2, b'k', 0, llsd.len() as u8], llsd, &[0]].concat();
+        made.udp((simulator, viewer), &packet(sequence, 0x86, &alert));
+    }
+    let capture = to.join("llsd.pcap");
+    fs::write(&capture, &made.bytes).unwrap();
+    let alerts = ["-Y", "message == AlertMessage"];
+    let plain = messages(capture.to_str().unwrap(), &alerts);
+    let hidden = export(capture.to_str().unwrap(), &to, &["--pseudonyms", &key(&to)]);
+    let shown = messages(hidden.to_str().unwrap(), &alerts);
+    let bytes = fs::read(&hidden).unwrap();
+    for part in [&b"Secretname"[..], b"271828", &271_828_u32.to_be_bytes(), b"3.14159"] {
+        assert!(holds(&made.bytes, part) && !holds(&bytes, part), "{part:?} in {shown:#?}");
+    }
+    assert_eq!((plain.len(), shown.len()), (3, 3));
+    for (plain, shown) in plain.iter().zip(&shown) {
+        let values = |alert: &Value| alert["fields"]["AlertInfo"][0]["ExtraParams"].clone();
+        let (plain, shown) = (values(plain), values(shown));
+        assert_eq!((&plain["NAME"], &plain["n"]), (&"Secretname".into(), &271_828.into()));
+        assert!(shown["n"].is_i64() && shown["n"] != plain["n"], "{shown}");
+        assert!(shown["r"].is_f64() && shown["r"] != plain["r"], "{shown}");
+        assert_eq!(shown["NAME"], "x".repeat(10));
+    }
 }
