@@ -157,6 +157,55 @@ const REDIS: Compared = Compared {
     ],
 };
 
+const MODBUS: Compared = Compared {
+    name: "modbus",
+    hex: &[],
+    text: &[],
+    pairs: &[
+        ("mbtcp.trans_id", "transaction_id", "*"),
+        ("mbtcp.prot_id", "protocol_id", "*"),
+        ("mbtcp.unit_id", "unit_id", "*"),
+        ("modbus.reference_num", "address", "*"),
+        ("modbus.reference_num", "range.address", "*"),
+        ("modbus.word_cnt", "count", "ReadHoldingRegisters"),
+        ("modbus.word_cnt", "count", "ReadInputRegisters"),
+        ("modbus.word_cnt", "range.count", "WriteMultipleRegisters"),
+        ("modbus.word_cnt", "count", "WriteMultipleRegistersReply"),
+        ("modbus.bit_cnt", "count", "ReadCoils"),
+        ("modbus.bit_cnt", "count", "ReadDiscreteInputs"),
+        ("modbus.bit_cnt", "range.count", "WriteMultipleCoils"),
+        ("modbus.bit_cnt", "count", "WriteMultipleCoilsReply"),
+        ("modbus.regval_uint16", "registers[]", "*"),
+        ("modbus.exception_code", "exception_code", "*"),
+    ],
+};
+
+/// tshark's field of an address, which is a number with us where the table computes it.
+const COMPUTED_ADDRESS: &str = "stun.att.ipv4";
+
+const STUN: Compared = Compared {
+    name: "stun",
+    hex: &[],
+    text: &[],
+    pairs: &[
+        ("stun.type", "@type", "*"),
+        ("stun.id", "transaction_id", "*"),
+        ("stun.att.type", "attributes[].type", "*"),
+        (COMPUTED_ADDRESS, "attributes[].value.mapped.address", "*"),
+        ("stun.att.port", "attributes[].value.mapped.port", "*"),
+        ("stun.att.username", "attributes[].value.username", "*"),
+        ("stun.att.priority", "attributes[].value.priority", "*"),
+        ("stun.att.realm", "attributes[].value.realm", "*"),
+        ("stun.att.nonce", "attributes[].value.nonce", "*"),
+        ("stun.att.software", "attributes[].value.software", "*"),
+        ("stun.att.error.class", "attributes[].value.class", "*"),
+        ("stun.att.error", "attributes[].value.number", "*"),
+        ("stun.att.error.reason", "attributes[].value.reason", "*"),
+        ("stun.att.hmac", "attributes[].value.data", "MESSAGE_INTEGRITY"),
+        ("stun.att.crc32", "attributes[].value.fingerprint", "*"),
+    ],
+};
+
 #[test]
 fn dns_says_what_tshark_says() {
     compare(&DNS);
@@ -165,6 +214,16 @@ fn dns_says_what_tshark_says() {
 #[test]
 fn mqtt_says_what_tshark_says() {
     compare(&MQTT);
+}
+
+#[test]
+fn modbus_says_what_tshark_says() {
+    compare(&MODBUS);
+}
+
+#[test]
+fn stun_says_what_tshark_says() {
+    compare(&STUN);
 }
 
 #[test]
@@ -314,7 +373,11 @@ fn by_us(records: &[Value], of: &Compared) -> Map<String, Value> {
                 if *own == path && wanted {
                     let list =
                         found.entry(field.to_string()).or_insert_with(|| Value::Array(Vec::new()));
+                    let address = value.as_u64().filter(|_| *field == COMPUTED_ADDRESS);
                     let value = match (of.hex.contains(field), of.text.contains(own)) {
+                        _ if address.is_some() => {
+                            std::net::Ipv4Addr::from(address.unwrap() as u32).to_string()
+                        }
                         (true, _) => in_hex(value),
                         (_, true) => from_hex(value),
                         _ => text_of(value),

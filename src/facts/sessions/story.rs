@@ -33,6 +33,8 @@ pub struct StoryLine {
     pub stream: TransportStream,
     /// The message's name.
     pub message: String,
+    /// What the message carries, where its name does not say it and it is a request or a step.
+    pub carries: Option<String>,
     /// What the message is about.
     pub text: String,
     /// How many repeated steps this line stands for.
@@ -229,7 +231,16 @@ pub(super) fn bare_line(stream: TransportStream, record: &Record<'_>, message: &
     let message = message.to_string();
     let text = String::new();
     let outcome = StoryOutcome::None;
-    StoryLine { record: record.number, at: record.at, stream, message, text, times: 1, outcome }
+    StoryLine {
+        record: record.number,
+        at: record.at,
+        stream,
+        message,
+        carries: None,
+        text,
+        times: 1,
+        outcome,
+    }
 }
 
 #[cfg(test)]
@@ -244,6 +255,7 @@ mod tests {
             at: Moment::default(),
             stream: (Transport::Tcp, 0),
             message: "Question".into(),
+            carries: None,
             text: format!("question {record}"),
             times: 1,
             outcome: StoryOutcome::None,

@@ -34,12 +34,14 @@ struct AskedRequest {
     id: MessageId,
     at: Moment,
     text: String,
+    carries: Option<String>,
 }
 
 impl AskedRequest {
     /// Its memory, roughly, in bytes.
     fn size(&self) -> usize {
-        size_of::<(u64, Option<AskedRequest>)>() + self.text.capacity()
+        let carries = self.carries.as_ref().map_or(0, String::capacity);
+        size_of::<(u64, Option<AskedRequest>)>() + self.text.capacity() + carries
     }
 }
 
@@ -222,7 +224,7 @@ impl StreamFacts {
         let refusal = refused(def, &values).map(|refused| match refused.value {
             Some(_) => refused.reason(message.name.raw(), &values),
             // The line of a message whose text refuses says more than that text.
-            None => self.text_of(seen, def),
+            None => self.text_of(seen, def).0,
         });
         let known = MessageFacts { def, refusal: refusal.as_deref() };
         let counted = self.reply(seen, &known);
@@ -244,14 +246,15 @@ impl StreamFacts {
                 self.place(seen, asks);
             }
         }
-        let text = if asks || def.step { self.text_of(seen, def) } else { String::new() };
+        let (text, carries) =
+            if asks || def.step { self.text_of(seen, def) } else { (String::new(), None) };
         // A message that was sent again is not another step.
         if def.step && !tree.links().iter().any(|link| link.kind == LinkKind::SentAgain) {
-            self.step(seen, &text);
+            self.step(seen, &text, carries.as_deref());
         }
         if asks {
             self.requests.sent += 1;
-            self.ask(record.number, AskedRequest { id, at: record.at, text });
+            self.ask(record.number, AskedRequest { id, at: record.at, text, carries });
         }
         identities
     }
@@ -366,12 +369,13 @@ impl StreamFacts {
         asked: AskedRequest,
         outcome: StoryOutcome,
     ) -> StoryLine {
-        let AskedRequest { at, text, .. } = asked;
+        let AskedRequest { at, text, carries, .. } = asked;
         StoryLine {
             record,
             at,
             stream: self.id,
             message: message.to_string(),
+            carries,
             text,
             times: 1,
             outcome,
@@ -511,12 +515,13 @@ impl StreamFacts {
         found
     }
 
-    /// What a message is about, in one line; empty if texts are not collected.
-    fn text_of(&self, seen: &SeenMessage<'_>, def: &MessageDef) -> String {
+    /// What a message is about, in one line, and what it carries; nothing if texts are not
+    /// collected.
+    fn text_of(&self, seen: &SeenMessage<'_>, def: &MessageDef) -> (String, Option<String>) {
         let SeenMessage { record, message, tables, tree } = *seen;
         let mut text = String::new();
         if self.ties_only {
-            return text;
+            return (text, None);
         }
         let source = InfoSource::new(
             message,
@@ -526,16 +531,20 @@ impl StreamFacts {
         );
         write_info(source, record.names, &mut text);
         shorten(&mut text);
-        text
+        (text, source.carried().map(|carried| carried.into_owned()))
     }
 
     /// Keeps a step of the story. If the step is a request, its reply becomes part of the step.
-    fn step(&mut self, seen: &SeenMessage<'_>, text: &str) {
+    fn step(&mut self, seen: &SeenMessage<'_>, text: &str, carries: Option<&str>) {
         let asked = seen.message.reply.map(|reply| reply.record);
         if asked.is_some_and(|asked| self.story.has(asked)) {
             return;
         }
-        self.story.tell(StoryLine { text: text.to_string(), ..line_of(self.id, seen.record) });
+        self.story.tell(StoryLine {
+            text: text.to_string(),
+            carries: carries.map(str::to_string),
+            ..line_of(self.id, seen.record)
+        });
     }
 
     /// The client said something to others.
@@ -559,6 +568,7 @@ impl StreamFacts {
             at: chat.at,
             stream: self.id,
             message: chat.message.clone(),
+            carries: None,
             text: format!("say \"{text}\"{to}{channel}"),
             times: 1,
             outcome: StoryOutcome::None,

@@ -186,6 +186,9 @@ fn json_story(line: &StoryLine, o: &mut JsonObject<'_>) {
     o.text("transport", transport.word());
     o.number("stream", stream.into());
     o.text("message", &line.message);
+    if let Some(carries) = &line.carries {
+        o.text("carries", carries);
+    }
     o.text("text", &line.text);
     if line.times > 1 {
         o.number("times", line.times.into());
