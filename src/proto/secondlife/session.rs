@@ -388,12 +388,7 @@ impl CircuitSession {
     /// A side that sends nearly nothing again, though nothing acknowledges it, has got the
     /// acknowledgements: from some moment on the other side was not captured. Leaves out what was
     /// sent since then.
-    fn leave_out_missing_acks(
-        &mut self,
-        from: Side,
-        waiting: &mut Vec<SentDatagram>,
-        at: Moment,
-    ) {
+    fn leave_out_missing_acks(&mut self, from: Side, waiting: &mut Vec<SentDatagram>, at: Moment) {
         let silent = from.other();
         let since = self.sent_by(silent).last();
         let now = nanos(at);
