@@ -6,8 +6,8 @@ use crate::proto::{MessageOrEvent, protocol_named, read_alone};
 use crate::record::MessageView;
 use crate::session::{Message, Side};
 use crate::table::{
-    Evaluator, Example, ExampleOf, LayoutId, MessageId, Outcome, Sender, ServiceFrame, TableError,
-    Tables, WholeMessage, parse_hex,
+    Evaluator, Example, ExampleOf, LayoutId, MessageDef, MessageId, Outcome, Sender, Service,
+    ServiceFrame, TableError, Tables, WholeMessage, parse_hex,
 };
 use crate::tree::{Severity, Sym, Tree};
 
@@ -82,13 +82,11 @@ impl ExampleReader {
         set_states(tables, example, evaluator);
         match example.of {
             ExampleOf::Message(id)
-                if tables
-                    .message(id)
-                    .and_then(|d| tables.service(d.service))
-                    .is_some_and(|s| s.positional) =>
+                if let Some(def) = tables.message(id)
+                    && let Some(service) = tables.service(def.service)
+                    && service.positional =>
             {
-                let name = tables.message(id).map_or("", |d| tables.name(d.name));
-                return positional(tables, name, &bytes, take);
+                return positional(tables, def, service, bytes, take);
             }
             ExampleOf::Message(id) => read_message(tables, id, evaluator, tree, &bytes)?,
             ExampleOf::Layout(id) => read_layout(tables, id, evaluator, tree, &bytes)?,
@@ -142,17 +140,27 @@ fn compare(
     }
 }
 
-/// An example whose message the protocol's own code reads: the bytes are its text, without the
-/// length before it.
+/// The bytes of an example of a message that describes itself, as they are on the wire: the example
+/// leaves out the length that stands before it.
+pub fn with_length(service: &Service, bytes: Vec<u8>) -> Vec<u8> {
+    match service.header.as_slice() {
+        [] => bytes,
+        _ => [&(bytes.len() as u32).to_be_bytes()[..], &bytes].concat(),
+    }
+}
+
+/// An example whose message the protocol's own code reads.
 fn positional(
     tables: &Tables,
-    name: &str,
-    text: &[u8],
+    def: &MessageDef,
+    service: &Service,
+    bytes: Vec<u8>,
     then: &mut TakeTree<'_>,
 ) -> Result<(), String> {
     let protocol = protocol_named(tables.protocol()).ok_or("there is no such protocol")?;
-    let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
-    bytes.extend_from_slice(text);
+    let name = tables.name(def.name);
+    let bytes = with_length(service, bytes);
+    let side = if def.direction == Sender::Server { Side::Server } else { Side::Client };
     let mut result = Err("the example's bytes do not give a message".to_string());
     let mut take = |message: &Message<'_>, tree: &Tree| {
         result = if message.name.raw() == name && message.bytes.len() == bytes.len() {
@@ -161,7 +169,8 @@ fn positional(
             Err(format!("the example's bytes give the message {}", message.name.escaped()))
         };
     };
-    read_alone(protocol, tables, Side::Client, &bytes, &mut |said| {
+    let transport = protocol.transport_of(Some(service));
+    read_alone(protocol, tables, (transport, side), &bytes, &mut |said| {
         if let MessageOrEvent::Message(message, tree) = said {
             take(message, tree);
         }

@@ -7,7 +7,7 @@ use moulsniff::captured::Captured;
 use moulsniff::filter::Filter;
 use moulsniff::proto::moul::sdl::decrypt::decrypt_file;
 use moulsniff::proto::moul::sdl::store::Store;
-use moulsniff::proto::{DeclaredProtocol, protocol_named, read_alone};
+use moulsniff::proto::{DeclaredProtocol, Protocol, protocol_named, read_alone};
 use moulsniff::record::Names;
 use moulsniff::record::{Body, Record, RoundTrips};
 use moulsniff::session::{Event, EventKind, Message, Settings, Side, Transport};
@@ -113,8 +113,9 @@ pub fn table_bytes(mut data: &[u8]) {
         None => {
             let Some(protocol) = DeclaredProtocol::of(&tables) else { return };
             evaluator.states = vec![1; 64];
+            let protocol: &dyn Protocol = &protocol;
             for side in [Side::Client, Side::Server] {
-                read_alone(&protocol, &tables, side, data, &mut |_| {});
+                read_alone(protocol, &tables, (protocol.transport(), side), data, &mut |_| {});
             }
         }
     }

@@ -24,13 +24,13 @@ pub enum MessageOrEvent<'a> {
 pub fn read_alone(
     protocol: &dyn Protocol,
     tables: &Tables,
-    side: Side,
+    (transport, side): (Transport, Side),
     bytes: &[u8],
     take: &mut dyn FnMut(MessageOrEvent<'_>),
 ) {
     let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let ends = Ends { client: nowhere, server: nowhere };
-    let start = Start { ends, transport: protocol.transport(), whole: true, service: None };
+    let start = Start { ends, transport, whole: true, service: None };
     let mut session = protocol.session(&start, tables);
     let mut context = Context {
         tables,
@@ -41,7 +41,7 @@ pub fn read_alone(
         options: &Options::default(),
         emit: &mut EmitTo { take, messages: 0 },
     };
-    feed_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
+    feed_alone(session.as_mut(), transport, side, bytes, Moment::default(), &mut context);
 }
 
 /// Hands `bytes` to a session as everything that `side` sent, and ends that side. They are one

@@ -33,7 +33,8 @@ pub use texts::{MAX_PIECE, TextEnds, TextFormat, TextPiece, TextReader};
 use std::sync::OnceLock;
 
 use crate::table::{
-    EncodeError, Encoder, Evaluator, Meaning, Native, TableError, TableSource, Tables, Written,
+    EncodeError, Encoder, Evaluator, Meaning, Native, Service, TableError, TableSource, Tables,
+    Written,
 };
 
 macro_rules! declare {
@@ -248,6 +249,14 @@ impl dyn Protocol + '_ {
     /// The transport of bytes that are decoded without a capture.
     pub fn transport(&self) -> Transport {
         self.transports().first().copied().unwrap_or(Transport::Tcp)
+    }
+
+    /// The same, of bytes of a service. Messages that describe themselves come in streams.
+    pub fn transport_of(&self, service: Option<&Service>) -> Transport {
+        match service {
+            Some(service) if service.positional => Transport::Tcp,
+            _ => self.transport(),
+        }
     }
 }
 

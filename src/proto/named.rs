@@ -295,13 +295,13 @@ fn framed(
 ) -> Result<(), SettingsError> {
     let NamedService { lazy, side, .. } = named;
     let tables = lazy.get();
-    let service = tables
-        .service(named.service)
-        .filter(|s| tables.declared().is_some() || !s.ports.is_empty());
+    let service = tables.service(named.service);
+    let transport = lazy.protocol().transport_of(service);
+    let service = service.filter(|s| tables.declared().is_some() || !s.ports.is_empty());
     let service = service.map(|service| &*service.name);
     let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
     let ends = Ends { client: nowhere, server: nowhere };
-    let start = Start { ends, transport: lazy.protocol().transport(), whole: true, service };
+    let start = Start { ends, transport, whole: true, service };
     let mut session = lazy.protocol().session(&start, tables);
     let expected = named.message.and_then(|id| tables.message(id)).map(|def| tables.name(def.name));
     let mut emit = Handed { take, expected, other: None, count: 0, refused: None };
@@ -314,7 +314,7 @@ fn framed(
         options: &Options { max_message: 64 << 20, ..Options::default() },
         emit: &mut emit,
     };
-    feed_alone(session.as_mut(), start.transport, side, bytes, Moment::default(), &mut context);
+    feed_alone(session.as_mut(), transport, side, bytes, Moment::default(), &mut context);
     if let (Some(expected), Some(other)) = (expected, emit.other) {
         let text = format!("at byte 0: this is {other}, and not {expected}");
         return Err(SettingsError::Unreadable(text));

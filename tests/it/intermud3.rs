@@ -7,7 +7,7 @@ use std::io::Read;
 use moulsniff::print::json::{JsonOptions, JsonWriter};
 use moulsniff::proto::{MessageOrEvent, Protocol, load_tables, protocol_named, read_alone};
 use moulsniff::record::MessageView;
-use moulsniff::session::{Event, EventKind, Side};
+use moulsniff::session::{Event, EventKind, Side, Transport};
 use moulsniff::table::Tables;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn packet_of(text: &[u8]) -> Vec<u8> {
 /// Messages and events of a stream, as JSON.
 fn read(tables: &Tables, bytes: &[u8], style: JsonOptions) -> Vec<Value> {
     let mut found = Vec::new();
-    read_alone(protocol(), tables, Side::Client, bytes, &mut |said| match said {
+    read_alone(protocol(), tables, (Transport::Tcp, Side::Client), bytes, &mut |said| match said {
         MessageOrEvent::Message(message, tree) => {
             let mut out = b"{".to_vec();
             JsonWriter::new(style).message_body(

@@ -73,6 +73,7 @@ mod replies;
 mod report;
 mod schema;
 mod secondlife;
+mod secondlife_http;
 mod session_ends;
 mod sessions;
 mod split;

@@ -5,7 +5,7 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use moulsniff::examples::run_examples;
-use moulsniff::proto::{DeclaredProtocol, read_alone};
+use moulsniff::proto::{DeclaredProtocol, Protocol, read_alone};
 use moulsniff::session::Side;
 use moulsniff::table::{BITSTREAM, TableSource, Tables};
 
@@ -350,13 +350,15 @@ fn a_thousand_changed_tables_are_errors_or_work() {
                 good += 1;
                 run_examples(&tables);
                 let Some(protocol) = DeclaredProtocol::of(&tables) else { continue };
+                let protocol: &dyn Protocol = &protocol;
+                let transport = protocol.transport();
                 let from = random() % capture.len();
                 let bytes = &capture[from..(from + 300).min(capture.len())];
-                read_alone(&protocol, &tables, Side::Client, bytes, &mut |_| {});
+                read_alone(protocol, &tables, (transport, Side::Client), bytes, &mut |_| {});
                 read_alone(
-                    &protocol,
+                    protocol,
                     &tables,
-                    Side::Server,
+                    (transport, Side::Server),
                     b"*2\r\n$2\r\nab\r\n:7\r\n",
                     &mut |_| {},
                 );

@@ -13,7 +13,7 @@ use crate::cli::files;
 use crate::cli::load::{tables as load, tables_of};
 use crate::cli::options::{CompletionWords, GeneralArgs, TableArgs};
 use crate::digits::{append_hex, counted};
-use crate::examples::{MAX_FAILED, run_examples};
+use crate::examples::{MAX_FAILED, run_examples, with_length};
 use crate::output_file::{Access, Inputs};
 use crate::print::json::one_line;
 use crate::print::lua_script;
@@ -181,11 +181,7 @@ fn vector(tables: &Tables, example: &Example, bytes: Vec<u8>, json: bool, out: &
         ExampleOf::Message(id) => {
             let Some(def) = tables.message(id) else { return };
             let Some(service) = tables.service(def.service) else { return };
-            // The example of a message that describes itself leaves its length out.
-            let bytes = match service.positional {
-                true => [&(bytes.len() as u32).to_be_bytes()[..], &bytes].concat(),
-                false => bytes,
-            };
+            let bytes = if service.positional { with_length(service, bytes) } else { bytes };
             let direction = if def.direction == Sender::Server { "server" } else { "client" };
             let of = [protocol, &*service.name, direction].map(str::to_string).to_vec();
             (of, tables.name(def.name), bytes)

@@ -10,7 +10,7 @@ use crate::facts::refusal::{known_message, refused};
 use crate::facts::{InfoSource, write_info};
 use crate::record::{EndedBy, MessageView, Names, Record};
 use crate::session::{Event, EventKind, Message, Side};
-use crate::table::{MessageDef, MessageId, Refusal, Tables};
+use crate::table::{Expectation, MessageDef, MessageId, Refusal, Tables};
 use crate::tree::{LinkKind, Tree};
 
 /// The most main steps of one stream that are remembered.
@@ -181,8 +181,12 @@ impl StreamWatch {
         if let Some(refusal) = &mut self.refusal {
             refusal.after += u64::from(record.from == Side::Client);
         }
-        // What only confirms that something arrived is no reply.
-        let answers = |(_, def): (_, &MessageDef)| !def.answers.is_empty();
+        // What only confirms that something arrived is no reply, and one that nobody waits for may
+        // take as long as it likes.
+        let awaited = |asked: &MessageId| {
+            tables.message(*asked).is_some_and(|def| def.expects != Some(Expectation::Nothing))
+        };
+        let answers = |(_, def): (_, &MessageDef)| def.answers.iter().any(awaited);
         if let Some(reply) = message.reply
             && known_message(message.name, tables, tree).is_some_and(answers)
         {

@@ -1,13 +1,14 @@
-//! Second Life and OpenSim: the UDP messages of a circuit between a viewer and a simulator. See
-//! `docs/secondlife.md`.
+//! Second Life and OpenSim: the UDP messages of a circuit between a viewer and a simulator, and what
+//! viewers and grids say over HTTP. See `docs/secondlife.md`.
 //!
-//! Knows how a circuit's datagrams are framed and numbered. The tables know what is in the
-//! messages.
+//! Knows how a circuit's datagrams are framed and numbered, and how HTTP's messages are. The tables
+//! know what is in the messages.
 
 mod circuit;
 mod datagram;
 mod embedded;
 mod encode;
+mod http;
 mod layer;
 mod llsd;
 mod meanings;
@@ -22,7 +23,7 @@ mod tests;
 pub use circuit::Counters;
 pub use session::CircuitSession;
 
-use super::{LazyTables, Opening, Protocol, Verdict};
+use super::{LazyTables, Opening, Protocol, RecordNames, Verdict};
 use crate::session::{Session, Start, Transport};
 use crate::table::{
     EncodeError, Encoder, Meaning, Native, TableError, TableSource, Tables, Written,
@@ -65,11 +66,20 @@ impl Protocol for SecondLife {
             "regions.table",
             "search.table",
             "simulators.table",
+            "http.table",
+            "login.table",
+            "capabilities.table",
         ]
     }
 
     fn usual_ports(&self) -> &'static [(Transport, u16)] {
-        &[(Transport::Udp, 9000), (Transport::Udp, 12035), (Transport::Udp, 13000)]
+        &[
+            (Transport::Udp, 9000),
+            (Transport::Udp, 12035),
+            (Transport::Udp, 13000),
+            (Transport::Tcp, 9000),
+            (Transport::Tcp, 8002),
+        ]
     }
 
     fn natives(&self) -> &'static [Native] {
@@ -81,7 +91,7 @@ impl Protocol for SecondLife {
     }
 
     fn transports(&self) -> &[Transport] {
-        &[Transport::Udp]
+        &[Transport::Udp, Transport::Tcp]
     }
 
     fn foreign_tables(&self, name: &str, text: &str) -> Option<Result<TableSource, TableError>> {
@@ -97,11 +107,22 @@ impl Protocol for SecondLife {
         Some(encode::encode(tables, encoder, message))
     }
 
+    fn record_names(&self) -> RecordNames {
+        RecordNames { any_message: true, ..RecordNames::default() }
+    }
+
+    fn recognise_tcp(&self, opening: &Opening<'_>, _tables: &LazyTables) -> Verdict {
+        http::recognise(opening)
+    }
+
     fn recognise_udp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
         recognise::recognise(opening, tables)
     }
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
-        Box::new(CircuitSession::new(start.ends, tables))
+        match start.transport {
+            Transport::Tcp => Box::new(http::HttpSession::new(tables)),
+            Transport::Udp => Box::new(CircuitSession::new(start.ends, tables)),
+        }
     }
 }

@@ -99,11 +99,20 @@ impl TableParser<'_> {
     }
 
     fn field(&mut self, span: bool) -> Result<Entry, TableError> {
-        let NameAst { name, at } = self.name("a field's name")?;
+        let NameAst { name, at } = self.field_name()?;
         self.need(":")?;
         let of = self.type_()?;
         let mods = if self.begins_mods() { self.some_mods()? } else { None };
         Ok(Entry::Field(FieldAst { name, at, span, of, mods }))
+    }
+
+    /// A field's name. A key of a mapping may have signs that no name has.
+    #[inline(never)]
+    fn field_name(&mut self) -> Result<NameAst, TableError> {
+        match self.now.tok {
+            Tok::Str(_) => Ok(NameAst { at: self.now.at, name: self.string("a key")? }),
+            _ => self.name("a field's name"),
+        }
     }
 
     /// Whether modifiers may follow here: they begin with `=` or with a word that is not the next

@@ -1,18 +1,21 @@
 //! LLSD, the self-describing values of Second Life, into the tree: undefined, booleans, integers,
 //! reals, UUIDs, texts, dates, URIs, bytes, arrays and maps within each other.
 //!
-//! This file knows values, and how they become nodes; its three parts know the encodings, binary,
-//! notation and XML. Nothing here knows messages. The span of a value includes what stands before
+//! This file knows values, and how they become nodes; its parts know the encodings: binary, notation,
+//! XML, and XML-RPC, whose values are the same. `typed` knows what tables say of the keys of maps.
+//! Nothing here knows messages. The span of a value includes what stands before
 //! it, such as its key and separators, and every array and map has its brackets as spans, so that
 //! spans cover the bytes without overlap. Sources: the wiki's page "LLSD", and the viewer's
 //! `llsdserialize.cpp` and `llsdserialize_xml.cpp`.
 
 mod binary;
 mod notation;
+pub(super) mod typed;
 mod xml;
+mod xmlrpc;
 
 use crate::maps::SeededSet;
-use crate::table::{Call, Cursor, Native, Run, Stop};
+use crate::table::{Call, Cursor, Native, Run, Stop, Tables};
 use crate::tree::{
     Buffer, Checkpoint, Kind, Node, Problem, Severity, Sym, TextKind, TypeRef, mark,
 };
@@ -61,6 +64,7 @@ enum Encoding {
     Binary,
     Notation,
     Xml,
+    XmlRpc,
 }
 
 /// Why reading stopped.
@@ -79,7 +83,7 @@ const FEW_KEYS: u32 = 16;
 /// Reading one field.
 struct LlsdReader<'r, 't, 'd> {
     run: &'r mut Run<'t>,
-    call: &'r Call,
+    parts: LlsdTypes,
     encoding: Encoding,
     /// The field's bytes.
     bytes: &'d [u8],
@@ -94,17 +98,46 @@ struct LlsdReader<'r, 't, 'd> {
     text: String,
     /// The maps that are read as lists of pairs, by the place of what opens them.
     pairs: SeededSet<usize>,
+    /// What tables say of the value that is read next, if they say something.
+    expected: Option<TypeRef>,
 }
 
-/// A field in LLSD. Bytes that are something else are shown as bytes, or as text.
-fn llsd(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
-    let start = cursor.pos();
-    let bytes = cursor.rest();
-    let before = run.tree.checkpoint();
-    if start.is_multiple_of(8) && !bytes.is_empty() {
-        let (header, encoding) = encoding_of(bytes);
+/// The types of the tables that nodes get.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LlsdTypes([TypeRef; PARTS.len()]);
+
+impl LlsdTypes {
+    /// Looks them up.
+    pub(super) fn new(tables: &Tables) -> LlsdTypes {
+        LlsdTypes(PARTS.map(|name| tables.type_named(name).unwrap_or_default()))
+    }
+}
+
+/// A value that stands alone, as in the body of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LlsdBody {
+    /// The name of its node.
+    pub(super) name: Sym,
+    /// What tables say of it, if they say something.
+    pub(super) expected: Option<TypeRef>,
+    /// Whether it is a value of XML-RPC.
+    pub(super) is_xml_rpc: bool,
+}
+
+impl LlsdTypes {
+    /// Reads the rest of the cursor's region as one value. Returns whether it is one: an array or a
+    /// map even if it is damaged, anything else only if it is complete. If not, the tree is as it
+    /// was.
+    pub(super) fn read(self, run: &mut Run<'_>, cursor: &mut Cursor<'_>, body: LlsdBody) -> bool {
+        let start = cursor.pos();
+        let bytes = cursor.rest();
+        let before = run.tree.checkpoint();
+        let (header, encoding) = match body.is_xml_rpc {
+            true => (0, Encoding::XmlRpc),
+            false => encoding_of(bytes),
+        };
         let mut reader = LlsdReader {
-            call,
+            parts: self,
             encoding,
             bytes,
             origin: start / 8,
@@ -114,14 +147,30 @@ fn llsd(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, 
             depth: 0,
             text: String::new(),
             pairs: SeededSet::default(),
+            expected: body.expected,
             run: &mut *run,
         };
-        if reader.whole(before) {
+        if reader.whole(before, body.name) {
             let read = reader.claimed;
             cursor.seek(start + read * 8);
-            return Ok(0);
+            return true;
         }
         run.tree.back_to(before);
+        false
+    }
+}
+
+/// A field in LLSD. Bytes that are something else are shown as bytes, or as text.
+fn llsd(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
+    let root = run.tree.len();
+    if cursor.pos().is_multiple_of(8) && !cursor.rest().is_empty() {
+        let parts = LlsdTypes(std::array::from_fn(|part| call.part(run.tables, part)));
+        let body = LlsdBody { name: call.name, expected: None, is_xml_rpc: false };
+        if parts.read(run, cursor, body) {
+            run.tree.amend(root, |node| node.ty = call.ty);
+            run.tree.mark(root, call.marks);
+            return Ok(0);
+        }
     }
     other_bytes(run, cursor, call)
 }
@@ -184,13 +233,11 @@ fn is_text(bytes: &[u8]) -> bool {
 }
 
 impl LlsdReader<'_, '_, '_> {
-    /// Reads the field. Returns whether it is LLSD: an array or a map even if it is damaged,
+    /// Reads the value. Returns whether it is LLSD: an array or a map even if it is damaged,
     /// anything else only if it is complete.
-    fn whole(&mut self, before: Checkpoint) -> bool {
+    fn whole(&mut self, before: Checkpoint, name: Sym) -> bool {
         let root = before.node();
-        let result = self.value(self.call.name).and_then(|()| self.behind());
-        self.run.tree.amend(root, |node| node.ty = self.call.ty);
-        self.run.tree.mark(root, self.call.marks);
+        let result = self.value(name).and_then(|()| self.behind());
         let is_container = self
             .run
             .tree
@@ -221,8 +268,10 @@ impl LlsdReader<'_, '_, '_> {
     /// Passes over what may stand behind the value: blanks, the zero that ends a text, and the end
     /// of the XML's root.
     fn behind(&mut self) -> Result<(), Fault> {
-        if self.encoding == Encoding::Xml {
-            self.root_end()?;
+        match self.encoding {
+            Encoding::Xml => self.root_end()?,
+            Encoding::XmlRpc => self.rpc_blanks(),
+            _ => {}
         }
         if self.encoding != Encoding::Binary {
             let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
@@ -236,11 +285,18 @@ impl LlsdReader<'_, '_, '_> {
 
     /// A value of any kind at its place.
     fn value(&mut self, name: Sym) -> Result<(), Fault> {
-        match self.encoding {
+        let (node, expected) = (self.run.tree.len(), self.expected);
+        let result = match self.encoding {
             Encoding::Binary => self.binary_value(name),
             Encoding::Notation => self.notation_value(name),
             Encoding::Xml => self.xml_value(name),
+            Encoding::XmlRpc => self.rpc_value(name),
+        };
+        self.expected = None;
+        if let Some(expected) = expected {
+            self.take_type(node, expected);
         }
+        result
     }
 
     /// Passes over what opens or closes an array or a map, or over what separates its elements.
@@ -250,6 +306,7 @@ impl LlsdReader<'_, '_, '_> {
             Encoding::Binary => self.binary_end(if is_map { b'}' } else { b']' }, left),
             Encoding::Notation => self.notation_end(if is_map { b'}' } else { b']' }),
             Encoding::Xml => self.xml_end(if is_map { b"map" } else { b"array" }),
+            Encoding::XmlRpc => self.rpc_end(is_map),
         }
     }
 
@@ -259,6 +316,7 @@ impl LlsdReader<'_, '_, '_> {
             Encoding::Binary => self.binary_key(),
             Encoding::Notation => self.notation_key(),
             Encoding::Xml => self.xml_key(),
+            Encoding::XmlRpc => self.rpc_key(),
         }
     }
 
@@ -272,13 +330,13 @@ impl LlsdReader<'_, '_, '_> {
         count: Option<u32>,
     ) -> Result<(), Fault> {
         let before = self.run.tree.checkpoint();
-        let (claimed, inside) = (self.claimed, self.pos);
+        let (claimed, inside, expected) = (self.claimed, self.pos, self.expected);
         let result = self.elements(name, is_map, from, count);
         if !matches!(result, Err(Fault::Repeated)) {
             return result;
         }
         self.run.tree.back_to(before);
-        (self.claimed, self.pos) = (claimed, inside);
+        (self.claimed, self.pos, self.expected) = (claimed, inside, expected);
         self.pairs.insert(from);
         self.elements(name, is_map, from, count)
     }
@@ -315,6 +373,7 @@ impl LlsdReader<'_, '_, '_> {
         count: Option<u32>,
     ) -> Result<(), Fault> {
         let types = self.run.tables.value_types();
+        let expected = self.expected.take();
         match count {
             Some(count) => {
                 let name = self.run.tables.count_name();
@@ -333,6 +392,7 @@ impl LlsdReader<'_, '_, '_> {
                 return Ok(());
             }
             if !is_map {
+                self.expected = self.type_of_element(expected);
                 self.value(Sym::ELEMENT)?;
                 continue;
             }
@@ -344,7 +404,16 @@ impl LlsdReader<'_, '_, '_> {
             if self.is_known_key(node, &mut keys) {
                 return Err(Fault::Repeated);
             }
-            let name = self.run.tree.dynamic_name(&self.text);
+            let name = match self.field_of_key(expected) {
+                Some((name, ty)) => {
+                    self.expected = Some(ty);
+                    name
+                }
+                None => {
+                    self.expected = self.type_of_value(expected);
+                    self.run.tree.dynamic_name(&self.text)
+                }
+            };
             self.value(name)?;
         }
     }
@@ -367,7 +436,11 @@ impl LlsdReader<'_, '_, '_> {
         // The map is still open: its node does not know yet where it ends.
         let known = || {
             let children = std::iter::successors(tree.get(node + 1), |child| tree.get(child.end));
-            children.filter_map(|child| tree.dynamic(child.name).map(|name| name.raw()))
+            children.filter_map(|child| match tree.dynamic(child.name) {
+                Some(name) => Some(name.raw()),
+                None if child.has(mark::SPAN) => None,
+                None => Some(self.run.tables.name(child.name)),
+            })
         };
         if keys.is_empty() && known().take(FEW_KEYS as usize).count() < FEW_KEYS as usize {
             return known().any(|key| key == self.text);
@@ -518,7 +591,7 @@ impl LlsdReader<'_, '_, '_> {
     }
 
     fn part(&self, part: Part) -> TypeRef {
-        self.call.part(self.run.tables, part as usize)
+        self.parts.0.get(part as usize).copied().unwrap_or_default()
     }
 
     fn place(&self, from: usize, length: usize) -> u64 {

@@ -7,11 +7,11 @@ use super::{Fault, LlsdReader, Part};
 use crate::tree::{Kind, Sym};
 
 /// An element's opening tag.
-struct Tag<'d> {
-    name: &'d [u8],
-    attributes: &'d [u8],
+pub(super) struct Tag<'d> {
+    pub(super) name: &'d [u8],
+    pub(super) attributes: &'d [u8],
     /// Whether the element is empty: `<undef/>`.
-    is_empty: bool,
+    pub(super) is_empty: bool,
 }
 
 impl<'d> LlsdReader<'_, '_, 'd> {
@@ -28,12 +28,7 @@ impl<'d> LlsdReader<'_, '_, 'd> {
                 if !tag.is_empty {
                     return self.container(name, is_map, from, None);
                 }
-                let part = if is_map { Part::Map } else { Part::Array };
-                let kind = if is_map { Kind::Struct } else { Kind::List };
-                let node = self.begin(name, part, kind)?;
-                let open = self.syntax(self.run.tables.value_types().open_name, from);
-                self.end(node);
-                return open.map(drop);
+                return self.empty_container(name, is_map, from);
             }
             b"undef" => Part::Undefined,
             b"boolean" => Part::Boolean,
@@ -47,6 +42,33 @@ impl<'d> LlsdReader<'_, '_, 'd> {
             _ => return Err(Fault::Bytes("no element of LLSD at byte {a}", from)),
         };
         let (from, length) = if tag.is_empty { (self.pos, 0) } else { self.content(tag.name)? };
+        self.xml_scalar(name, part, tag.attributes, from, length)
+    }
+
+    /// An empty array or map.
+    pub(super) fn empty_container(
+        &mut self,
+        name: Sym,
+        is_map: bool,
+        from: usize,
+    ) -> Result<(), Fault> {
+        let (part, kind) =
+            if is_map { (Part::Map, Kind::Struct) } else { (Part::Array, Kind::List) };
+        let node = self.begin(name, part, kind)?;
+        let open = self.syntax(self.run.tables.value_types().open_name, from);
+        self.end(node);
+        open.map(drop)
+    }
+
+    /// A value that is written between two tags.
+    pub(super) fn xml_scalar(
+        &mut self,
+        name: Sym,
+        part: Part,
+        attributes: &[u8],
+        from: usize,
+        length: usize,
+    ) -> Result<(), Fault> {
         let content = self.bytes.get(from..from + length).unwrap_or_default();
         match part {
             Part::Undefined => self.leaf(name, part, Kind::Null, 0, 0).map(drop),
@@ -59,7 +81,7 @@ impl<'d> LlsdReader<'_, '_, 'd> {
             Part::Real if length == 0 => self.leaf(name, part, Kind::F64, 0, 0).map(drop),
             Part::Integer | Part::Real => self.number_leaf(name, part, from, length),
             Part::Binary => {
-                let is_hex = memchr::memmem::find(tag.attributes, b"base16").is_some();
+                let is_hex = memchr::memmem::find(attributes, b"base16").is_some();
                 self.encoded_bytes_leaf(name, is_hex, from, length)
             }
             _ if content.contains(&b'&') => {
@@ -102,7 +124,7 @@ impl<'d> LlsdReader<'_, '_, 'd> {
     }
 
     /// Passes over what may stand between elements. Returns where the next one begins.
-    fn between(&mut self) -> Result<usize, Fault> {
+    pub(super) fn between(&mut self) -> Result<usize, Fault> {
         loop {
             self.xml_blanks();
             let end: &[u8] = match self.rest() {
@@ -118,12 +140,12 @@ impl<'d> LlsdReader<'_, '_, 'd> {
         }
     }
 
-    fn xml_blanks(&mut self) {
+    pub(super) fn xml_blanks(&mut self) {
         self.pos += self.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     }
 
     /// An opening tag.
-    fn tag(&mut self) -> Result<Tag<'d>, Fault> {
+    pub(super) fn tag(&mut self) -> Result<Tag<'d>, Fault> {
         let bytes = self.bytes;
         let inner = bytes.get(self.pos..).and_then(|rest| rest.strip_prefix(b"<"));
         let length = inner.and_then(|inner| memchr::memchr(b'>', inner));
@@ -140,7 +162,7 @@ impl<'d> LlsdReader<'_, '_, 'd> {
     }
 
     /// What is between an element's tags. Passes over the closing one.
-    fn content(&mut self, name: &[u8]) -> Result<(usize, usize), Fault> {
+    pub(super) fn content(&mut self, name: &[u8]) -> Result<(usize, usize), Fault> {
         let from = self.pos;
         let Some(length) = memchr::memchr(b'<', self.rest()) else {
             self.pos = self.bytes.len();
@@ -155,7 +177,7 @@ impl<'d> LlsdReader<'_, '_, 'd> {
         Ok((from, length))
     }
 
-    fn closing_tag(&mut self) -> Result<(), Fault> {
+    pub(super) fn closing_tag(&mut self) -> Result<(), Fault> {
         match memchr::memchr(b'>', self.rest()) {
             Some(length) => self.take(length + 1).map(drop),
             None => {
@@ -166,7 +188,7 @@ impl<'d> LlsdReader<'_, '_, 'd> {
     }
 
     /// Decodes references to characters into `text`. What is none is kept.
-    fn decode(&mut self, content: &[u8]) {
+    pub(super) fn decode(&mut self, content: &[u8]) {
         self.text.clear();
         let content = String::from_utf8_lossy(content);
         let mut rest = content.as_ref();
