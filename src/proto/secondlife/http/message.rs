@@ -163,10 +163,10 @@ impl HttpTypes {
         let kind = ContentKind::of(whole, content);
         let body = LlsdBody { name, expected: Some(ty), is_xml_rpc: kind == ContentKind::XmlRpc };
         let start = cursor.pos();
-        if matches!(kind, ContentKind::Llsd | ContentKind::XmlRpc) {
-            if self.llsd.read(run, cursor, body) {
-                return run.undecoded(cursor);
-            }
+        if matches!(kind, ContentKind::Llsd | ContentKind::XmlRpc)
+            && self.llsd.read(run, cursor, body)
+        {
+            return run.undecoded(cursor);
         }
         let is_text = kind != ContentKind::File && std::str::from_utf8(content).is_ok();
         let place = Node::place(start / 8, content.len());

@@ -22,7 +22,7 @@ use crate::captured::Captured;
 use crate::digits::counted;
 use crate::proto::Moment;
 use crate::session::{
-    Context, Event, EventKind, Message, Reply, Request, RequestKey, Session, Side, StreamBuffer,
+    Context, Event, EventKind, Message, MessageBytes, Reply, Request, RequestKey, Session, Side, StreamBuffer,
 };
 use crate::table::{Evaluator, Expectation, MessageId, Tables};
 use crate::tree::{Problem, Severity, mark};
@@ -107,9 +107,10 @@ impl HttpSession {
             let bytes = direction.stream.waiting();
             match self.step(from, bytes, last, context.options.max_message, at) {
                 HttpStep::Message(length, head, body) => {
-                    let message = bytes.get(..length).unwrap_or(bytes);
+                    let bytes = bytes.get(..length).unwrap_or(bytes);
                     let offset = direction.stream.offset();
-                    self.message(types, from, offset, message, &head, body, at, context);
+                    let piece = MessageBytes { from, offset, bytes, at };
+                    self.message(types, piece, &head, body, context);
                     direction.stream.advance(length);
                     (direction.skip, direction.lost) = (body.skip, body.is_lost);
                     self.skip(&mut direction, from, at, context);
@@ -210,16 +211,12 @@ impl HttpSession {
     }
 
     /// Emits a message.
-    #[allow(clippy::too_many_arguments)]
     fn message(
         &mut self,
         types: HttpTypes,
-        from: Side,
-        offset: u64,
-        bytes: &[u8],
+        MessageBytes { from, offset, bytes, at }: MessageBytes<'_>,
         head: &Head,
         body: Body,
-        at: Moment,
         context: &mut Context<'_>,
     ) {
         let asked = match from {
