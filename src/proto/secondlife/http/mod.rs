@@ -22,7 +22,8 @@ use crate::captured::Captured;
 use crate::digits::counted;
 use crate::proto::Moment;
 use crate::session::{
-    Context, Event, EventKind, Message, MessageBytes, Reply, Request, RequestKey, Session, Side, StreamBuffer,
+    Context, Event, EventKind, Message, MessageBytes, Reply, Request, RequestKey, Session, Side,
+    StreamBuffer,
 };
 use crate::table::{Evaluator, Expectation, MessageId, Tables};
 use crate::tree::{Problem, Severity, mark};

@@ -36,9 +36,9 @@ fn is_telling(bytes: &[u8]) -> bool {
 /// Whether a request is for a capability of OpenSim: `/CAPS/` or `/CE/`, a word or none, and a UUID.
 fn names_capability(client: &[u8]) -> bool {
     let line = client.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let found = [&b"/CAPS/"[..], b"/CE/"].into_iter().find_map(|word| {
-        memchr::memmem::find(line, word).map(|at| at + word.len())
-    });
+    let found = [&b"/CAPS/"[..], b"/CE/"]
+        .into_iter()
+        .find_map(|word| memchr::memmem::find(line, word).map(|at| at + word.len()));
     let path = found.and_then(|at| line.get(at..)).unwrap_or_default();
     let path = path.split(|byte| b" ?".contains(byte)).next().unwrap_or_default();
     path.split(|byte| *byte == b'/').take(2).any(|part| is_uuid(part.get(..36).unwrap_or_default()))

@@ -105,7 +105,8 @@ impl LlsdReader<'_, '_, '_> {
                 let (at, length) = node.content();
                 let from = at.saturating_sub(self.origin);
                 let digits = self.bytes.get(from..from.saturating_add(length)).unwrap_or_default();
-                let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+                let number =
+                    std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
                 number.map(|number: u64| (number, number > u64::from(u32::MAX)))
             }
             _ => None,
