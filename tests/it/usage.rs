@@ -575,10 +575,7 @@ fn of_an_option_that_is_repeated_the_last_one_counts() {
 #[test]
 fn a_port_is_decoded_as_one_protocol_that_runs_over_its_transport() {
     mistake(&[GATE, "--decode-as", "udp:14000=moul"], "moul runs over tcp, not over udp");
-    mistake(
-        &[GATE, "--decode-as", "tcp:9000=secondlife"],
-        "secondlife runs over udp, not over tcp",
-    );
+    mistake(&[GATE, "--decode-as", "udp:9000=intermud3"], "intermud3 runs over tcp, not over udp");
     mistake(
         &[GATE, "--decode-as", "tcp:1=moul", "--decode-as", "1=ouro"],
         "tcp:1 cannot be both moul and ouro",

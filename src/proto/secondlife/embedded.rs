@@ -36,6 +36,11 @@ impl FieldTypes {
             for line in source.text.lines() {
                 let words: Vec<&str> = line.split_whitespace().collect();
                 match words.as_slice() {
+                    // What travels over HTTP is in no template.
+                    ["message", "http", ..] | ["positions", ..] => {
+                        known.shapes.insert(owner.to_string(), std::mem::take(&mut shape));
+                        (owner, block) = ("", "");
+                    }
                     ["message", _, _, range, number, name, rest @ ..] => {
                         known.shapes.insert(owner.to_string(), std::mem::take(&mut shape));
                         owner = name;

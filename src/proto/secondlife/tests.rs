@@ -204,7 +204,7 @@ fn datagrams_cut_at_every_byte_and_changed_at_every_bit_are_tiled_all_the_same()
 /// Each message's example as a datagram.
 fn example_datagrams(tables: &Tables) -> impl Iterator<Item = Vec<u8>> {
     tables.examples().iter().filter_map(|example| {
-        let number = tables.message(example.of.message()?)?.number.unwrap() as u32;
+        let number = tables.message(example.of.message()?)?.number? as u32;
         let width = match number {
             0..=0xff => 1,
             0x100..=0xffff => 2,
@@ -450,6 +450,7 @@ fn the_examples_of_all_messages_hold() {
     let (count, failed) = crate::examples::run_examples(tables);
     let failed: Vec<String> = failed.iter().map(ToString::to_string).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-    assert_eq!(tables.messages().len(), 483);
+    let numbered = tables.messages().iter().filter(|message| message.number.is_some());
+    assert_eq!(numbered.count(), 483);
     assert!(count >= 483);
 }
