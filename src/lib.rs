@@ -27,7 +27,7 @@
 //! # Features
 //!
 //! - `cli` (default): the program. A library needs it off: `moulsniff = { version = "…",
-//!   default-features = false }` needs eleven crates.
+//!   default-features = false }` needs thirteen crates.
 //! - `answers`: [`Decoder::examine`] and [`Decoder::diff`]; brings serde_json, sha2 and unicode-width.
 //! - `zstd`: captures compressed with zstd. gzip is always read.
 //! - `toml`: MOULArs's `moulars.toml` as a key file. The other kinds are always read.

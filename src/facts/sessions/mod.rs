@@ -128,8 +128,7 @@ impl Sessions {
         }
         match &record.body {
             Body::Message { message, tables, tree } => {
-                let identities =
-                    stream.message(&SeenMessage { record, message, tables, tree });
+                let identities = stream.message(&SeenMessage { record, message, tables, tree });
                 let chat = if self.ties_only { Vec::new() } else { self.chat.record(record, true) };
                 for line in
                     chat.iter().filter(|line| line.side == Side::Client && line.relays.is_none())
