@@ -81,14 +81,15 @@ impl ExampleReader {
         let bytes = checked_bytes(tables, example)?;
         set_states(tables, example, evaluator);
         match example.of {
-            ExampleOf::Message(id)
+            ExampleOf::Message(id) => {
                 if let Some(def) = tables.message(id)
                     && let Some(service) = tables.service(def.service)
-                    && service.positional =>
-            {
-                return positional(tables, def, service, bytes, take);
+                    && service.positional
+                {
+                    return positional(tables, def, service, bytes, take);
+                }
+                read_message(tables, id, evaluator, tree, &bytes)?;
             }
-            ExampleOf::Message(id) => read_message(tables, id, evaluator, tree, &bytes)?,
             ExampleOf::Layout(id) => read_layout(tables, id, evaluator, tree, &bytes)?,
         }
         take(tree, &bytes)

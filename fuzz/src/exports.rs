@@ -201,7 +201,6 @@ impl People {
             json.value(MessageView { tables, tree, bytes: message.bytes }, node, &mut value);
             serde_json::from_slice(&value).unwrap()
         });
-        let called = |node: u32| record.names.name_of(node).map(|(name, _)| name);
         let layout = tables
             .message_named(message.name.raw())
             .and_then(|id| tables.message(id))
@@ -211,7 +210,7 @@ impl People {
             layout,
             redact: false,
         };
-        write_info(source, &called, &mut self.info);
+        write_info(source, record.names, &mut self.info);
         for line in self.chat.record(record, false) {
             let mut text = String::new();
             chat_text(&line, &mut text);
