@@ -9,6 +9,15 @@ pub fn hex_pair(byte: u8) -> [u8; 2] {
     [digit(byte >> 4), digit(byte & 15)]
 }
 
+/// Whether a text is a UUID: 32 hex digits in either case, with four hyphens.
+pub fn is_uuid(text: &[u8]) -> bool {
+    text.len() == 36
+        && text.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
 /// The lower-case hex digits of sixteen bytes.
 #[inline(always)]
 pub fn hex_block(bytes: &[u8; 16]) -> [[u8; 2]; 16] {

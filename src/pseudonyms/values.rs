@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::permute::{Digit, Permuter};
+use crate::digits::is_uuid;
 use crate::maps::BoundedMap;
 
 /// What replaces free text.
@@ -249,12 +250,7 @@ impl Values {
 
 /// The UUID that a text begins with.
 fn uuid_at(text: &str) -> Option<&str> {
-    let uuid = text.get(..36)?;
-    let right = |(at, byte): (usize, u8)| match at {
-        8 | 13 | 18 | 23 => byte == b'-',
-        _ => byte.is_ascii_hexdigit(),
-    };
-    uuid.bytes().enumerate().all(right).then_some(uuid)
+    text.get(..36).filter(|uuid| is_uuid(uuid.as_bytes()))
 }
 
 /// A letter or digit, as the number that it is among those that may stand in its place: as many

@@ -137,6 +137,15 @@ impl Event {
         Event::new(EventKind::Gap, service, from, text).about(offset, length)
     }
 
+    /// A session passed over bytes that became no message, and goes on behind them; `why` says what
+    /// it found there.
+    pub fn resync(service: &str, from: Side, passed: PassedBytes, why: &str) -> Event {
+        let text = format!("{} passed over; {why}", counted(passed.length, "byte"));
+        let kind = EventKind::Resync { passed_over: passed.length };
+        let event = Event::new(kind, service, from, text);
+        event.about(passed.offset + passed.length, 0).with_passed(passed)
+    }
+
     /// What an [`EventKind::Limit`] says of `waiting` bytes of a message whose rest has not come,
     /// when all streams together hold too much.
     pub fn given_up_text(waiting: usize) -> String {

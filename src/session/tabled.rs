@@ -171,10 +171,8 @@ impl TableSession {
         }
         direction.lost = false;
         let passed = direction.stream.take_passed();
-        let text =
-            format!("{} passed over; a message may begin here", counted(passed.length, "byte"));
-        let event = self.event(EventKind::Resync { passed_over: passed.length }, from, text);
-        context.emit.event(at, event.about(direction.stream.offset(), 0).with_passed(passed));
+        let why = "a message may begin here";
+        context.emit.event(at, Event::resync(self.service(), from, passed, why));
         true
     }
 

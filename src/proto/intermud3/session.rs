@@ -262,12 +262,8 @@ impl I3Session {
         self.replies.lose_replies(from, at);
         direction.stream.pass(place, context.options.max_undecoded);
         let passed = direction.stream.take_passed();
-        let text = format!(
-            "{} passed over; a length and the start of a packet follow",
-            counted(passed.length, "byte")
-        );
-        let event = self.event(EventKind::Resync { passed_over: passed.length }, from, text);
-        context.emit.event(at, event.about(direction.stream.offset(), 0).with_passed(passed));
+        let why = "a length and the start of a packet follow";
+        context.emit.event(at, Event::resync(self.service(), from, passed, why));
     }
 
     /// A packet of `length` bytes of text is not reassembled.

@@ -5,7 +5,6 @@ use super::direction::Stage;
 use super::search::{MessageReader, Search, SearchResult, search};
 use super::session::{MoulSession, ParsedMessage, message_name};
 use crate::capture::Moment;
-use crate::digits::counted;
 use crate::session::{Context, Event, EventKind, Side};
 use crate::table::Outcome;
 
@@ -333,19 +332,12 @@ impl MoulSession {
                 let at = direction.stream.completed(1).unwrap_or(at);
                 let passed = direction.stream.take_passed();
                 self.requests.lose_replies(side, at);
-                let text = format!(
-                    "{} passed over; the next {} ({bits} bits of evidence)",
-                    counted(passed.length, "byte"),
-                    match messages {
-                        1 => "message parses".into(),
-                        n => format!("{n} messages parse"),
-                    }
-                );
-                let kind = EventKind::Resync { passed_over: passed.length };
-                let event = Event::new(kind, &self.service_name, side, text);
-                context
-                    .emit
-                    .event(at, event.about(passed.offset + passed.length, 0).with_passed(passed));
+                let parsing = match messages {
+                    1 => "message parses".into(),
+                    n => format!("{n} messages parse"),
+                };
+                let why = format!("the next {parsing} ({bits} bits of evidence)");
+                context.emit.event(at, Event::resync(&self.service_name, side, passed, &why));
                 true
             }
             SearchResult::Nothing { from } => {

@@ -9,7 +9,10 @@ use super::chunks;
 use super::head::{self, FirstLine, Head, Place};
 use crate::proto::secondlife::llsd::typed::field_named;
 use crate::proto::secondlife::llsd::{LlsdBody, LlsdTypes};
-use crate::table::{Cursor, LayoutId, MessageId, ReadAs, Run, Tables};
+use crate::session::Side;
+use crate::table::{
+    Cursor, LayoutId, MessageId, ReadAs, Run, Sender, ServiceId, Tables, ValueRead,
+};
 use crate::tree::{Buffer, BufferOrigin, Kind, Node, Severity, Sym, TextKind, Tree, TypeRef, mark};
 
 /// What the tables say of all messages over HTTP.
@@ -234,7 +237,7 @@ impl HttpTypes {
     pub(super) fn by_keys(
         self,
         tables: &Tables,
-        sender: usize,
+        from: Side,
         tree: &Tree,
         bytes: &[u8],
     ) -> Option<MessageId> {
@@ -245,7 +248,7 @@ impl HttpTypes {
         if kind == Kind::List {
             let asks =
                 members().any(|(_, node)| text(tree, node, bytes).is_some_and(is_capability));
-            return tables.message_named("Seed").filter(|_| sender == 0 && asks);
+            return tables.message_named("Seed").filter(|_| from == Side::Client && asks);
         }
         if kind != Kind::Struct {
             return None;
@@ -255,19 +258,19 @@ impl HttpTypes {
             let url = text(tree, node, bytes).is_some_and(|url| url.contains("://"));
             url && key(node).is_some_and(|name| is_capability(&name))
         });
-        if grants && sender == 1 {
+        if grants && from == Side::Server {
             return tables.message_named("SeedReply");
         }
+        let sender = match from {
+            Side::Client => Sender::Client,
+            Side::Server => Sender::Server,
+        };
         let mut fitting = (0..).map(MessageId).zip(tables.messages()).filter(|(id, def)| {
-            let side = match sender {
-                0 => crate::table::Sender::Client,
-                _ => crate::table::Sender::Server,
-            };
             // A later file may have declared the message again.
             tables.message_called(def.name) == Some(*id)
                 && *id != self.request
                 && *id != self.reply
-                && def.direction == side
+                && def.direction == sender
                 && self.is_own(tables, def.service)
                 && def.layout.is_some_and(|layout| {
                     let keys = keys_of_body(tables, layout);
@@ -284,7 +287,7 @@ impl HttpTypes {
         fitting.next().is_none().then_some(found)
     }
 
-    fn is_own(self, tables: &Tables, service: crate::table::ServiceId) -> bool {
+    fn is_own(self, tables: &Tables, service: ServiceId) -> bool {
         tables.message(self.request).is_some_and(|def| def.service == service)
     }
 }
@@ -294,7 +297,7 @@ fn keys_of_body(tables: &Tables, layout: LayoutId) -> Option<LayoutId> {
     let (_, ty) = field_named(tables, layout, "body")?;
     match &tables.type_def(ty)?.read {
         ReadAs::Layout { layout, .. } => Some(*layout),
-        ReadAs::Value(crate::table::ValueRead::Mapping { keys, .. }) => *keys,
+        ReadAs::Value(ValueRead::Mapping { keys, .. }) => *keys,
         _ => None,
     }
 }

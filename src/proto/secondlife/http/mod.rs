@@ -19,7 +19,6 @@ use self::chunks::ChunkEnd;
 use self::head::{BodyLength, FirstLine, Head, HeadStep};
 use self::message::{HttpTypes, WholeHttp};
 use crate::captured::Captured;
-use crate::digits::counted;
 use crate::proto::Moment;
 use crate::session::{
     Context, Event, EventKind, Message, MessageBytes, Reply, Request, RequestKey, Session, Side,
@@ -239,7 +238,7 @@ impl HttpSession {
         };
         types.read(&mut context.evaluator.run(context.tables, context.tree), message, &whole);
         if name.is_empty() {
-            let found = types.by_keys(context.tables, from.index(), context.tree, bytes);
+            let found = types.by_keys(context.tables, from, context.tree, bytes);
             if let Some(found) = found {
                 message = found;
                 types.read(&mut context.evaluator.run(context.tables, context.tree), found, &whole);
@@ -331,11 +330,7 @@ impl HttpSession {
         if passed.length == 0 {
             return;
         }
-        let text = format!("{} passed over; {why}", counted(passed.length, "byte"));
-        let kind = EventKind::Resync { passed_over: passed.length };
-        let event = self.event(kind, from, &text);
-        let offset = direction.stream.offset();
-        context.emit.event(at, event.about(offset, 0).with_passed(passed));
+        context.emit.event(at, Event::resync(self.service(), from, passed, why));
     }
 
     /// Passes over the rest of a body that is not read.
@@ -359,14 +354,11 @@ impl HttpSession {
         self.messages(from, true, at, context);
         let mut direction = std::mem::take(from.of(&mut self.directions));
         let bytes = direction.stream.waiting();
-        let passed = direction.stream.offset();
-        let mut rest = None;
         if !bytes.is_empty() && !direction.lost {
+            let length = bytes.len();
             let event = self.event(EventKind::Undecoded, from, why);
-            rest = Some((event.showing(passed, bytes, context.options), bytes.len()));
-        }
-        if let Some((event, length)) = rest {
-            context.emit.event(at, event);
+            let offset = direction.stream.offset();
+            context.emit.event(at, event.showing(offset, bytes, context.options));
             direction.stream.advance(length);
         }
         direction.stream.pass(usize::MAX, context.options.max_undecoded);

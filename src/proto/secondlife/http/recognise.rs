@@ -2,6 +2,7 @@
 //! has to show something that only viewers and simulators send.
 
 use super::head::{self, HeadStep};
+use crate::digits::is_uuid;
 use crate::proto::{Opening, Verdict};
 
 /// What only Second Life and OpenSim have in heads and in the bodies of logins, in lower case.
@@ -42,12 +43,4 @@ fn names_capability(client: &[u8]) -> bool {
     let path = found.and_then(|at| line.get(at..)).unwrap_or_default();
     let path = path.split(|byte| b" ?".contains(byte)).next().unwrap_or_default();
     path.split(|byte| *byte == b'/').take(2).any(|part| is_uuid(part.get(..36).unwrap_or_default()))
-}
-
-fn is_uuid(text: &[u8]) -> bool {
-    text.len() == 36
-        && text.iter().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => *byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
 }
