@@ -267,7 +267,7 @@ impl FinalRefusal {
         let at = clock(self.at.time);
         let end = match self.how {
             _ if is_followed => "and it came again",
-            EndedBy::Open => "and nothing followed until the capture ends",
+            EndedBy::Open => "and nothing was granted after that until the capture ends",
             EndedBy::Reset => "and the connection was reset",
             _ => "and the connection was closed",
         };
