@@ -365,15 +365,6 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-    /// An empty folder.
-    fn folder(name: &str) -> PathBuf {
-        let path =
-            std::env::temp_dir().join(format!("moulsniff-output-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        path
-    }
-
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(folder)
             .unwrap()
@@ -391,7 +382,8 @@ mod tests {
 
     #[test]
     fn a_file_is_at_its_name_only_when_complete() {
-        let folder = folder("complete");
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path();
         let target = folder.join("out");
         fs::write(&target, "old").unwrap();
         let mut file = OutputFile::create(&target, Access::Usual, &Inputs::default()).unwrap();
@@ -400,24 +392,26 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"old");
         file.commit().unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"new");
-        assert_eq!(names(&folder), ["out"]);
+        assert_eq!(names(folder), ["out"]);
     }
 
     #[test]
     fn a_file_given_up_leaves_the_old_one_and_nothing_else() {
-        let folder = folder("given-up");
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path();
         let target = folder.join("out");
         fs::write(&target, "old").unwrap();
         let mut file = OutputFile::create(&target, Access::Usual, &Inputs::default()).unwrap();
         file.write_all(&[7; 100_000]).unwrap();
         drop(file);
         assert_eq!(fs::read(&target).unwrap(), b"old");
-        assert_eq!(names(&folder), ["out"]);
+        assert_eq!(names(folder), ["out"]);
     }
 
     #[test]
     fn a_file_that_rested_goes_on() {
-        let folder = folder("rested");
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path();
         let target = folder.join("out");
         let mut file = OutputFile::create(&target, Access::Usual, &Inputs::default()).unwrap();
         for part in [&b"one "[..], b"two ", b"three"] {
@@ -430,14 +424,15 @@ mod tests {
 
     #[test]
     fn a_part_that_was_replaced_by_a_link_is_not_written_to() {
-        let folder = folder("swapped");
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path();
         let victim = folder.join("victim");
         fs::write(&victim, "safe").unwrap();
         let mut file =
             OutputFile::create(&folder.join("out"), Access::Usual, &Inputs::default()).unwrap();
         file.write_all(b"one").unwrap();
         file.rest().unwrap();
-        let part = folder.join(names(&folder).into_iter().find(|n| n.ends_with(".part")).unwrap());
+        let part = folder.join(names(folder).into_iter().find(|n| n.ends_with(".part")).unwrap());
         fs::remove_file(&part).unwrap();
         symlink(&victim, &part).unwrap();
         assert!(file.write_all(b"two").is_err());
@@ -447,7 +442,8 @@ mod tests {
 
     #[test]
     fn an_input_is_not_written_over_by_whatever_path() {
-        let folder = folder("inputs");
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path();
         let input = folder.join("a");
         let hard = folder.join("b");
         let soft = folder.join("c");
@@ -455,7 +451,7 @@ mod tests {
         fs::hard_link(&input, &hard).unwrap();
         symlink(&input, &soft).unwrap();
         let inputs = Inputs::of([input.as_path()]);
-        let within = Inputs::of([folder.as_path()]);
+        let within = Inputs::of([folder]);
         for path in [&input, &hard, &soft, &folder.join("./a")] {
             for inputs in [&inputs, &within] {
                 let error = OutputFile::create(path, Access::Usual, inputs).unwrap_err();
@@ -463,12 +459,13 @@ mod tests {
             }
         }
         assert_eq!(fs::read(&input).unwrap(), b"precious");
-        assert_eq!(names(&folder), ["a", "b", "c"]);
+        assert_eq!(names(folder), ["a", "b", "c"]);
     }
 
     #[test]
     fn a_new_file_replaces_none() {
-        let folder = folder("new");
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path();
         let target = folder.join("out");
         let begin = |text: &[u8]| {
             let mut file = OutputFile::create(&target, Access::Owner, &Inputs::default()).unwrap();
@@ -480,12 +477,13 @@ mod tests {
         second.commit_new().unwrap();
         assert_eq!(first.commit_new().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&target).unwrap(), b"second");
-        assert_eq!(names(&folder), ["out"]);
+        assert_eq!(names(folder), ["out"]);
     }
 
     #[test]
     fn a_link_at_the_target_is_replaced_and_not_followed() {
-        let folder = folder("link");
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path();
         let victim = folder.join("victim");
         let target = folder.join("out");
         fs::write(&victim, "safe").unwrap();
@@ -497,7 +495,8 @@ mod tests {
 
     #[test]
     fn secrets_are_the_owners_and_permissions_stay() {
-        let folder = folder("modes");
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path();
         let secret = folder.join("secret");
         let plain = folder.join("plain");
         fs::write(&secret, "old").unwrap();
@@ -517,7 +516,7 @@ mod tests {
             fs::metadata("/dev/null").unwrap().mtime() >= 0
                 && !fs::metadata("/dev/null").unwrap().is_file()
         );
-        assert!(write(&folder("a-folder"), Access::Usual, b"").is_err());
+        assert!(write(tempfile::tempdir().unwrap().path(), Access::Usual, b"").is_err());
         assert!(write(Path::new("/nowhere/at/all"), Access::Usual, b"").is_err());
     }
 }

@@ -121,11 +121,10 @@ fn compressed_files_cut_at_any_byte_give_what_was_unpacked() {
 fn looking_ahead_in_a_cut_file_loses_nothing() {
     // A plain file is read ahead to find its variant, and reading ahead meets the cut.
     let packed = gzip(&pcap());
-    let name = format!("moulsniff-cut-{}.gz", std::process::id());
-    let path = std::env::temp_dir().join(name);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.gz");
     std::fs::write(&path, &packed[..packed.len() - 1]).unwrap();
     let all = drain(&mut Capture::open(&path).unwrap());
-    std::fs::remove_file(&path).unwrap();
     assert_eq!(all.frames, read(&pcap()).frames);
     assert_eq!(all.errors.len(), 1);
 }

@@ -302,8 +302,8 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn a_file_that_is_truncated_replaced_or_removed_is_read_anew() {
-        let dir = std::env::temp_dir().join(format!("moulsniff-tail-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
+        let kept = tempfile::tempdir().unwrap();
+        let dir = kept.path();
         let path = dir.join("growing");
         std::fs::write(&path, "first").unwrap();
         let mut tail = Tail::new(&path, Arc::new(|| false));

@@ -351,16 +351,15 @@ fn a_dribbling_pipe_gives_what_a_file_gives() {
 
 #[test]
 fn files_are_opened_by_path() {
-    let folder = std::env::temp_dir();
-    let path = folder.join(format!("moulsniff-capture-{}.pcap", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.pcap");
     let bytes = PcapFile::new(Little, MODIFIED).record([1, 5, 3, 3], &[0; 8], b"abc");
     std::fs::write(&path, &bytes.bytes).unwrap();
     assert_eq!(Source::path(&path).size(), Some(bytes.bytes.len() as u64));
     let all = drain(&mut Capture::open(&path).unwrap());
-    std::fs::remove_file(&path).unwrap();
     assert_eq!(all.frames, [frame(1, 1, 5_000, b"abc")]);
 
-    let folder_error = Capture::open(&folder).unwrap_err().to_string();
+    let folder_error = Capture::open(folder.path()).unwrap_err().to_string();
     assert!(folder_error.ends_with(": expected a capture file: this is a folder"));
     let missing = Capture::open("no/such.pcap").unwrap_err().to_string();
     assert_eq!(missing, "no/such.pcap: expected a capture file: no such file");

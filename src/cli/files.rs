@@ -249,13 +249,14 @@ mod tests {
 
     #[test]
     fn a_folder_stands_for_its_files_in_order() {
-        let folder = std::env::temp_dir().join(format!("moulsniff-files-{}", std::process::id()));
+        let kept = tempfile::tempdir().unwrap();
+        let folder = kept.path();
         std::fs::create_dir_all(folder.join("empty")).unwrap();
         for name in ["b.key", "a.KEY", "c.txt", ".hidden", "._b.key"] {
             std::fs::write(folder.join(name), "x").unwrap();
         }
         let names = |extension| {
-            let files = within(&folder, "a file", extension).unwrap();
+            let files = within(folder, "a file", extension).unwrap();
             files
                 .iter()
                 .map(|f| f.file_name().unwrap().to_string_lossy().into_owned())
@@ -265,7 +266,6 @@ mod tests {
         assert_eq!(names(None), ["a.KEY", "b.key", "c.txt"]);
         let none = within(&folder.join("empty"), "a key file", None).unwrap_err().to_string();
         assert!(none.ends_with("empty: expected a key file in this folder, found none"), "{none}");
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

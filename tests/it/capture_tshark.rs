@@ -10,6 +10,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::common::scratch;
+
 const MICROS: u8 = 6;
 const NANOS: u8 = 9;
 const ETHERNET: u16 = 1;
@@ -17,7 +19,7 @@ const RAW: u16 = 101;
 
 /// A folder of its own for each test.
 fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let folder = scratch(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     folder

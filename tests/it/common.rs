@@ -16,6 +16,12 @@ pub fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
+/// A file or folder that a test makes, among those that cargo keeps for tests. It may be there from
+/// an earlier run.
+pub fn scratch(name: impl AsRef<Path>) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
 /// The program, which reads no configuration file of whoever runs the tests.
 pub fn program() -> Command {
     without_config(Command::new(env!("CARGO_BIN_EXE_moulsniff")))
@@ -29,7 +35,7 @@ pub fn shell() -> Command {
 /// A command under which the program reads no configuration file of whoever runs the tests.
 pub fn without_config(mut command: Command) -> Command {
     // No such folder exists.
-    let none = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-config");
+    let none = scratch("no-config");
     command.env("XDG_CONFIG_HOME", &none).env("APPDATA", &none);
     command
 }

@@ -2,10 +2,10 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use crate::common::{file, hold, program, shell};
+use crate::common::{file, hold, program, scratch, shell};
 use crate::transcripts::{played, printed_by};
 
 const CAPTURE: &str = "captures/moul/kind_gate.pcap";
@@ -15,8 +15,7 @@ struct ConfigFolder(PathBuf);
 
 impl ConfigFolder {
     fn new(test: &str, text: &[u8]) -> ConfigFolder {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("config-{test}-{}", std::process::id()));
+        let folder = scratch(format!("config-{test}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("moulsniff")).unwrap();
         let made = ConfigFolder(folder);

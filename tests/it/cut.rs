@@ -7,17 +7,15 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::common::scratch;
+
 const DIRTSAND: &[&str] = &["keys/dirtsand.ini"];
 const MOSS: &[&str] =
     &["keys/moss_auth_key.der", "keys/moss_game_key.der", "keys/moss_gatekeeper_key.der"];
 
 /// Runs the program with a capture on standard input.
 fn records(capture: &[u8], keys: &[&str]) -> Vec<Value> {
-    let path = std::env::temp_dir().join(format!(
-        "moulsniff-cut-{}-{:?}.cap",
-        std::process::id(),
-        std::thread::current().id()
-    ));
+    let path = scratch(format!("cut-{:?}.cap", std::thread::current().id()));
     std::fs::write(&path, capture).unwrap();
     let mut program = crate::common::program();
     program

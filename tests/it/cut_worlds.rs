@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::common::scratch;
+
 fn json(arguments: &[&str]) -> Vec<Value> {
     let mut program = crate::common::program();
     let output = program
@@ -121,11 +123,7 @@ fn cut_at_requests(name: &str, most: usize) {
         .map(|record| record["frame"].as_u64().unwrap())
         .collect();
     assert!(!requests.is_empty());
-    let folder = std::env::temp_dir().join(format!(
-        "moulsniff-cut-{}-{}",
-        std::process::id(),
-        name.replace('/', "-")
-    ));
+    let folder = scratch(format!("cut-worlds-{}", name.replace('/', "-")));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("cut.pcapng");
     let step = requests.len().div_ceil(most);

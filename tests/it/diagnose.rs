@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use moulsniff::capture::Capture;
 use serde_json::Value;
 
-use crate::common::{file, program};
+use crate::common::{file, program, scratch};
 
 const KEYS: &str = "keys/dirtsand.ini";
 /// One connection to a gatekeeper: five requests, each answered within a millisecond.
@@ -82,7 +82,7 @@ impl Frames {
 
     /// Writes the capture under a name, and returns its path.
     fn written(&self, name: &str) -> PathBuf {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("diagnose");
+        let folder = scratch("diagnose");
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join(name);
         std::fs::write(&path, self.bytes()).unwrap();

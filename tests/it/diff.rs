@@ -2,11 +2,11 @@
 //! were damaged, and copies in which one thing was changed.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::common::{file, random};
+use crate::common::{file, random, scratch};
 use crate::made::{ACK, End, Made, end};
 
 /// A run without encryption, and one with it of the same client against the same server, which also
@@ -82,8 +82,7 @@ pub fn messages() -> Vec<Sent> {
 pub fn folder(name: &str) -> PathBuf {
     let number =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("diff-{name}-{}-{number}", std::process::id()));
+    let path = scratch(format!("diff-{name}-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&path).unwrap();
     path
 }

@@ -2,13 +2,12 @@
 //! the tables. What cannot come back is listed in docs/encode.md, by kind and with its count.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use moulsniff::proto::all_tables;
 use moulsniff::table::{Encoder, ExampleOf, Json, Written, parse_hex};
 use moulsniff::{Decoder, Record};
 
-use crate::common::{file, program};
+use crate::common::{file, program, scratch};
 
 /// How the messages of a capture came back.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -314,7 +313,7 @@ fn many_lines_are_many_messages_and_a_broken_one_costs_only_itself() {
     };
     let pretty = fetch(3).replace(',', ",\n  ");
     let text = format!("{}\n{{\"broken\": [\n\n{}\n{pretty}\n", fetch(1), fetch(2));
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("encode_lines.jsonl");
+    let path = scratch("encode_lines.jsonl");
     std::fs::write(&path, text).unwrap();
     let (out, err, status) = typed(&[path.to_str().unwrap()]);
     assert_eq!(out, "1a000700000001000000\n1a000700000002000000\n1a000700000003000000\n");
@@ -346,7 +345,7 @@ fn a_made_capture_is_read_as_the_messages_that_it_was_made_of() {
     let key = "keys/dirtsand.ini";
     let records = crate::common::records("captures/moul/kind_game.pcap", &[key], &[]);
     let jsonl: String = records.iter().map(|record| format!("{record}\n")).collect();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = scratch("");
     let from = folder.join("encode_game.jsonl");
     std::fs::write(&from, jsonl).unwrap();
     let messages = |records: &[serde_json::Value]| -> Vec<(serde_json::Value, serde_json::Value)> {
@@ -377,7 +376,7 @@ fn a_made_capture_is_read_as_the_messages_that_it_was_made_of() {
 fn connections_end_in_a_made_capture_as_they_ended_before() {
     let key = "keys/evening.keys";
     let records = crate::common::records("captures/moul/evening.pcapng", &[key], &[]);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = scratch("");
     let (from, to) = (folder.join("encode_evening.jsonl"), folder.join("encode_evening.pcapng"));
     std::fs::write(&from, records.iter().map(|record| format!("{record}\n")).collect::<String>())
         .unwrap();

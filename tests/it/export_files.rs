@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::common::file;
+use crate::common::{file, scratch};
 use crate::made::{End, Made, end};
 
 /// An empty folder for a test.
 fn folder(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("moulsniff-export-{}-{name}", std::process::id()));
+    let path = scratch(format!("export-{name}"));
     let _ = std::fs::remove_dir_all(&path);
     path
 }

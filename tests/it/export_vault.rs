@@ -6,10 +6,10 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::common::file;
+use crate::common::{file, scratch};
 
 fn export(capture: &str, name: &str, more: &[&str]) -> (PathBuf, Output) {
-    let to = std::env::temp_dir().join(format!("moulsniff-vault-{}-{name}", std::process::id()));
+    let to = scratch(format!("vault-{name}"));
     let mut program = crate::common::program();
     program.current_dir(file("")).args(["export", "vault", capture, "-o"]).arg(&to).args(more);
     let output = program.output().unwrap();

@@ -8,7 +8,7 @@ use std::process::Output;
 use moulsniff::capture::{Capture, Frame, PcapngWriter};
 use serde_json::Value;
 
-use crate::common::{file, random};
+use crate::common::{file, random, scratch};
 
 /// All keys of the captures.
 pub const KEYS: [&str; 5] = [
@@ -20,7 +20,7 @@ pub const KEYS: [&str; 5] = [
 ];
 
 pub fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let path = scratch(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
     path

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{file, random};
+use crate::common::{file, random, scratch};
 
 /// A file that was there before.
 const OLD: &[u8] = b"old";
@@ -101,8 +101,7 @@ fn key(found: &[u8], whole: &[u8]) -> bool {
 
 /// A folder with the old file in it.
 fn folder(name: &str, target: &str) -> PathBuf {
-    let folder =
-        std::env::temp_dir().join(format!("moulsniff-faults-{}-{name}", std::process::id()));
+    let folder = scratch(format!("faults-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join(target), OLD).unwrap();

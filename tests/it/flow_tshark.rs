@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::file;
+use crate::common::{file, scratch};
 use moulsniff::capture::{Capture, Moment, Source};
 use moulsniff::flow::{
     Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals,
@@ -165,7 +165,7 @@ fn streams_are_those_tshark_finds_whatever_wrote_the_file() {
     if !["tshark", "editcap", "mergecap"].into_iter().all(installed) {
         return;
     }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("flow-tshark");
+    let folder = scratch("flow-tshark");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let to = |name: &str| folder.join(name);

@@ -1,7 +1,7 @@
 //! The plaintext of streams is what the messages were made of; keys ride in captures and come out
 //! again.
 
-use crate::common;
+use crate::common::{self, scratch};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Output;
@@ -29,7 +29,7 @@ fn records(words: &[&str]) -> Vec<Value> {
 }
 
 fn folder(name: &str) -> PathBuf {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let dir = scratch(name);
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).unwrap();
     dir

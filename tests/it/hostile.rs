@@ -20,6 +20,8 @@ use moulsniff::proto::{LazyTables, PROTOCOLS};
 use moulsniff::record::Record;
 use moulsniff::session::Transport;
 
+use crate::common::scratch;
+
 /// Address space of a run (KiB), the program itself included.
 const MAX_MEMORY: u32 = 256 << 10;
 
@@ -40,7 +42,7 @@ fn sizes(case: &Case) -> (u32, u32, i32) {
 }
 
 fn keys() -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hostile.keys");
+    let path = scratch("hostile.keys");
     // Under another name first: tests run side by side.
     let own = path.with_extension(format!("{:?}", std::thread::current().id()));
     std::fs::write(&own, KEY_FILE).unwrap();
@@ -216,8 +218,7 @@ fn steps() {
 #[ignore = "run by .ci/run, under valgrind"]
 #[cfg(target_os = "linux")]
 fn twice_the_harm_takes_twice_the_instructions() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("callgrind-{}", std::process::id()));
+    let folder = scratch(format!("callgrind-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut valgrind = crate::common::without_config(Command::new("valgrind"));
     valgrind.args([

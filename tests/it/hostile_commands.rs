@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::hostile_cases::{CASES, Case, DECODE_AS, KEY_FILE, Line, mudmode, use_circuit_code};
 use crate::made::{Made, end};
 
+use crate::common::scratch;
+
 /// Address space of a run (KiB), the program itself included.
 const MAX_MEMORY: u32 = 256 << 10;
 
@@ -180,8 +182,7 @@ fn names_of_mudmode(n: u32) -> Vec<u8> {
 
 /// A folder of its own for a case.
 fn folder(name: &str) -> PathBuf {
-    let folder =
-        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-commands-{name}"));
+    let folder = scratch(format!("hostile-commands-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     folder

@@ -8,6 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use crate::hostile_cases::{KEY_FILE, Line, as_pcapng, noise};
 use crate::made::{Made, run};
 
+use crate::common::scratch;
+
 /// The number of private keys that a capture may bring.
 const PRIVATE_KEYS: u32 = 64;
 
@@ -71,7 +73,7 @@ fn what_carried_keys_may_cost_is_bounded_and_told_once() {
 /// The budget is for keys that the capture brings, not for those that the user names.
 #[test]
 fn the_users_own_keys_come_first_and_have_no_budget() {
-    let keys = format!("{}/hostile-own.keys", env!("CARGO_TARGET_TMPDIR"));
+    let keys = scratch("hostile-own.keys").display().to_string();
     std::fs::write(&keys, KEY_FILE).unwrap();
     let (records, said) = run(&private_keys(80), &["--keys", &keys]);
     let opened = records

@@ -6,6 +6,8 @@ use std::process::Stdio;
 
 use crate::made::{ACK, Made, end};
 
+use crate::common::scratch;
+
 /// What a sender may put into any text: each would do harm on a terminal. The bytes are UTF-8.
 const HARM: &str =
     "x\u{1b}[2J\u{7}\r\n#2  frame 9  forged\u{7f}\u{9b}\u{85}\u{202e}\u{2066}\u{2028}\u{61c}y";
@@ -158,7 +160,7 @@ fn harmful_name() -> String {
 #[test]
 #[cfg(unix)]
 fn no_remark_on_a_file_has_a_control_of_its_name() {
-    let folder = std::env::temp_dir().join(format!("moulsniff-harm-{}", std::process::id()));
+    let folder = scratch("harm");
     let inside = folder.join(harmful_name());
     std::fs::create_dir_all(&inside).unwrap();
     let at = |name: &str| inside.join(name).to_string_lossy().into_owned();
@@ -302,7 +304,7 @@ fn bytes_below_a_message_are_bounded() {
 
 #[test]
 fn what_differs_has_no_control_either() {
-    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let folder = scratch("");
     let path = folder.join("hostile-text.pcap");
     std::fs::write(&path, capture()).unwrap();
     let other = crate::common::file("captures/intermud3/i3_edge_small.pcapng");
@@ -339,7 +341,7 @@ fn info_columns(exported: &[u8]) -> Vec<String> {
 
 #[test]
 fn what_files_say_about_messages_has_no_control() {
-    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let folder = scratch("");
     let [exported, page] =
         ["hostile-text.pcapng", "hostile-text.html"].map(|name| folder.join(name));
     let (_, err) =

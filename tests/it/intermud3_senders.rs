@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 use super::made::{Talk, run};
 
+use crate::common::scratch;
+
 /// A connection between a mud and its router, or between two muds.
 struct Dialogue(Talk);
 
@@ -332,8 +334,7 @@ fn tiles(spans: &[Value], start: u64, end: u64) {
 #[test]
 fn what_is_repeated_has_the_same_pseudonym_and_stays_hidden() {
     let text = r#"({"who-reply",5,"A",0,"B","bob",({<1>=({"Annabel",3,"words",}),<1>,}),})"#;
-    let key =
-        std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("intermud3-senders-pseudonyms");
+    let key = scratch("intermud3-senders-pseudonyms");
     std::fs::write(&key, "moulsniff pseudonyms 1\n00112233445566778899aabbccddeeff\n").unwrap();
     let with = ["--quiet", "--pseudonyms", key.to_str().unwrap()];
     let (records, _) = run(&Dialogue::new().client(text).capture(), &with);
@@ -520,7 +521,7 @@ fn a_file_in_several_replies_is_put_together() {
         .server(r#"({"file-get-reply",9,1,"two ",})"#)
         .server(r#"({"file-get-reply",9,1,"three",})"#)
         .capture();
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("intermud3-parts");
+    let folder = scratch("intermud3-parts");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("in.pcap"), &capture).unwrap();

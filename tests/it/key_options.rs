@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use super::common::file;
+use super::common::{file, scratch};
 
 const CAPTURE: &str = "captures/moul/kind_gate.pcap";
 
 /// A folder of this test's own.
 fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("moulsniff-{name}-{}", std::process::id()));
+    let folder = scratch(format!("{name}"));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     folder

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::common::{file, records};
+use crate::common::{file, records, scratch};
 use crate::made::{ACK, End, Made, end, run};
 use moulsniff::capture::{Capture, CaptureItem};
 use moulsniff::flow::FlowLimits;
@@ -56,7 +56,7 @@ fn told(records: &[Value], stream: u64, side: &str, from: u64) -> BTreeSet<(u64,
 
 /// A key file for the test, under a name of its own.
 fn key_file(name: &str, line: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let path = scratch(name);
     let rc4: String = KEY.iter().map(|b| format!("{b:02x}")).collect();
     std::fs::write(&path, format!("moulsniff-keys 1\nsession {line} rc4={rc4}\n")).unwrap();
     path
@@ -155,7 +155,7 @@ fn another_session_s_key_opens_nothing() {
     let plain = [plaintext(auth, "client"), plaintext(auth, "server")];
     let capture = joined([&plain[0][..1400], &plain[1][..1400]], [200, 200]);
     let line = "session client=10.9.0.1:40000 server=10.9.0.0:14617 rc4=11223344556677\n";
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("late_other.keys");
+    let path = scratch("late_other.keys");
     std::fs::write(&path, line).unwrap();
     let (all, _) = run(&capture, &["-q", "--keys", path.to_str().unwrap()]);
     assert!(all.iter().all(|r| r["message"].is_null()), "invented");

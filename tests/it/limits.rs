@@ -2,11 +2,10 @@
 //! them one by one, and large claims that must cost nothing.
 
 use std::io::{Read, Write};
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::{file, records};
+use crate::common::{file, records, scratch};
 use crate::made::{ACK, End, Made, end, ip, run, udp};
 use serde_json::Value;
 
@@ -129,8 +128,7 @@ fn bytes_that_became_no_message_are_shown_up_to_a_bound_and_hidden_with_redact()
     assert_eq!(shown(&[]), (hex.into(), None));
     assert_eq!(shown(&["--max-undecoded", "12"]), (hex[..24].into(), Some(8)));
     assert_eq!(shown(&["--redact"]), ("<redacted, 20 bytes>".into(), None));
-    let path =
-        std::env::temp_dir().join(format!("moulsniff-undecoded-{}.pcap", std::process::id()));
+    let path = scratch("undecoded.pcap");
     std::fs::write(&path, &made.bytes).unwrap();
     let tree = |more: &[&str]| {
         let mut program = crate::common::program();
@@ -325,7 +323,7 @@ fn decompressed_content_is_bounded() {
 #[test]
 fn text_of_a_capture_is_bounded_and_does_not_depend_on_threads() {
     let bombs = crate::hostile_cases::CASES.iter().find(|case| case.name == "zlib bombs").unwrap();
-    let keys = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("limits.keys");
+    let keys = scratch("limits.keys");
     std::fs::write(&keys, crate::hostile_cases::KEY_FILE).unwrap();
     let capture = (bombs.make)(20);
     let of = |more: &[&str]| run(&capture, &[&["--keys", keys.to_str().unwrap()], more].concat());
@@ -446,7 +444,7 @@ fn a_large_zstd_window_takes_its_own_size_and_no_more() {
 #[test]
 #[cfg(target_os = "linux")]
 fn two_large_zstd_windows_are_held_one_after_the_other() {
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("limits-two-windows");
+    let folder = scratch("limits-two-windows");
     std::fs::create_dir_all(&folder).unwrap();
     let packed = zeros_in_a_large_window(127 << 20);
     std::fs::write(folder.join("a"), &packed).unwrap();
@@ -511,7 +509,7 @@ message l both 2 Deep { nested: Nested, text: utf8[*] }
 /// Each of these is printed without its fields: its text would be 96 MiB.
 #[test]
 fn messages_of_16_mib_of_controls_are_no_six_times_as_much_memory() {
-    let table = format!("{}/large.table", env!("CARGO_TARGET_TMPDIR"));
+    let table = scratch("large.table").display().to_string();
     std::fs::write(&table, LARGE_MESSAGES).unwrap();
     const SIZE: usize = (16 << 20) - 5;
     let ends = (end(1, 40_000), end(0, 7777));

@@ -6,6 +6,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::common::scratch;
+
 const CAPTURE: &str = "captures/moul/kind_game.pcap";
 
 fn json(arguments: &[&str]) -> Vec<Value> {
@@ -68,8 +70,7 @@ fn later(
         }
         at += 16 + length;
     }
-    let path =
-        std::env::temp_dir().join(format!("moulsniff-network-{}-{name}.pcap", std::process::id()));
+    let path = scratch(format!("network-{name}.pcap"));
     std::fs::write(&path, out).unwrap();
     path
 }

@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use crate::common::scratch;
+
 const GATE: &str = "captures/moul/kind_gate.pcap";
 
 /// Commands that read captures. `IN` stands for the captures, `OUT` for a folder.
@@ -114,8 +116,7 @@ fn hold(line: &str, status: i32, full: bool) {
 }
 
 fn folder(name: &str) -> PathBuf {
-    let folder =
-        std::env::temp_dir().join(format!("moulsniff-one-line-{}-{name}", std::process::id()));
+    let folder = scratch(format!("one-line-{name}"));
     fs::create_dir_all(&folder).unwrap();
     folder
 }

@@ -19,6 +19,8 @@ use serde_json::Value;
 
 use crate::ouro_services::packet;
 
+use crate::common::scratch;
+
 fn ouro() -> &'static dyn Protocol {
     protocol_named("ouro").unwrap()
 }
@@ -535,7 +537,7 @@ fn links_over_tcp_are_read_whatever_happens_to_them() {
 
 #[test]
 fn commands_the_wiki_describes_only_lack_their_number() {
-    let table = std::env::temp_dir().join(format!("moulsniff-ouro-{}.table", std::process::id()));
+    let table = scratch("ouro.table");
     let text = "protocol ouro\nmessage user client 7 DBGAMECLIENT_CHECK_NAME extends DBGAMECLIENT_CHECK_NAME {}\n";
     std::fs::write(&table, text).unwrap();
     // Version 0: 7 goes as 12; the length counts 7 bits of number, 40 of text, 4 of the last value.

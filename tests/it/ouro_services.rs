@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::common::program;
+use crate::common::{program, scratch};
 use crate::made::{Made, end, run};
 
 /// Two servers that number their commands independently.
@@ -46,7 +46,7 @@ fn links(ports: &[u16]) -> Vec<u8> {
 
 /// A file of this run of the tests.
 fn file(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("moulsniff-{}-{name}", std::process::id()))
+    scratch(format!("{name}"))
 }
 
 /// Writes a table for a test.

@@ -7,11 +7,11 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::common::file;
+use crate::common::{file, scratch};
 
 /// A folder with a capture, a hard and a symbolic link to it, and the keys that open it.
 fn folder(name: &str) -> PathBuf {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("outputs-{name}"));
+    let dir = scratch(format!("outputs-{name}"));
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).unwrap();
     fs::copy(file("captures/moul/full_dirtsand.pcapng"), dir.join("a.pcapng")).unwrap();

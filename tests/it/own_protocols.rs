@@ -9,7 +9,7 @@ use moulsniff::proto::{DeclaredProtocol, Protocol, read_alone};
 use moulsniff::session::Side;
 use moulsniff::table::{BITSTREAM, TableSource, Tables};
 
-use crate::common::{file, random, records};
+use crate::common::{file, random, records, scratch};
 use crate::made::{Made, end, run};
 
 const TINY: [&str; 2] = ["--tables", "tests/data/tinychat.table"];
@@ -112,7 +112,7 @@ fn every_command_knows_the_protocol() {
 
 /// What `tables check` says of a table, which is written into a file of this name.
 fn checked(name: &str, text: &str) -> String {
-    let path = format!("{}/{name}.table", env!("CARGO_TARGET_TMPDIR"));
+    let path = scratch(format!("{name}.table")).display().to_string();
     std::fs::write(&path, text).unwrap();
     let out = moulsniff(&["tables", "check", &path]);
     let said = [out.stdout, out.stderr].concat();
@@ -378,7 +378,7 @@ fn a_message_that_one_side_usually_sends_tells_which_end_is_the_client() {
             marks[0], marks[1]
         )
     };
-    let path = format!("{}/polls.table", env!("CARGO_TARGET_TMPDIR"));
+    let path = scratch("polls.table").display().to_string();
     let senders = |marks: [&str; 2], first: &[u8]| -> String {
         std::fs::write(&path, table(marks)).unwrap();
         let mut made = Made::new();
@@ -418,7 +418,7 @@ fn a_header_whose_form_depends_on_the_state_computes_its_length_and_number() {
         message s client 70000 First { set stage = 1, data: bytes[*]\n example \"06 00011170 ff\" { \"data\": \"ff\" } }\n\
         message s both 'x' Later { data: bytes[*]\n example with stage = 1 \"78 0001 aa\" { \"data\": \"aa\" } }\n";
     assert_eq!(checked("staged", text), "2 examples, 0 failed\n");
-    let path = format!("{}/staged.table", env!("CARGO_TARGET_TMPDIR"));
+    let path = scratch("staged.table").display().to_string();
     let out = printed(&[
         "--tables",
         &path,
@@ -434,7 +434,7 @@ fn a_header_whose_form_depends_on_the_state_computes_its_length_and_number() {
     assert_eq!(said, ["\"First\" \"ff\"", "\"Later\" \"aabb\"", "\"Later\" \"\""]);
     let absent = "protocol absent { transport tcp }\nservice s { whole }\nmessage s both any M { a: u8, b: computed(a - 5), c: u8 }\n";
     assert_eq!(checked("absent", absent).lines().last(), Some("0 examples, 0 failed"));
-    let path = format!("{}/absent.table", env!("CARGO_TARGET_TMPDIR"));
+    let path = scratch("absent.table").display().to_string();
     let out = printed(&["--tables", &path, "--json", "decode", "absent.s.client", "0107"]);
     assert!(
         out.contains("absent, or gives no number") && out.contains("\"severity\":\"error\""),
@@ -515,7 +515,7 @@ fn a_rule_that_never_decides_is_pointed_out() {
 fn two_protocols_that_are_checked_together_must_not_take_each_others_connections() {
     let said = |first: &str, second: &str| {
         let write = |name: &str, rule: &str| {
-            let path = format!("{}/{name}.table", env!("CARGO_TARGET_TMPDIR"));
+            let path = scratch(format!("{name}.table")).display().to_string();
             let text = format!(
                 "protocol {name} {{ transport tcp\n ports 7777\n{rule}\n}}\nservice s {{ whole }}\nmessage s both any M {{ x: bytes[*]\n example \"00\" {{ \"x\": \"00\" }} }}\n"
             );

@@ -1,12 +1,12 @@
 //! Progress is shown on a terminal, beside output that it does not touch, and nowhere else.
 #![cfg(unix)]
 
-use crate::common::{self, on_a_terminal};
+use crate::common::{self, on_a_terminal, scratch};
 use std::path::PathBuf;
 
 /// A capture of some size: one that comes again and again as further sections, which pcapng allows.
 fn large(name: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let path = scratch(name);
     let section = std::fs::read(common::file("captures/moul/full_dirtsand.pcapng")).unwrap();
     std::fs::write(&path, section.repeat((5 << 20) / section.len() + 1)).unwrap();
     path
@@ -16,7 +16,7 @@ fn large(name: &str) -> PathBuf {
 fn a_terminal_is_told_how_far_reading_has_come() {
     let capture = large("progress.pcapng");
     let program = env!("CARGO_BIN_EXE_moulsniff");
-    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("progress.json");
+    let out = scratch("progress.json");
     let command =
         |more: &str| format!("{program} {} --json {more} > {}", capture.display(), out.display());
     let Some(shown) = on_a_terminal(&command("")) else { return };

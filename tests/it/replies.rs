@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use crate::made::{Made, Talk, end, run};
 
+use crate::common::scratch;
+
 /// The connect packet of a launcher at a file server, whose messages are never encrypted.
 const CONNECT: [&[u8]; 3] =
     [b"\x10\x1f\0\0\0\0\0\x32\0\0\0\x01\0\0\0", &[7; 16], b"\x0c\0\0\0\0\0\0\0\0\0\0\0"];
@@ -153,8 +155,7 @@ fn a_download_is_answered_when_all_of_it_has_come() {
             "{parts} parts; the refusal is a reply"
         );
         let mut program = crate::common::program();
-        let path = std::env::temp_dir()
-            .join(format!("moulsniff-parts-{}-{parts}.pcap", std::process::id()));
+        let path = scratch(format!("parts-{parts}.pcap"));
         std::fs::write(&path, &bytes).unwrap();
         let output = program.arg("stats").arg(&path).args(["--json", "--quiet"]).output().unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -1,7 +1,6 @@
 //! The page of `moulsniff report`: nothing captured is markup, and its policy fits its script.
 
 use std::fs;
-use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,10 +9,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::io::Read;
 
-use crate::common;
+use crate::common::{self, scratch};
 
 fn page(name: &str, arguments: &[&str]) -> String {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let path = scratch(name);
     let mut program = crate::common::program();
     program
         .current_dir(common::file(""))

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
-use crate::common::{file, hold};
+use crate::common::{file, hold, scratch};
 
 const KEPT: &str = "docs/json.schema.json";
 
@@ -198,7 +198,7 @@ fn exports_are_as_the_schema_says() {
         Schema::of("json.schema.json#/$defs/export_chat"),
         Schema::of("json.schema.json#/$defs/export_vault"),
     );
-    let to = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("schema-exports");
+    let to = scratch("schema-exports");
     let _ = std::fs::remove_dir_all(&to);
     std::fs::create_dir_all(&to).unwrap();
     for (number, (capture, keys)) in CAPTURES.iter().enumerate() {
@@ -258,7 +258,7 @@ fn records_are_loaded_into_sqlite_as_its_comments_say() {
     if std::process::Command::new("sqlite3").arg("--version").output().is_err() {
         return eprintln!("not run, there is no sqlite3");
     }
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("schema-sqlite");
+    let folder = scratch("schema-sqlite");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     let capture = crate::common::file("captures/moul/nagus.pcapng");

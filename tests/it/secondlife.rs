@@ -6,6 +6,8 @@ use std::io::Read;
 
 use serde_json::Value;
 
+use crate::common::scratch;
+
 fn moulsniff(arguments: &[&str]) -> Vec<Value> {
     let output = crate::common::program().args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -210,7 +212,7 @@ fn resends_and_acknowledgements_are_tied_to_what_was_sent() {
 
 #[test]
 fn a_grids_own_template_is_told_by_its_content() {
-    let dir = std::env::temp_dir().join(format!("moulsniff-template-{}", std::process::id()));
+    let dir = scratch("template");
     std::fs::create_dir_all(&dir).unwrap();
     let file = dir.join("any-name");
     let text = "// ours\nversion 2.0\n{ UseCircuitCode Low 3 NotTrusted Unencoded\n{ Ours Single { Whole Fixed 36 } } }\n";

@@ -1,12 +1,11 @@
 //! When sessions are over, which does not depend on how much else is captured; visits of a place;
 //! and who closed a connection first.
 
-use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::common::program;
+use crate::common::{program, scratch};
 use crate::made::{ACK, End, Made, end};
 
 const FIN: u8 = 1;
@@ -80,7 +79,7 @@ fn json(name: &str, captures: &[&Made], more: &[&str]) -> Vec<Value> {
 
 /// The same as text.
 fn printed(name: &str, captures: &[&Made], more: &[&str]) -> String {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("session-ends-{name}"));
+    let folder = scratch(format!("session-ends-{name}"));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("club.table"), TABLE).unwrap();
     let mut program = program();

@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use super::made::{Made, end};
 
+use crate::common::scratch;
+
 const FULL: [&str; 3] = ["captures/moul/full_dirtsand.pcapng", "--keys", "keys/dirtsand.ini"];
 
 fn run(arguments: &[&str]) -> Output {
@@ -133,7 +135,7 @@ fn other_commands_know_the_same_session() {
 
 #[test]
 fn files_that_commands_write_hold_the_session_alone() {
-    let folder = std::env::temp_dir().join(format!("moulsniff-session-{}", std::process::id()));
+    let folder = scratch("session");
     std::fs::create_dir_all(&folder).unwrap();
     let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let own = json(&full(&[], &["--session", "3"]));
@@ -233,7 +235,7 @@ fn giving_up_a_stream_makes_no_session_and_lengthens_none() {
         made.udp((server, client), &[b"\0\x01\x81\x80", &question[..]].concat());
         made.wait(200);
     }
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("many-clients.pcap");
+    let path = scratch("many-clients.pcap");
     std::fs::write(&path, &made.bytes).unwrap();
     let sessions =
         json(&["sessions", path.to_str().unwrap(), "--tables", "examples/protocols/dns.table"]);

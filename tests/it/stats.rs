@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::common::{file, records};
+use crate::common::{file, records, scratch};
 
 const DIRTSAND: &str = "captures/moul/full_dirtsand.pcapng";
 const OPENSIM: &str = "captures/secondlife/opensim.pcapng.gz";
@@ -195,7 +195,7 @@ fn a_request_that_hangs_stands_first() {
     // The capture ends behind the client's request to join an age.
     let all = records(DIRTSAND, KEYS, &[]);
     let join = all.iter().find(|r| r["message"] == "Cli2Game_JoinAgeRequest").unwrap();
-    let cut = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hangs.pcap");
+    let cut = scratch("hangs.pcap");
     first_frames(join["frame"].as_u64().unwrap(), &cut);
     let name = cut.to_str().unwrap();
     let found = stats(&[name, "--keys", KEYS[0]]);

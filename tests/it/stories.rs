@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::common::scratch;
+
 fn printed(arguments: &[&str]) -> String {
     let mut program = crate::common::program();
     let output = program
@@ -102,8 +104,7 @@ fn frames(whole: &[u8], range: std::ops::RangeInclusive<u64>) -> Vec<u8> {
 #[test]
 fn circuits_that_were_joined_late_have_their_agents_and_their_clients() {
     let whole = crate::cut::read(&format!("{}/{OPENSIM}", env!("CARGO_MANIFEST_DIR")));
-    let file =
-        std::env::temp_dir().join(format!("moulsniff-late-circuits-{}.pcapng", std::process::id()));
+    let file = scratch("late-circuits.pcapng");
     for (range, streams) in [(2500..=3400, 2), (3800..=4393, 3)] {
         std::fs::write(&file, frames(&whole, range)).unwrap();
         let sessions = lines(&["sessions", "--json", file.to_str().unwrap()]);

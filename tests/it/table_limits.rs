@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use moulsniff::table::{MAX_TABLE_BYTES, TableError, TableSource, Tables};
 
-use super::common::file;
+use super::common::{file, scratch};
 
 fn load(text: &str) -> Result<Tables, TableError> {
     Tables::load(
@@ -196,7 +196,7 @@ fn names_and_files_have_a_largest_size() {
 
 #[test]
 fn a_folder_with_too_many_tables_is_refused() {
-    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("many-tables");
+    let folder = scratch("many-tables");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     for i in 0..1024 {
@@ -224,7 +224,7 @@ fn a_folder_with_too_many_tables_is_refused() {
 #[test]
 #[cfg(unix)]
 fn pipes_by_name_and_endless_tables_are_not_read() {
-    let pipe = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pipe.table");
+    let pipe = scratch("pipe.table");
     let _ = std::fs::remove_file(&pipe);
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let pipe = pipe.to_str().unwrap();
@@ -245,7 +245,7 @@ fn pipes_by_name_and_endless_tables_are_not_read() {
 
 #[test]
 fn a_list_of_what_is_ignored_that_is_none_is_not_quoted() {
-    let path = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("keys.ignore");
+    let path = scratch("keys.ignore");
     let golden = "captures/moul/golden.pcap";
     for text in [
         "Key.Auth.K = 5f3759dfsecret",
@@ -351,7 +351,7 @@ fn remarks_name_messages_that_nothing_tests_or_that_take_a_number() {
 /// What `tables check` says of a text. The message about each of thousands of mistakes has its
 /// line, which must not take the whole file each time.
 fn checked(name: &str, text: &str) -> String {
-    let path = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let path = scratch(name);
     std::fs::write(&path, text).unwrap();
     let output = crate::common::program().args(["tables", "check"]).arg(path).output().unwrap();
     String::from_utf8(output.stdout).unwrap()

@@ -1,7 +1,7 @@
 //! A capture that is still written is decoded as it grows, across its ring of files, until Ctrl-C.
 #![cfg(unix)]
 
-use crate::common;
+use crate::common::{self, scratch};
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ fn lines(from: ChildStdout) -> Receiver<Value> {
 }
 
 fn folder(name: &str) -> PathBuf {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let dir = scratch(name);
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).unwrap();
     dir

@@ -12,6 +12,8 @@ use serde_json::Value;
 
 use crate::made::{ACK, FIN, Made, SYN, end, run};
 
+use crate::common::scratch;
+
 /// How long to wait for what has to come; a machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What the forms are printed with; each has caches or memory of its own.
@@ -363,7 +365,7 @@ fn a_message_is_out_when_the_block_of_zstd_with_its_last_byte_is_in() {
 #[cfg(target_pointer_width = "64")]
 fn without_threads_everything_is_done_on_the_first_one() {
     let capture = "captures/moul/full_dirtsand.pcapng";
-    let packed = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("without-threads.gz");
+    let packed = scratch("without-threads.gz");
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&std::fs::read(file(capture)).unwrap()).unwrap();
     std::fs::write(&packed, gzip.finish().unwrap()).unwrap();

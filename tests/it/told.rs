@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use crate::cut::{frame_ends, read};
 
+use crate::common::scratch;
+
 const MOSS: [&str; 3] =
     ["keys/moss_auth_key.der", "keys/moss_game_key.der", "keys/moss_gatekeeper_key.der"];
 
@@ -113,7 +115,7 @@ fn a_capture_cut_after_a_join_shows_where_it_stopped() {
         &["keys/dirtsand.ini"],
     );
     let frame: usize = join.lines().nth(1).unwrap().parse().unwrap();
-    let path = std::env::temp_dir().join(format!("moulsniff-told-{}.pcapng", std::process::id()));
+    let path = scratch("told.pcapng");
     std::fs::write(&path, &capture[..frame_ends(&capture)[frame - 1]]).unwrap();
     let name = path.to_str().unwrap();
     let all = sessions(name, &["keys/dirtsand.ini"]);

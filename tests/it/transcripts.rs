@@ -11,7 +11,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{file, hold};
+use crate::common::{file, hold, scratch};
 
 /// A test for each transcript, by its file's name.
 macro_rules! transcripts {
@@ -62,7 +62,7 @@ fn commands_of_the_page_of_sharing() {
 /// left: `CAPTURE` is a capture, `KEYS` are its keys.
 fn every_command(page: &str, least: usize) {
     let text = std::fs::read_to_string(file(page)).unwrap();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(page.replace('/', "-"));
+    let folder = scratch(page.replace('/', "-"));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     for name in ["captures", "keys"] {

@@ -2,10 +2,11 @@
 //! tshark is installed, the streams that it finds.
 
 use std::fs;
-use std::path::Path;
 
 use crate::flow_tshark::{compare, installed, ours};
 use crate::made::{ACK, End, FIN, Made, SYN, end, ip, tcp, udp};
+
+use crate::common::scratch;
 
 /// Puts an IP packet into a frame.
 type Wrap = Box<dyn Fn(&[u8]) -> Vec<u8>>;
@@ -133,7 +134,7 @@ fn conversation(link: u16, wrap: &Wrap) -> Vec<u8> {
 
 #[test]
 fn every_tunnel_gives_the_same_streams_and_tshark_agrees() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tunnels");
+    let folder = scratch("tunnels");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let tshark = installed("tshark");

@@ -9,6 +9,8 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::common::scratch;
+
 const GATE: &str = "captures/moul/kind_gate.pcap";
 const KEYS: &str = "keys/dirtsand.ini";
 
@@ -71,7 +73,7 @@ fn a_command_has_the_options_that_it_can_use() {
     unknown(&["report", "--tail", GATE, "-o", "never-made"], "--tail");
     unknown(&["--keys", KEYS, "schema"], "--keys");
     assert!(!std::path::Path::new("never-made").exists());
-    let out = std::env::temp_dir().join(format!("moulsniff-usage-no-use-{}", std::process::id()));
+    let out = scratch("usage-no-use");
     let out = out.to_str().unwrap();
     let split = ["split", GATE, "--into", "2", "-o", out];
     let strip = ["keys", "strip", GATE, "-o", out];
@@ -116,7 +118,7 @@ fn options_that_exclude_or_need_each_other_are_named() {
     mistake(&["follow", "--all", GATE], "required arguments were not provided: -o <DIR>");
     mistake(&["follow", "tcp:0", GATE, "-o", "x"], "required arguments were not provided: --all");
     // A pseudonym file that is not there yet is no place for the output either.
-    let key = std::env::temp_dir().join(format!("moulsniff-future-{}", std::process::id()));
+    let key = scratch("future");
     let key = key.to_str().unwrap();
     for words in [&["report", GATE][..], &["export", "messages", GATE], &["export", "files", GATE]]
     {
@@ -172,7 +174,7 @@ fn captures_are_read_in_the_order_in_which_they_were_typed() {
 
 #[test]
 fn a_page_and_a_vault_have_no_more_records_than_asked_for() {
-    let dir = std::env::temp_dir().join(format!("moulsniff-usage-count-{}", std::process::id()));
+    let dir = scratch("usage-count");
     fs::create_dir_all(&dir).unwrap();
     let size = |command: &[&str], name: &str, more: &[&str]| {
         let out = dir.join(name);
@@ -290,7 +292,7 @@ fn a_stream_or_session_that_is_not_there_was_mistyped() {
     mistake(&[GATE, "--session", "99"], "there is no session 99");
     mistake(&["stats", GATE, "--session", "99"], "there is no session 99");
     // Where a capture is damaged, what is looked for may be in its rest.
-    let path = std::env::temp_dir().join(format!("moulsniff-cut-{}.pcap", std::process::id()));
+    let path = scratch("cut.pcap");
     let whole = fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(GATE)).unwrap();
     fs::write(&path, &whole[..whole.len() - 3]).unwrap();
     for words in [["follow", "tcp:99"], ["sessions", "99"]] {
@@ -302,7 +304,7 @@ fn a_stream_or_session_that_is_not_there_was_mistyped() {
 
 #[test]
 fn hidden_files_of_a_folder_are_left_out() {
-    let folder = std::env::temp_dir().join(format!("moulsniff-hidden-{}", std::process::id()));
+    let folder = scratch("hidden");
     fs::create_dir_all(&folder).unwrap();
     let hidden = folder.join("._x.table");
     fs::write(folder.join("x.table"), "protocol moul\nmessage auth client 9000 X { a: u8 }\n")
@@ -322,7 +324,7 @@ fn tunnels_that_are_not_read_are_named() {
     let header =
         [0x45, 0, 0, 20 + inner.len() as u8, 0, 0, 0, 0, 64, 47, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     let packet = [&header[..], &inner].concat();
-    let path = std::env::temp_dir().join(format!("moulsniff-gre-{}.pcap", std::process::id()));
+    let path = scratch("gre.pcap");
     let mut capture =
         vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0];
     capture.extend([
@@ -427,8 +429,7 @@ fn stranger(port: u16, cut: usize) -> PathBuf {
         file.extend(number.to_le_bytes());
     }
     file.extend(&packet[..packet.len() - cut]);
-    let path = std::env::temp_dir()
-        .join(format!("moulsniff-stranger-{}-{port}-{cut}.pcap", std::process::id()));
+    let path = scratch(format!("stranger-{port}-{cut}.pcap"));
     fs::write(&path, file).unwrap();
     path
 }
@@ -495,7 +496,7 @@ fn time_of_a_run() -> Duration {
 
 #[test]
 fn ctrl_c_ends_the_wait_for_the_writer_of_a_pipe() {
-    let pipe = std::env::temp_dir().join(format!("moulsniff-no-writer-{}", std::process::id()));
+    let pipe = scratch("no-writer");
     let _ = fs::remove_file(&pipe);
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut child = program(&["stats", pipe.to_str().unwrap(), "--json"])
@@ -675,8 +676,7 @@ fn the_help_of_an_option_fits_its_command() {
 #[test]
 fn a_message_that_is_replaced_is_listed_once() {
     let (_, shown, _) = run(&["tables", "show", "Cli2Auth_VaultNodeFetch"]);
-    let file =
-        std::env::temp_dir().join(format!("moulsniff-replaced-{}.table", std::process::id()));
+    let file = scratch("replaced.table");
     fs::write(&file, format!("protocol moul\n{shown}")).unwrap();
     let words = ["tables", "list", "Cli2Auth_VaultNodeFetch", "--tables", file.to_str().unwrap()];
     assert_eq!(run(&words).1, "moul.auth.client\t26\tCli2Auth_VaultNodeFetch\n");
@@ -688,7 +688,7 @@ fn a_message_that_is_replaced_is_listed_once() {
 
 #[test]
 fn keys_are_taken_out_of_a_capture_on_standard_input() {
-    let out = std::env::temp_dir().join(format!("moulsniff-strip-{}", std::process::id()));
+    let out = scratch("strip");
     let from_file = out.with_extension("file");
     let from_pipe = out.with_extension("pipe");
     let strip = |from: &str, to: &PathBuf| {
@@ -714,7 +714,7 @@ fn a_damaged_clock_has_a_time_that_can_be_written() {
     let offset = [&[14, 0, 8, 0][..], &i64::MIN.to_le_bytes(), &[0; 4]].concat();
     let interface = block(1, &[&[1, 0, 0, 0, 0, 0, 0, 0][..], &offset].concat());
     let packet = block(6, &[0; 20]);
-    let file = std::env::temp_dir().join(format!("moulsniff-clock-{}.pcapng", std::process::id()));
+    let file = scratch("clock.pcapng");
     fs::write(&file, [section, interface, packet].concat()).unwrap();
     let (status, _, said) = run(&[file.to_str().unwrap()]);
     fs::remove_file(&file).unwrap();

@@ -3,17 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use super::file_name::FileNames;
 use crate::captured::is_control;
-
-fn folder(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("moulsniff-names-{}-{name}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).unwrap();
-    path
-}
 
 /// Names put together of everything that ever made trouble.
 fn hostile(count: usize) -> Vec<String> {
@@ -85,8 +78,8 @@ fn hostile(count: usize) -> Vec<String> {
 
 #[test]
 fn ten_thousand_hostile_names_stay_in_the_folder() {
-    let outside = folder("around");
-    let inside = outside.join("in");
+    let outside = tempfile::tempdir().unwrap();
+    let inside = outside.path().join("in");
     std::fs::create_dir(&inside).unwrap();
     let mut names = FileNames::new(&inside);
     names.reserve("index.csv");
@@ -136,10 +129,11 @@ fn count(folder: &Path) -> usize {
 
 #[test]
 fn what_is_there_stays() {
-    let inside = folder("there");
+    let kept = tempfile::tempdir().unwrap();
+    let inside = kept.path();
     std::fs::write(inside.join("a.txt"), "mine").unwrap();
     std::fs::write(inside.join("folder"), "mine").unwrap();
-    let mut names = FileNames::new(&inside);
+    let mut names = FileNames::new(inside);
     assert_eq!(names.take("a.txt", "").unwrap(), "a-2.txt");
     assert_eq!(names.take("folder/b", "").unwrap(), "folder-2/b");
     assert_eq!(names.take("folder/c", ".partial").unwrap(), "folder-3/c.partial");
@@ -152,10 +146,10 @@ fn what_is_there_stays() {
 #[cfg(unix)]
 #[test]
 fn a_link_to_elsewhere_is_not_followed() {
-    let inside = folder("links");
-    let elsewhere = folder("elsewhere");
-    std::os::unix::fs::symlink(&elsewhere, inside.join("dat")).unwrap();
-    let mut names = FileNames::new(&inside);
+    let (inside, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let inside = inside.path();
+    std::os::unix::fs::symlink(elsewhere.path(), inside.join("dat")).unwrap();
+    let mut names = FileNames::new(inside);
     assert_eq!(names.take("dat/x", "").unwrap(), "dat-2/x");
     assert_eq!(std::fs::read_dir(elsewhere).unwrap().count(), 0);
 }
