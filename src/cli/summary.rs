@@ -136,7 +136,7 @@ pub(super) fn refuse_mistake(filter: Option<&Filter>) -> Result<(), CliError> {
     }
 }
 
-/// The problems of the messages. That there are none is only said where all was read.
+/// The problems of the messages. That all are decoded is only said where all was read.
 fn problems(summary: &pipeline::Summary) -> String {
     let none = summary.problems == ProblemCounts::default();
     if none && (summary.messages == 0 || !summary.bytes.is_whole()) {

@@ -82,7 +82,7 @@ impl ProblemCounts {
 }
 
 impl fmt::Display for ProblemCounts {
-    /// `2 errors, 134 notes`: the worst first, and only what there is; `no problems` where there is
+    /// `2 errors, 134 notes`: the worst first, and only what there is; `all decoded` where there is
     /// nothing.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")];
@@ -91,7 +91,7 @@ impl fmt::Display for ProblemCounts {
             write!(f, "{comma}{}", counted(n, word))?;
             comma = ", ";
         }
-        if comma.is_empty() { f.write_str("no problems") } else { Ok(()) }
+        if comma.is_empty() { f.write_str("all decoded") } else { Ok(()) }
     }
 }
 

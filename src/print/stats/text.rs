@@ -71,7 +71,7 @@ fn first_lines(stats: &Stats, span: &FrameSpan, out: &mut String) {
         }
         wrapped("", &third, out);
     }
-    // That there are no problems is only said where all was read.
+    // That all is decoded is only said where all was read.
     let problems = stats.problems().by_severity();
     if problems != ProblemCounts::default() || messages > 0 && all.is_whole() {
         wrapped("", &problems.to_string(), out);
