@@ -47,9 +47,13 @@ pub(super) fn nothing_wrong(outcome: &RunOutcome) -> String {
     match summary.messages {
         0 => "nothing was read\n".to_string(),
         messages => format!(
-            "nothing is wrong in {} of {}\n",
+            "nothing is wrong in {} of {}{}\n",
             counted(messages, "message"),
-            counted(summary.streams, "stream")
+            counted(summary.streams, "stream"),
+            match summary.bytes.undecoded {
+                0 => String::new(),
+                bytes => format!("; {} of it could not be decoded", counted(bytes, "byte")),
+            }
         ),
     }
 }

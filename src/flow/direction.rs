@@ -9,7 +9,7 @@
 
 use super::delivery::{Delivery, DirectionSink, Overlap};
 use super::pending::{PendingBytes, Span, head, tail};
-use super::segment::{Payload, Segment};
+use super::segment::{FIN, Payload, RST, Segment};
 use super::sink::{Cause, End, FlowSink, Note, Totals};
 use super::stray::StraySegments;
 use super::{FlowLimits, elapsed};
@@ -61,6 +61,10 @@ pub(super) struct DirectionState {
     high_at: Time,
     /// The furthest position acknowledged.
     acked: u64,
+    /// Since when bytes lack an acknowledgement; `None` if none do, or once they were sent again.
+    unacknowledged_since: Option<Time>,
+    /// Bytes that lack an acknowledgement were sent again.
+    sent_again: bool,
     /// How often in a row the receiver acknowledged this position without data of its own.
     asked_again: u8,
     /// When the sender's window became 0, if it still is.
@@ -167,8 +171,11 @@ impl DirectionState {
         let position = self.position(ack);
         let again = bare && position == self.acked && position < self.reached();
         self.asked_again = if again { self.asked_again.saturating_add(1) } else { 0 };
-        if position <= self.reached().max(self.acked).max(ORIGIN) + ACK_REACH {
-            self.acked = self.acked.max(position);
+        if position <= self.reached().max(self.acked).max(ORIGIN) + ACK_REACH
+            && position > self.acked
+        {
+            self.acked = position;
+            (self.unacknowledged_since, self.sent_again) = (None, false);
         }
     }
 
@@ -178,6 +185,11 @@ impl DirectionState {
         let totals = &mut self.delivery.totals;
         totals.heard = true;
         totals.unheard = 0;
+        // A bare acknowledgement does not tell that its sender could have sent bytes again.
+        if segment.len > 0 || segment.flags & (FIN | RST) != 0 {
+            let since = self.unacknowledged_since;
+            totals.unacknowledged = since.map_or(0, |since| elapsed(since, at.time));
+        }
         match (segment.closes_window(), self.window_closed) {
             (true, None) => {
                 totals.zero_windows += 1;
@@ -207,7 +219,9 @@ impl DirectionState {
         let known = self.phase == Phase::Started && len > 1 && position < self.reached();
         let asked = self.asked_again >= ASKED_AGAIN && position == self.acked;
         if known && (asked || elapsed(self.high_at, at.time) > SENT_AGAIN_AFTER) {
+            (self.unacknowledged_since, self.sent_again) = (None, true);
             let totals = &mut self.delivery.totals;
+            totals.unacknowledged = 0;
             totals.resent += 1;
             if totals.first_resent == 0 {
                 totals.first_resent = at.frame;
@@ -248,6 +262,9 @@ impl DirectionState {
         }
         if self.reached() > reached {
             self.high_at = at.time;
+            if self.reached() > self.acked && !self.sent_again {
+                self.unacknowledged_since.get_or_insert(at.time);
+            }
         }
     }
 

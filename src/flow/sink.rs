@@ -170,6 +170,9 @@ pub struct Totals {
     pub first_zero_window: u64,
     /// For how many nanoseconds it took nothing, at the longest.
     pub longest_zero_window: i64,
+    /// For how many nanoseconds of the end its bytes lacked an acknowledgement, and it did not send
+    /// them again.
+    pub unacknowledged: i64,
 }
 
 /// What a frame is a part of.

@@ -198,8 +198,8 @@ impl CarriedWriter {
                 zero_windows,
                 first_zero_window,
                 longest_zero_window,
+                unacknowledged,
             } = *side;
-            let longest = zigzag(longest_zero_window);
             let numbers = [
                 heard.into(),
                 unheard,
@@ -208,7 +208,8 @@ impl CarriedWriter {
                 first_resent,
                 zero_windows,
                 first_zero_window,
-                longest,
+                zigzag(longest_zero_window),
+                zigzag(unacknowledged),
             ];
             numbers.into_iter().for_each(|number| put(to, number));
         }
@@ -550,6 +551,7 @@ impl ItemReader<'_> {
             zero_windows: self.number()?,
             first_zero_window: self.number()?,
             longest_zero_window: unzigzag(self.number()?),
+            unacknowledged: unzigzag(self.number()?),
         })
     }
 

@@ -116,6 +116,7 @@ impl Connection {
             zero_windows: totals.zero_windows,
             first_zero_window: totals.first_zero_window,
             longest_zero_window: totals.longest_zero_window,
+            unacknowledged: totals.unacknowledged,
         };
     }
 

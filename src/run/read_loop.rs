@@ -105,11 +105,14 @@ impl ReadLoop {
 
     /// The first frame of a file was read: it may be of before the last ones of other files.
     fn file_begins(&mut self, time: Time, pipeline: &Pipeline) {
+        let is_first = self.files.count == 0;
         self.files.count = self.source.files();
         let name = self.source.name();
         let earlier = std::mem::replace(&mut self.name, name);
         let began = std::mem::replace(&mut self.began, time);
-        let Some((_, latest)) = pipeline.summary().flow.times else { return };
+        // An exported file tells the times of its capture with its first message.
+        let times = pipeline.summary().flow.times.filter(|_| !is_first);
+        let Some((_, latest)) = times else { return };
         let nanos = elapsed(time, latest);
         if nanos > CLOCK_STEP && self.files.overlaps.len() < MAX_OVERLAPS {
             let later = self.name.clone();

@@ -221,6 +221,45 @@ fn a_side_whose_messages_are_not_sent_again_was_acknowledged_where_nothing_was_c
 }
 
 #[test]
+fn bytes_that_are_not_sent_again_were_acknowledged_where_nothing_was_captured() {
+    // The other mud of this connection acknowledges, and says nothing.
+    let whole = conversation("captures/intermud3/i3_coffeemud.pcapng", 27767);
+    let half = whole.frames.len() / 2;
+    let cut = whole.each(|n, frame| {
+        let of_server = frame.data[TCP..TCP + 2] == 27767_u16.to_be_bytes();
+        (n <= half || !of_server).then_some(frame)
+    });
+    let all = cut.concluded("no-acknowledgements.pcap");
+    assert_eq!(first(&all), ["stop", "one_direction", "capture"]);
+    assert!(text(&all[0]).contains("sent nothing again"), "{}", text(&all[0]));
+    assert!(!all.iter().any(|one| one["kind"] == "closed_waiting"), "{all:#?}");
+}
+
+#[test]
+fn a_reply_whose_last_part_comes_late_is_a_slow_one() {
+    // The list of players comes at once, the end of the login seven seconds later.
+    let [keys, capture] = ["keys/nagus.ini", "captures/moul/nagus.pcapng"];
+    let mut program = program();
+    let args = [
+        "--json",
+        "-q",
+        "--keys",
+        keys,
+        "-Y",
+        "stream == 3 and message == Auth2Cli_AcctLoginReply",
+    ];
+    let output = program.current_dir(file("")).arg(capture).args(args).output().unwrap();
+    let line = output.stdout.split(|b| *b == b'\n').next().unwrap();
+    let reply: Value = serde_json::from_slice(line).unwrap();
+    let frame = reply["frame"].as_u64().unwrap() as usize;
+    let late = Frames::of(capture).later(frame, 7000 * MS).written("late-part.pcap");
+    let all = concluded(&[late], &["--keys", keys]);
+    let slow = all.iter().find(|one| one["kind"] == "slow_server").unwrap();
+    assert_eq!(slow["weight"], "trouble");
+    assert!(text(slow).contains("as a further part after 7.0 s"), "{}", text(slow));
+}
+
+#[test]
 fn a_circuit_whose_opening_was_not_captured_began_before_the_capture() {
     let whole = conversation("captures/secondlife/opensim.pcapng.gz", 38167);
     let kinds = |frames: Frames, name: &str| {

@@ -11,6 +11,10 @@ use crate::session::{Side, Transport};
 
 /// The most ports, files and connections that a sentence lists.
 const LISTED: usize = 5;
+/// Segments of one side, one after the other, behind a gap of the other side that is missing.
+const SILENT: u64 = 2;
+/// What lacks an acknowledgement is sent again within so many nanoseconds.
+const SENT_AGAIN: i64 = 1_000_000_000;
 /// So many bytes in a hundred that were never captured are more than a nuisance.
 const MUCH: u64 = 1;
 
@@ -322,7 +326,9 @@ struct OneDirection {
     stream: StreamRef,
     /// The side that is missing.
     side: Side,
-    /// From when on it is missing; `None` from the beginning on.
+    /// It is missing from the beginning on.
+    from_the_start: bool,
+    /// Its last message, if there is one.
     since: Option<Moment>,
     /// Bytes of it that were acknowledged.
     bytes: u64,
@@ -330,6 +336,9 @@ struct OneDirection {
     datagrams: u64,
     /// Messages of the other side that it must have acknowledged.
     unanswered: u64,
+    /// For so many nanoseconds, the other side did not send bytes again that only the missing side
+    /// can have acknowledged.
+    unacknowledged: i64,
     record: u64,
 }
 
@@ -451,8 +460,9 @@ impl Gaps {
                 })
                 .collect();
             let since = match first.since {
+                _ if first.from_the_start => "nothing".to_string(),
                 Some(at) => format!("from {} on nothing", clock(at.time)),
-                None => "nothing".to_string(),
+                None => "at the end nothing".to_string(),
             };
             let bytes: u64 = own.iter().map(|missing| missing.bytes).sum();
             let datagrams: u64 = own.iter().map(|missing| missing.datagrams).sum();
@@ -462,7 +472,16 @@ impl Gaps {
                 .map(|(n, noun)| counted(n, noun))
                 .collect();
             let unanswered: u64 = own.iter().map(|missing| missing.unanswered).sum();
-            let lacks = if acknowledged.is_empty() && unanswered > 0 {
+            let unacknowledged = own.iter().map(|missing| missing.unacknowledged).max();
+            let unacknowledged = unacknowledged.filter(|nanos| *nanos > 0);
+            let lacks = if let Some(nanos) = unacknowledged.filter(|_| acknowledged.is_empty()) {
+                format!(
+                    ", although the {} sent nothing again within {}, so the {} acknowledged it",
+                    side.other().word(),
+                    length(nanos),
+                    side.word()
+                )
+            } else if acknowledged.is_empty() && unanswered > 0 {
                 format!(
                     ", although {} of the {} {} hardly ever sent again, so the {} acknowledged {}",
                     counted(unanswered, "message"),
@@ -478,7 +497,7 @@ impl Gaps {
                 format!(", although {} of it {were} acknowledged", listed(&acknowledged, LISTED))
             };
             let udp = first.stream.id.0 == Transport::Udp;
-            let doubt = udp && datagrams == 0 && first.since.is_none();
+            let doubt = udp && datagrams == 0 && first.from_the_start;
             let why = if doubt {
                 "either it never answered, or only one direction was captured"
             } else {
@@ -519,8 +538,12 @@ fn one_direction(
     let from_the_start = !traffic.heard || payload == 0 && gaps.bytes > 0;
     let datagrams = missing_at_end(ended, side);
     let unanswered = missing_acks(ended, side);
-    let behind_gap = gaps.is_last && gaps.bytes > 0 && traffic.unheard >= ALONE;
-    let later = behind_gap || datagrams > 0 || unanswered > 0;
+    let behind_gap = gaps.is_last && gaps.bytes > 0 && traffic.unheard >= SILENT;
+    let alone = traffic.unheard >= ALONE;
+    let unacknowledged = ended.traffic.sides.get(side.other().index());
+    let unacknowledged = unacknowledged.map_or(0, |other| other.unacknowledged);
+    let unacknowledged = if alone && unacknowledged >= SENT_AGAIN { unacknowledged } else { 0 };
+    let later = behind_gap || datagrams > 0 || unanswered > 0 || unacknowledged > 0;
     if !from_the_start && !later {
         return None;
     }
@@ -530,10 +553,12 @@ fn one_direction(
     Some(OneDirection {
         stream: stream.clone(),
         side,
-        since: since.filter(|_| !from_the_start),
+        from_the_start,
+        since,
         bytes: gaps.bytes,
         datagrams,
         unanswered,
+        unacknowledged,
         record: own.or(last).unwrap_or(0),
     })
 }

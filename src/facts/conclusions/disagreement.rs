@@ -24,7 +24,7 @@ enum TextKey {
 
 /// Problems that differ in their numbers alone.
 struct ProblemGroup {
-    /// Their text without digits.
+    /// Their text without its numbers.
     form: String,
     severity: Severity,
     kind: Kind,
@@ -85,7 +85,7 @@ impl Disagreements {
             Some(place) => place,
             None => {
                 let text = text_of(problem, tables, tree);
-                let form: String = text.chars().filter(|c| !c.is_ascii_digit()).collect();
+                let form = without_numbers(&text);
                 let same = |group: &ProblemGroup| {
                     group.severity == severity && group.kind == kind && group.form == form
                 };
@@ -215,6 +215,20 @@ fn text_of(problem: &Problem, tables: &Tables, tree: &Tree) -> String {
         }
     }
     text
+}
+
+/// A text without its digits, and without the `s` of what they count: `1 byte` and `2 bytes` are
+/// alike.
+fn without_numbers(text: &str) -> String {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut form = String::new();
+    let mut counted = false;
+    for word in text.split_inclusive(' ') {
+        let end = if counted { word.strip_suffix("s ").unwrap_or(word) } else { word };
+        form.extend(end.trim_end().chars().filter(|c| !is_digit(*c)));
+        counted = word.trim_end().chars().all(is_digit);
+    }
+    form
 }
 
 /// One conclusion for all problems of one severity.

@@ -6,6 +6,7 @@ use super::numbered::{learned_count, missing_at_end, side_of};
 use super::words::percent;
 use super::{Blame, Conclusion, EndedStream, Kind, MAX_FINDINGS, SessionNames, StreamRef, Weight};
 use crate::digits::{counted, plural};
+use crate::record::SideTraffic;
 use crate::session::{Learned, Side, Transport};
 
 /// So many in a hundred are felt.
@@ -39,30 +40,11 @@ impl Losses {
     /// A stream ended. Returns whether something of it was lost.
     pub(super) fn stream(&mut self, stream: &StreamRef, ended: &EndedStream<'_>) -> bool {
         let before = self.found.len();
-        for side in [Side::Client, Side::Server] {
-            let Some(traffic) = ended.traffic.sides.get(side.index()) else { continue };
-            // A probe of the last segment is sent again where nothing was lost.
-            if traffic.resent >= FEW && self.found.len() < MAX_FINDINGS {
-                self.found.push(Loss {
-                    stream: stream.clone(),
-                    of: format!("from the {}", side.word()),
-                    side: Some(side),
-                    packets: traffic.packets,
-                    resent: traffic.resent,
-                    lost: 0,
-                    strange: 0,
-                    swapped: 0,
-                    unseen: 0,
-                    frame: traffic.first_resent,
-                });
-            }
-        }
-        for learned in ended.learned.iter().filter(|learned| learned.of_stream) {
-            let loss = Loss::of_learned(stream, learned, ended);
-            if loss.lost + loss.resent + loss.strange > 0 && self.found.len() < MAX_FINDINGS {
-                self.found.push(loss);
-            }
-        }
+        let learned = ended.learned.iter().filter(|learned| learned.of_stream);
+        let numbered = learned.map(|learned| Loss::of_learned(stream, learned, ended));
+        let found = Loss::of_segments(stream, &ended.traffic.sides).into_iter().chain(numbered);
+        let found = found.filter(|loss| loss.lost + loss.resent + loss.strange > 0);
+        self.found.extend(found.take(MAX_FINDINGS.saturating_sub(before)));
         self.found.len() > before
     }
 
@@ -79,6 +61,31 @@ impl Losses {
 }
 
 impl Loss {
+    /// TCP segments that were sent again. A probe of the last segment is sent again where nothing
+    /// was lost.
+    fn of_segments(stream: &StreamRef, [client, server]: &[SideTraffic; 2]) -> Option<Loss> {
+        let resent = client.resent + server.resent;
+        let of = match [client.resent, server.resent] {
+            _ if resent < FEW => return None,
+            [_, 0] => "from the client".to_string(),
+            [0, _] => "from the server".to_string(),
+            [a, b] => format!("({a} from the client, {b} from the server)"),
+        };
+        let first = [client, server].map(|side| side.first_resent).into_iter();
+        Some(Loss {
+            stream: stream.clone(),
+            of,
+            side: None,
+            packets: client.packets + server.packets,
+            resent,
+            lost: 0,
+            strange: 0,
+            swapped: 0,
+            unseen: 0,
+            frame: first.filter(|frame| *frame > 0).min().unwrap_or(0),
+        })
+    }
+
     fn of_learned(stream: &StreamRef, learned: &Learned, ended: &EndedStream<'_>) -> Loss {
         let count = |wanted: &str| learned_count(learned, wanted);
         let own = learned.name.get(learned.heading..).unwrap_or_default();

@@ -4,7 +4,7 @@ use super::EndedStream;
 use crate::session::{Learned, LearnedValue, Side};
 
 /// Packets of one side, one after the other, behind which the other side is taken to be missing.
-pub(super) const ALONE: u64 = 5;
+pub(super) const ALONE: u64 = 3;
 
 /// Which side a fact is about, if it is about one.
 pub(super) fn side_of(learned: &Learned) -> Option<Side> {

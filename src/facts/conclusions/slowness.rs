@@ -16,6 +16,8 @@ const MAX_SERVERS: usize = 1024;
 const WAITED: i64 = 1_000_000_000;
 /// Fewer replies than this say nothing of what is usual.
 const FEW: u64 = 5;
+/// So many replies that are all slow may be the fault of the network as well as of the server.
+const ALIKE: u64 = 2;
 /// A way there and back that takes this long is felt in everything, in nanoseconds …
 const FAR: i64 = 250_000_000;
 /// … and from this on it is worth knowing.
@@ -154,8 +156,8 @@ impl ServerTimes {
         // What no reply and no acknowledgement was faster than may be the network.
         let fastest = |(times, acks): (&ReplyTimes, &(u64, i64))| {
             let (count, shortest) = *acks;
-            let replies = times.shortest.filter(|_| times.count >= FEW);
-            replies.into_iter().chain((count >= FEW).then_some(shortest)).min()
+            let replies = times.shortest.filter(|_| times.count >= ALIKE);
+            replies.into_iter().chain((count >= ALIKE).then_some(shortest)).min()
         };
         let mut floors = [None, None];
         if parts.iter().all(Option::is_none) {
@@ -274,8 +276,9 @@ impl SideTimes {
             None => format!("{who} was slow:"),
         };
         let text = format!(
-            "{share} {}{about} after {} at {}{parts}",
+            "{share} {}{about} {}after {} at {}{parts}",
             worst.message,
+            if worst.part { "as a further part " } else { "" },
             length(worst.nanos),
             clock(worst.at.time)
         );

@@ -28,6 +28,8 @@ struct WaitingStream {
     answered: [u64; 2],
     /// The latest message of client and server.
     last: [Option<(Moment, u64)>; 2],
+    /// The last gap in what client and server sent.
+    gaps: [u64; 2],
 }
 
 /// What was never answered.
@@ -66,6 +68,7 @@ impl Waits {
             // What the server answered was asked by the client.
             answered: [server.answered, client.answered],
             last: watch.last,
+            gaps: watch.gaps.each_ref().map(|gaps| gaps.last),
         });
         true
     }
@@ -123,7 +126,7 @@ impl WaitingStream {
         let Asked { message, asker, waited, idle, until, part, .. } = longest;
         let record = longest.records.first().copied().unwrap_or(0);
         let overtaken = self.answered.get(asker.index()).is_some_and(|last| *last > record);
-        let weight = self.weight(*idle, overtaken && !part)?;
+        let mut weight = self.weight(*asker, *idle, overtaken && !part)?;
         let (about, frame) = names.about(&self.stream, record);
         let about = if about.is_empty() { String::new() } else { format!(" ({about})") };
         let who = names.side(&self.stream, record, *asker);
@@ -173,6 +176,10 @@ impl WaitingStream {
             (false, Some(_)) => text.push_str(&format!("; the {other} went on sending meanwhile")),
             (false, None) => text.push_str(&format!("; nothing came from the {other} after it")),
         }
+        if self.gaps.get(replier.index()).is_some_and(|gap| *gap > record) {
+            weight = weight.max(Weight::Trouble);
+            text.push_str("; the reply may be among what was never captured");
+        }
         let more: u64 = requests.iter().map(|asked| asked.times).sum::<u64>() + self.others;
         let more = more.saturating_sub(longest.times);
         if more > 0 {
@@ -202,14 +209,17 @@ impl WaitingStream {
 
     /// How bad it is that a request waited so long; `None` for one that was on its way when its
     /// connection ended.
-    fn weight(&self, waited: i64, overtaken: bool) -> Option<Weight> {
+    fn weight(&self, asker: Side, waited: i64, overtaken: bool) -> Option<Weight> {
         let long = waited >= LONG;
-        Some(match (self.how, self.closed_by) {
+        // Who closes the connection waits for nothing more.
+        let left_alone = self.closed_by.is_some_and(|side| side != asker);
+        Some(match self.how {
             _ if long => Weight::Stop,
-            (EndedBy::Reset, _) | (EndedBy::Fin, Some(Side::Server)) => Weight::Stop,
+            EndedBy::Reset | EndedBy::Fin if left_alone => Weight::Stop,
+            EndedBy::Reset if self.closed_by.is_none() => Weight::Stop,
             _ if overtaken && waited >= OVERTAKEN => Weight::Stop,
-            (EndedBy::Fin | EndedBy::Timeout, _) => Weight::Hint,
-            (EndedBy::Open | EndedBy::GivenUp, _) => return None,
+            EndedBy::Reset | EndedBy::Fin | EndedBy::Timeout => Weight::Hint,
+            EndedBy::Open | EndedBy::GivenUp => return None,
         })
     }
 

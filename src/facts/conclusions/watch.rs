@@ -83,6 +83,8 @@ pub(super) struct SideGaps {
     pub(super) count: u64,
     pub(super) bytes: u64,
     pub(super) first: Option<(u64, Moment)>,
+    /// The record of the last of them.
+    pub(super) last: u64,
     /// Nothing of the direction was captured after the last of them.
     pub(super) is_last: bool,
 }
@@ -139,6 +141,8 @@ pub(super) struct SlowReply {
     pub(super) nanos: i64,
     pub(super) network: Option<i64>,
     pub(super) message: String,
+    /// A part of a reply, that long after the part before it.
+    pub(super) part: bool,
 }
 
 impl SlowReply {
@@ -191,6 +195,7 @@ impl StreamWatch {
             && known_message(message.name, tables, tree).is_some_and(answers)
         {
             let network = record.network(reply.nanos);
+            let asked = self.last.get(record.from.other().index()).copied().flatten();
             let reply = NewReply {
                 request: reply.record,
                 record: record.number,
@@ -198,8 +203,9 @@ impl StreamWatch {
                 nanos: reply.nanos,
                 network,
                 message: message.name.raw(),
+                part: false,
             };
-            record.from.of(&mut self.replies).add(&reply);
+            record.from.of(&mut self.replies).add(reply, asked.map_or(0, |(at, _)| nanos(at.time)));
         }
         for link in tree.links() {
             if link.kind == LinkKind::Acknowledges {
@@ -289,6 +295,7 @@ impl StreamWatch {
                 gaps.count += 1;
                 gaps.bytes += event.length.unwrap_or(0);
                 gaps.first = gaps.first.or(Some((record.number, record.at)));
+                gaps.last = record.number;
                 gaps.is_last = true;
             }
             EventKind::Undecoded | EventKind::Resync { .. } => {
@@ -314,6 +321,8 @@ impl StreamWatch {
 
     pub(super) fn end(&mut self, record: &Record<'_>, how: EndedBy, closed_in: Option<u64>) {
         let ours = closed_in.map(|frame| (frame, record.from));
+        let gaps = record.from.of(&mut self.gaps);
+        gaps.is_last &= closed_in.is_none();
         let known = self.end.get_or_insert(StreamEnding { how, closed_by: ours, at: record.at });
         if known.how == EndedBy::Open || how == EndedBy::Reset {
             known.how = how;
@@ -347,9 +356,15 @@ struct NewReply<'a> {
     nanos: i64,
     network: Option<i64>,
     message: &'a str,
+    part: bool,
 }
 
 impl NewReply<'_> {
+    /// Without the network's part.
+    fn own(&self) -> i64 {
+        self.nanos.saturating_sub(self.network.unwrap_or(0))
+    }
+
     fn kept(&self) -> SlowReply {
         SlowReply {
             request: self.request,
@@ -358,17 +373,24 @@ impl NewReply<'_> {
             nanos: self.nanos,
             network: self.network,
             message: self.message.to_string(),
+            part: self.part,
         }
     }
 }
 
 impl ReplyTimes {
-    /// Counts a reply. Of a reply in several messages the first one counts.
+    /// Counts a reply. Of a reply in several messages the first one counts; a later one may be slow
+    /// by itself, after the one before it and after `asked`, the asker's latest message, in
+    /// nanoseconds since 1970.
     #[inline]
-    fn add(&mut self, reply: &NewReply<'_>) {
+    fn add(&mut self, mut reply: NewReply<'_>, asked: i64) {
         let now = nanos(reply.at.time);
         if let Some((_, last)) = self.recent.iter_mut().find(|(of, _)| *of == reply.request) {
+            (reply.nanos, reply.part) = (now.saturating_sub(asked.max(*last)), true);
             *last = now;
+            if reply.nanos >= SLOW {
+                self.keep_worst(&reply);
+            }
             return;
         }
         self.next = (self.next + 1) % RECENT;
@@ -378,7 +400,7 @@ impl ReplyTimes {
         self.count += 1;
         self.shortest = Some(self.shortest.map_or(reply.nanos, |known| known.min(reply.nanos)));
         if reply.nanos >= HELD {
-            self.took_long(reply);
+            self.took_long(&reply);
         }
         self.answered = self.answered.max(reply.request);
     }
@@ -389,13 +411,18 @@ impl ReplyTimes {
         self.recent.iter().find(|(of, _)| *of == request).map(|(_, last)| *last)
     }
 
-    fn took_long(&mut self, reply: &NewReply<'_>) {
-        let own = reply.nanos.saturating_sub(reply.network.unwrap_or(0));
-        self.noticeable += u64::from(own >= NOTICEABLE);
-        self.slow += u64::from(own >= SLOW);
+    fn keep_worst(&mut self, reply: &NewReply<'_>) {
+        let own = reply.own();
         if own >= NOTICEABLE && self.worst.as_ref().is_none_or(|worst| worst.own() < own) {
             self.worst = Some(reply.kept());
         }
+    }
+
+    fn took_long(&mut self, reply: &NewReply<'_>) {
+        let own = reply.own();
+        self.noticeable += u64::from(own >= NOTICEABLE);
+        self.slow += u64::from(own >= SLOW);
+        self.keep_worst(reply);
         let end = nanos(reply.at.time);
         let start = end.saturating_sub(reply.nanos);
         if let Some(holding) = &mut self.holding
