@@ -70,16 +70,16 @@ impl<W: Write> TrafficWriter<W> {
         message: EncodedMessage,
     ) -> io::Result<Result<(), String>> {
         let [client, server] = route.ends;
-        let seal = self
-            .seals
-            .entry(route.ends)
-            .or_insert_with(|| lazy.protocol().seal(route.service, settings.of(lazy)));
+        let seal =
+            self.seals.entry(route.ends).or_insert_with(|| lazy.protocol().seal(route.service));
         let bytes = match seal {
             None => message.bytes,
-            Some(seal) => match seal.seal(route.side, &message.name, message.bytes) {
-                Ok(bytes) => bytes,
-                Err(text) => return Ok(Err(text)),
-            },
+            Some(seal) => {
+                match seal.seal(settings.of(lazy), route.side, &message.name, message.bytes) {
+                    Ok(bytes) => bytes,
+                    Err(text) => return Ok(Err(text)),
+                }
+            }
         };
         let from_client = route.side == Side::Client;
         let ends = if from_client { [client, server] } else { [server, client] };

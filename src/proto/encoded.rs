@@ -3,7 +3,7 @@
 //! It reads no file and prints nothing.
 
 use super::{AllSettings, LazyTables, NamedService};
-use crate::session::Side;
+use crate::session::{Settings, Side};
 use crate::suggest::offer;
 use crate::table::{
     EncodeError, Encoder, Evaluator, Habits, Json, JsonKind, MessageId, Sender, Tables, Written,
@@ -13,11 +13,18 @@ use crate::tree::TypeRef;
 /// Turns the messages of one connection into what is on the wire: encrypted, once the handshake says
 /// so.
 pub trait Seal {
-    /// The bytes of a message on the wire. Messages come in the order in which they are sent.
+    /// The bytes of a message on the wire. Messages come in the order in which they are sent. The
+    /// settings have the keys.
     ///
     /// # Errors
     /// The handshake gives no key.
-    fn seal(&mut self, side: Side, name: &str, bytes: Vec<u8>) -> Result<Vec<u8>, String>;
+    fn seal(
+        &mut self,
+        settings: &Settings,
+        side: Side,
+        name: &str,
+        bytes: Vec<u8>,
+    ) -> Result<Vec<u8>, String>;
 }
 
 /// A message in bytes.

@@ -227,7 +227,7 @@ pub trait Protocol: Sync {
 
     /// What encrypts the messages of a connection to a service, when a capture is written. `None`
     /// if the protocol encrypts nothing.
-    fn seal(&self, _service: &str, _settings: &Settings) -> Option<Box<dyn Seal>> {
+    fn seal(&self, _service: &str) -> Option<Box<dyn Seal>> {
         None
     }
 

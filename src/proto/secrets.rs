@@ -1,6 +1,7 @@
 //! The interface of a protocol's secrets: it reports on a file, reads the secrets that a capture
 //! carries, and writes them.
 
+use super::EncodedMessage;
 use crate::session::{Secret, Settings};
 
 /// A protocol's secrets, which open its encrypted connections.
@@ -23,6 +24,14 @@ pub trait Secrets: Sync {
     /// proved, and those long-term secrets of `settings` that open every connection, if settings
     /// are passed.
     fn block(&self, connections: &[Secret], long_term: Option<&Settings>) -> SecretsBlock;
+
+    /// Whether a message, when it is written into a capture, begins an encryption for which the
+    /// settings have no long-term secret.
+    fn is_wanted(&self, message: &EncodedMessage, settings: &Settings) -> bool;
+
+    /// Makes a long-term secret of random bytes and adds it to the settings. Returns the content of
+    /// a file of it.
+    fn make(&self, random: &[u8; 128], settings: &mut Settings) -> Option<Vec<u8>>;
 
     /// Reports on a file (or on a block's content) called `name`, without its secrets.
     fn report(&self, name: &str, bytes: &[u8]) -> Result<SecretsReport, SecretsRefusal>;

@@ -352,21 +352,31 @@ fn a_made_capture_is_read_as_the_messages_that_it_was_made_of() {
         let all = records.iter().filter(|record| record["message"].is_string());
         all.map(|r| (r["message"].clone(), r["fields"].clone())).collect()
     };
-    for (name, keys) in [("encode_clear.pcapng", None), ("encode_sealed.pcapng", Some(key))] {
+    for (name, keys) in [("encode_own_key.pcapng", None), ("encode_sealed.pcapng", Some(key))] {
         let to = folder.join(name);
+        let made_key = format!("{}.keys", to.display());
         let mut args = vec![from.to_str().unwrap(), "--capture", to.to_str().unwrap()];
         args.extend(keys.into_iter().flat_map(|key| ["--keys", key]));
         let output = program().current_dir(file("")).arg("encode").args(&args).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let keys: Vec<&str> = keys.into_iter().collect();
+        let said = String::from_utf8(output.stderr).unwrap();
+        match keys {
+            Some(_) => assert_eq!((said.as_str(), Path::new(&made_key).exists()), ("", false)),
+            None => {
+                assert_eq!(said.lines().count(), 1, "{said}");
+                assert!(said.contains(&format!("is read with --keys {made_key}")), "{said}");
+                #[cfg(unix)]
+                {
+                    let mode = std::fs::metadata(&made_key).unwrap().permissions();
+                    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
+                }
+            }
+        }
+        let keys = [keys.unwrap_or(&made_key)];
         let read = crate::common::records(to.to_str().unwrap(), &keys, &[]);
         let (read, made) = (messages(&read), messages(&records));
         assert_eq!(read.len(), made.len(), "{name}");
         for (read, made) in read.iter().zip(&made) {
-            // In clear the key agreement is empty.
-            if keys.is_empty() && (made.1.get("y").is_some() || made.1.get("seed").is_some()) {
-                continue;
-            }
             assert_eq!(read, made, "{name}");
         }
     }

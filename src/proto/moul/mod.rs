@@ -167,8 +167,8 @@ impl Protocol for Moul {
         recognise::recognise_tcp(opening, tables)
     }
 
-    fn seal(&self, service: &str, settings: &Settings) -> Option<Box<dyn Seal>> {
-        Some(Box::new(seal::MoulSeal::new(service, settings)))
+    fn seal(&self, service: &str) -> Option<Box<dyn Seal>> {
+        Some(Box::new(seal::MoulSeal::new(service)))
     }
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {

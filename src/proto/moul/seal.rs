@@ -3,7 +3,7 @@
 
 use super::keys::{KeyService, PrivateKey, Rc4, derive_session_key};
 use super::settings::MoulSettings;
-use crate::proto::Seal;
+use crate::proto::{EncodedMessage, Seal};
 use crate::session::{Settings, Side};
 
 /// Bytes before a handshake packet's content: its number and its length.
@@ -11,22 +11,32 @@ const HEADER: usize = 2;
 
 /// One connection.
 pub(super) struct MoulSeal {
+    service: Option<KeyService>,
     key: Option<PrivateKey>,
     y: Vec<u8>,
     ciphers: Option<[Rc4; 2]>,
 }
 
 impl MoulSeal {
-    pub(super) fn new(service: &str, settings: &Settings) -> MoulSeal {
-        let keys = &MoulSettings::of(settings).keys;
-        let first = keys.candidates(KeyService::from_word(service)).next();
-        let key = first.map(|candidate| candidate.key.clone());
-        MoulSeal { key, y: Vec::new(), ciphers: None }
+    pub(super) fn new(service: &str) -> MoulSeal {
+        let service = KeyService::from_word(service);
+        MoulSeal { service, key: None, y: Vec::new(), ciphers: None }
     }
 }
 
+/// Whether a message is the client's half of a handshake that gives a key. In clear it is empty.
+pub(super) fn begins_encryption(message: &EncodedMessage) -> bool {
+    message.name == "Cli2Srv_Connect" && message.bytes.len() > HEADER
+}
+
 impl Seal for MoulSeal {
-    fn seal(&mut self, side: Side, name: &str, mut bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    fn seal(
+        &mut self,
+        settings: &Settings,
+        side: Side,
+        name: &str,
+        mut bytes: Vec<u8>,
+    ) -> Result<Vec<u8>, String> {
         if let Some(cipher) = self
             .ciphers
             .as_mut()
@@ -34,6 +44,10 @@ impl Seal for MoulSeal {
         {
             cipher.apply(&mut bytes);
             return Ok(bytes);
+        }
+        if name == "Cli2Srv_Connect" {
+            let first = MoulSettings::of(settings).keys.candidates(self.service).next();
+            self.key = first.map(|candidate| candidate.key.clone());
         }
         let content = bytes.get(HEADER..).unwrap_or(&[]);
         match (name, &self.key) {

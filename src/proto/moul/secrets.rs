@@ -1,9 +1,13 @@
 //! MOUL's keys for the commands about key files, and in captures.
 
-use super::keys::{CarriedBounds, KeyError, KeyFile, KeyService, Report, write_shard_keys};
+use super::keys::{
+    CarriedBounds, KeyError, KeyFile, KeyService, PrivateKey, Report, write_shard_keys,
+};
+use super::seal;
 use super::settings::{KEYS, MoulSettings};
 use crate::proto::{
-    Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport,
+    EncodedMessage, Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal,
+    SecretsReport,
 };
 use crate::session::{Secret, Settings};
 
@@ -50,6 +54,19 @@ impl Secrets for ShardKeys {
             long_term.map_or(Vec::new(), |s| MoulSettings::of(s).keys.keys().cloned().collect());
         let lines: Vec<&str> = connections.iter().map(Secret::text).collect();
         SecretsBlock { bytes: write_shard_keys(&keys, &lines).into_bytes(), long_term: keys.len() }
+    }
+
+    fn is_wanted(&self, message: &EncodedMessage, settings: &Settings) -> bool {
+        let keys = &MoulSettings::of(settings).keys;
+        seal::begins_encryption(message) && keys.key_count() == 0
+    }
+
+    fn make(&self, random: &[u8; 128], settings: &mut Settings) -> Option<Vec<u8>> {
+        let key = PrivateKey::make(random);
+        let text = write_shard_keys(std::slice::from_ref(&key), &[] as &[&str]).into_bytes();
+        let keys = &mut settings.get_or_default::<MoulSettings>()?.keys;
+        keys.add(KeyFile::parse("the key made", &text).ok()?);
+        Some(text)
     }
 
     fn report(&self, name: &str, bytes: &[u8]) -> Result<SecretsReport, SecretsRefusal> {

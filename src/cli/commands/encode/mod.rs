@@ -36,7 +36,8 @@ pub struct EncodeArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Write a capture of connections and datagrams between the ends that the records name, at their
-    /// times. With a key file the connections are encrypted as their handshakes say, else in clear
+    /// times. Connections are encrypted as their handshakes say: with the given keys, or else with one
+    /// that is made and written beside, into FILE.keys
     #[arg(long, value_name = "FILE", conflicts_with = "output")]
     pub capture: Option<PathBuf>,
     /// Send at most so many bytes of a stream in one frame
@@ -71,9 +72,10 @@ pub(super) fn run(args: &EncodeArgs) -> Result<Status, CliError> {
         words = rest;
     }
     let inputs = Inputs::of(words.iter().filter(|word| !is_json(word)).map(Path::new));
+    let encoder = MessageEncoder::new(&all, &settings, args.exact);
     let to = match (&args.capture, &args.output) {
         (Some(path), _) => {
-            let traffic = Traffic::new(&all, &settings, path, &inputs, args.segment.into())?;
+            let traffic = Traffic::new(&all, settings, path, inputs, args.segment.into())?;
             Target::Capture(Box::new(traffic))
         }
         (None, Some(path)) => {
@@ -81,7 +83,6 @@ pub(super) fn run(args: &EncodeArgs) -> Result<Status, CliError> {
         }
         (None, None) => Target::Hex(BufWriter::new(io::stdout().lock())),
     };
-    let encoder = MessageEncoder::new(&all, &settings, args.exact);
     let mut job = Job { all: &all, of, encoder, to, failed: 0, text: Vec::new() };
     if words.is_empty() {
         each_value(&mut io::stdin().lock(), "standard input", &mut job)?;

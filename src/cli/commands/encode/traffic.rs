@@ -1,8 +1,9 @@
 //! Messages as traffic in a capture: connections and datagrams between the ends that records name,
 //! at their times.
 
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -12,6 +13,7 @@ use crate::cli::files;
 use crate::output_file::{Access, Inputs, OutputFile};
 use crate::pipeline::{MessageRoute, TrafficWriter};
 use crate::proto::{AllSettings, EncodedMessage, LazyTables, Protocol};
+use crate::remark;
 use crate::session::{Side, Transport};
 use crate::table::Json;
 
@@ -27,9 +29,12 @@ const STEP: u32 = 1_000_000;
 /// A capture that is written.
 pub(super) struct Traffic<'a> {
     all: &'a [LazyTables],
-    settings: &'a AllSettings,
+    settings: AllSettings,
     writer: TrafficWriter<OutputFile>,
-    name: String,
+    path: PathBuf,
+    inputs: Inputs,
+    /// The files of the keys that were made.
+    keys: Vec<(OutputFile, PathBuf)>,
     time: Time,
 }
 
@@ -44,17 +49,17 @@ struct Way {
 impl<'a> Traffic<'a> {
     pub(super) fn new(
         all: &'a [LazyTables],
-        settings: &'a AllSettings,
+        settings: AllSettings,
         path: &Path,
-        inputs: &Inputs,
+        inputs: Inputs,
         segment: usize,
     ) -> Result<Traffic<'a>, CliError> {
-        let file = files::create(path, Access::Owner, inputs)?;
-        let name = files::name(path);
+        let file = files::create(path, Access::Owner, &inputs)?;
         let writer = TrafficWriter::new(file, segment);
-        let writer = writer.map_err(|error| CliError::File(name.clone(), error))?;
+        let writer = writer.map_err(|error| CliError::File(files::name(path), error))?;
         let time = Time { seconds: FIRST_SECOND, nanos: 0, digits: 9 };
-        Ok(Traffic { all, settings, writer, name, time })
+        let (path, keys) = (path.to_path_buf(), Vec::new());
+        Ok(Traffic { all, settings, writer, path, inputs, keys, time })
     }
 
     /// Writes a message. The text is what is wrong with it.
@@ -72,12 +77,36 @@ impl<'a> Traffic<'a> {
         if let Err(text) = self.take_time(json) {
             return Ok(Err(text));
         }
+        self.make_key(lazy, &message)?;
         let Way { transport, client, server, side } = way;
         let service = json.text_of(Json::ROOT, "service").unwrap_or("");
         let route =
             MessageRoute { time: self.time, transport, ends: [client, server], side, service };
-        let written = self.writer.message(lazy, self.settings, route, message);
-        written.map_err(|error| CliError::File(self.name.clone(), error))
+        let written = self.writer.message(lazy, &self.settings, route, message);
+        written.map_err(|error| CliError::File(files::name(&self.path), error))
+    }
+
+    /// Makes a key where a message begins an encryption and no key was given. Where the capture is
+    /// no file that something can stand beside, it is written in clear.
+    fn make_key(&mut self, lazy: &LazyTables, message: &EncodedMessage) -> Result<(), CliError> {
+        let Some(secrets) = lazy.protocol().secrets() else { return Ok(()) };
+        let is_stream = std::fs::metadata(&self.path).is_ok_and(|facts| !facts.is_file());
+        if is_stream || !secrets.is_wanted(message, self.settings.of(lazy)) {
+            return Ok(());
+        }
+        let mut path = self.path.clone().into_os_string();
+        path.push(".keys");
+        let path = PathBuf::from(path);
+        let mut file = files::create(&path, Access::Owner, &self.inputs)?;
+        let fail = |error| CliError::File(files::name(&path), error);
+        let mut random = [0; 128];
+        getrandom::fill(&mut random).map_err(|error| fail(io::Error::other(error.to_string())))?;
+        let settings = self.settings.named_mut(lazy.protocol().name());
+        if let Some(text) = settings.and_then(|settings| secrets.make(&random, settings)) {
+            file.write_all(&text).map_err(fail)?;
+            self.keys.push((file, path));
+        }
+        Ok(())
     }
 
     /// Handles a record that is no message: the end of a connection is written, too.
@@ -100,7 +129,7 @@ impl<'a> Traffic<'a> {
             Err(text) => return Ok(Err(text)),
         };
         let closed = self.writer.close([way.client, way.server], way.side, self.time, end);
-        closed.map_err(|error| CliError::File(self.name.clone(), error))
+        closed.map_err(|error| CliError::File(files::name(&self.path), error))
     }
 
     /// Goes on to the time of a record, or a little further if it has none.
@@ -116,11 +145,19 @@ impl<'a> Traffic<'a> {
         Ok(())
     }
 
-    /// Ends all connections and gives the file its name.
+    /// Ends all connections and gives the files their names.
     pub(super) fn finish(self, end: MadeEnd) -> Result<(), CliError> {
-        let name = self.name;
-        let fail = |error| CliError::File(name.clone(), error);
-        self.writer.finish(Some(end)).and_then(OutputFile::commit).map_err(fail)
+        let name = files::name(&self.path);
+        let written = self.writer.finish(Some(end)).and_then(OutputFile::commit);
+        written.map_err(|error| CliError::File(name.clone(), error))?;
+        for (file, path) in self.keys {
+            let keys = files::name(&path);
+            file.commit().map_err(|error| CliError::File(keys.clone(), error))?;
+            remark::say_as_it_is(format_args!(
+                "moulsniff: {keys}: a key was made; {name} is read with --keys {keys}"
+            ));
+        }
+        Ok(())
     }
 }
 

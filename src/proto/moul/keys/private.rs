@@ -48,6 +48,23 @@ impl PrivateKey {
         Ok(PrivateKey { service, generator, modulus, exponent })
     }
 
+    /// A key of random bytes: its modulus is the next prime behind the first half of them.
+    pub fn make(random: &[u8; 128]) -> PrivateKey {
+        let (modulus, exponent) = random.split_at(64);
+        let mut modulus = BigUint::from_bytes_le(modulus);
+        // Not so close to the end that the next prime had more bits.
+        modulus.set_bit(0, true);
+        modulus.set_bit(MAX_BITS - 1, true);
+        modulus.set_bit(MAX_BITS - 2, false);
+        while !prime::is_probable_prime(&modulus) {
+            modulus += 2u32;
+        }
+        let mut exponent = BigUint::from_bytes_le(exponent);
+        exponent.set_bit(MAX_BITS - 1, false);
+        exponent.set_bit(0, true);
+        PrivateKey { service: None, generator: None, modulus, exponent }
+    }
+
     /// The server it belongs to, if the file says so.
     pub fn service(&self) -> Option<KeyService> {
         self.service
@@ -200,6 +217,17 @@ mod tests {
             PrivateKey::new(None, None, number(130, 1), number(512, 5)).is_ok(),
             "K may be larger than N"
         );
+    }
+
+    #[test]
+    fn a_key_of_random_bytes_is_a_key() {
+        for random in [[0; 128], [0xff; 128], [0x5a; 128]] {
+            let key = PrivateKey::make(&random);
+            assert!(prime::is_probable_prime(&key.modulus));
+            assert_eq!(find_doubts(&key.modulus), None);
+            let again = PrivateKey::new(None, None, key.modulus.clone(), key.exponent.clone());
+            assert!(again.is_ok_and(|again| again == key));
+        }
     }
 
     #[test]
