@@ -176,6 +176,7 @@ impl DirectionState {
         {
             self.acked = position;
             (self.unacknowledged_since, self.sent_again) = (None, false);
+            self.delivery.totals.unacknowledged = 0;
         }
     }
 
