@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::DeflateDecoder;
 use moulsniff::capture::{Capture, CaptureItem, Frame, Time};
 use moulsniff::captured::is_control;
-use moulsniff::facts::{Chat, Graph, InfoSource, Sessions, Stats, write_info};
+use moulsniff::facts::{Account, Chat, Graph, InfoSource, Sessions, Stats, write_info};
 use moulsniff::pdu::{LINK_TYPE, PduWriter};
 use moulsniff::pipeline::{Output, Pipeline};
 use moulsniff::print::chat::{chat_json, chat_text};
@@ -141,7 +141,7 @@ pub fn page(data: &[u8]) {
         redact: data.len() & 1 == 0,
     };
     let mut out = People {
-        page: ReportWriter::new(Vec::new(), options).unwrap(),
+        page: ReportWriter::new(Vec::new(), options, &Account::default()).unwrap(),
         graph: Graph::default(),
         sessions: Sessions::default(),
         chat: Chat::default(),

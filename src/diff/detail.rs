@@ -180,6 +180,7 @@ impl<'f> DetailCollector<'f> {
             .tree
             .dynamic(node.name)
             .map_or_else(|| view.message.tables.name(node.name), |name| name.raw());
+        *size += name.len();
         DetailValue {
             name: name.to_string(),
             content,

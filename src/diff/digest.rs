@@ -130,14 +130,15 @@ impl CaptureDigest {
         let [from, to] = message.marks;
         self.marks.get(from as usize..to as usize).unwrap_or_default()
     }
-
-    fn bytes(&self) -> usize {
-        self.messages.len() * (size_of::<MessageDigest>() + size_of::<u32>())
-            + self.marks.len() * size_of::<IdentityMark>()
-            + self.streams.len() * (size_of::<StreamDigest>() + 64)
-            + self.names.len() * (2 * size_of::<MessageName>() + 128)
-    }
 }
+
+/// The memory of a stream with its place in maps and its session, roughly, in bytes. While streams
+/// are paired, as many bytes again.
+const STREAM: usize = 3 * size_of::<StreamDigest>();
+/// The same of a name, beside its text.
+const NAME: usize = 2 * size_of::<MessageName>() + 128;
+/// The same of a message.
+const MESSAGE: usize = size_of::<MessageDigest>() + size_of::<u32>();
 
 /// What is known of a message's name.
 struct NameFacts {
@@ -179,6 +180,8 @@ pub struct Digester<'f> {
     ignored: Vec<u32>,
     protocols: Vec<&'static str>,
     bounds: DiffBounds,
+    /// The memory of the digest, roughly, in bytes.
+    held: usize,
 }
 
 impl<'f> Digester<'f> {
@@ -202,12 +205,26 @@ impl<'f> Digester<'f> {
             ignored: Vec::new(),
             protocols: Vec::new(),
             bounds,
+            held: 0,
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.held > self.bounds.digest
+    }
+
+    /// Keeps what is compared of sessions that are over. A session of which no stream is in the
+    /// digest is not compared.
+    fn keep(&mut self, sessions: impl IntoIterator<Item = ClientSession>) {
+        let known = |id: &TransportStream| self.streams.contains_key(&stream_key(id.0, id.1));
+        let over = sessions.into_iter().map(|session| SessionOver::of(&session));
+        self.over.extend(over.filter(|session| session.streams.iter().any(known)));
     }
 
     /// The digest, once every record was seen.
     pub fn finish(mut self) -> CaptureDigest {
-        self.over.extend(self.sessions.finish().map(|session| SessionOver::of(&session)));
+        let mut sessions = std::mem::take(&mut self.sessions);
+        self.keep(sessions.finish());
         let mut digest = self.digest;
         tie_replies(&mut digest.messages);
         let place = |id: &TransportStream| self.streams.get(&stream_key(id.0, id.1)).copied();
@@ -219,11 +236,16 @@ impl<'f> Digester<'f> {
         digest
     }
 
-    fn stream(&mut self, record: &Record<'_>) -> u32 {
+    /// The place of a record's stream. `None` if there is no room for a further one.
+    fn stream(&mut self, record: &Record<'_>) -> Option<u32> {
         let key = stream_key(record.transport, record.stream);
         if let Some(place) = self.streams.get(&key) {
-            return *place;
+            return Some(*place);
         }
+        if self.is_full() {
+            return None;
+        }
+        self.held += STREAM + record.service.len();
         let place = self.digest.streams.len() as u32;
         self.streams.insert(key, place);
         self.digest.streams.push(StreamDigest {
@@ -234,7 +256,7 @@ impl<'f> Digester<'f> {
             first_record: record.number,
             lanes: Default::default(),
         });
-        place
+        Some(place)
     }
 
     fn lane(&mut self, stream: u32, from: Side) -> Option<&mut LaneDigest> {
@@ -246,6 +268,7 @@ impl<'f> Digester<'f> {
         let whole =
             carried.map_or(Cow::Borrowed(name), |carried| format!("{name} {carried}").into());
         if !self.names.contains_key(&*whole) {
+            self.held += NAME + 2 * whole.len();
             let def = tables.message_named(name).and_then(|id| tables.message(id));
             let facts = NameFacts {
                 place: self.digest.names.len() as u32,
@@ -270,10 +293,14 @@ impl<'f> Digester<'f> {
     fn message(
         &mut self,
         record: &Record<'_>,
-        stream: u32,
+        stream: Option<u32>,
         view: &ContentView<'_>,
         message: &Message<'_>,
     ) {
+        let Some(stream) = stream.filter(|_| !self.is_full()) else {
+            self.digest.beyond += 1;
+            return;
+        };
         let kept = self.keeps(record);
         let name = message.name.raw();
         let def = definition(message.name, view.message.tables, view.message.tree);
@@ -289,10 +316,6 @@ impl<'f> Digester<'f> {
             .any(|link| link.kind == LinkKind::SentAgain && link.node == 0)
         {
             self.digest.sent_again += 1;
-            return;
-        }
-        if self.digest.bytes() > self.bounds.digest {
-            self.digest.beyond += 1;
             return;
         }
         self.learn_kinds(record.protocol, view.message.tables);
@@ -324,6 +347,8 @@ impl<'f> Digester<'f> {
             wanted,
         };
         let index = self.digest.messages.len() as u32;
+        let marks = self.digest.marks.len() - from as usize;
+        self.held += MESSAGE + marks * size_of::<IdentityMark>();
         self.digest.messages.push(digest);
         if let Some(lane) = self.lane(stream, record.from) {
             lane.messages.push(index);
@@ -359,9 +384,15 @@ impl<'f> Digester<'f> {
             return;
         }
         let wanted = self.keeps(record);
-        if let Some(lane) = self.lane(stream, record.from) {
-            let before = lane.messages.len() as u32;
-            lane.losses.push(Loss { before, bytes, cause, record: record.number, wanted });
+        let full = self.is_full();
+        let Some(lane) = self.lane(stream, record.from) else { return };
+        let before = lane.messages.len() as u32;
+        match lane.losses.last_mut().filter(|last| full && last.cause == cause) {
+            Some(last) => last.bytes += bytes,
+            None => {
+                lane.losses.push(Loss { before, bytes, cause, record: record.number, wanted });
+                self.held += size_of::<Loss>();
+            }
         }
     }
 }
@@ -369,9 +400,10 @@ impl<'f> Digester<'f> {
 impl Output for Digester<'_> {
     fn record(&mut self, record: &Record<'_>) {
         self.sessions.record(record);
-        self.over.extend(self.sessions.take_finished().iter().map(SessionOver::of));
+        let over = self.sessions.take_finished();
+        self.keep(over);
         let stream = self.stream(record);
-        if let Some(known) = self.digest.streams.get_mut(stream as usize)
+        if let Some(known) = stream.and_then(|at| self.digest.streams.get_mut(at as usize))
             && known.service != record.service
         {
             known.service = record.service.to_string();
@@ -384,9 +416,15 @@ impl Output for Digester<'_> {
                 };
                 self.message(record, stream, &view, message);
             }
-            Body::Event(event) => self.event(record, stream, event),
+            Body::Event(event) => {
+                if let Some(stream) = stream {
+                    self.event(record, stream, event);
+                }
+            }
             Body::StreamEnd { counts, .. } => {
-                self.lose(record, stream, LossCause::Closed, counts.closed);
+                if let Some(stream) = stream {
+                    self.lose(record, stream, LossCause::Closed, counts.closed);
+                }
             }
         }
     }

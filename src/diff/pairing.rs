@@ -10,9 +10,10 @@ use super::digest::{CaptureDigest, StreamDigest};
 use super::hash::secret_half;
 
 /// If there are more sessions or streams than this, only those whose positions differ by less than
-/// [`NEAR`] are compared.
+/// [`NEAR`] are compared, or by less where there are so many that more than [`TRIES`] would be.
 const MANY: usize = 4096;
 const NEAR: usize = 48;
+const TRIES: usize = 2 << 20;
 
 /// A pair of streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +167,17 @@ fn candidate<'d>(
     Candidate { place, sort, contents, size: all.len() as u64 }
 }
 
+/// Two candidates that may be a pair, the best pair first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PairTry {
+    /// How much they differ, from 0 to 1000.
+    unlike: u16,
+    /// How far apart their places are.
+    apart: u16,
+    /// Their places in the two lists.
+    at: [u32; 2],
+}
+
 /// How much two candidates have in common, from 0 to 1000.
 fn likeness(a: &Candidate, b: &Candidate) -> u64 {
     let (small, large) = if a.contents.len() < b.contents.len() { (a, b) } else { (b, a) };
@@ -183,7 +195,8 @@ fn likeness(a: &Candidate, b: &Candidate) -> u64 {
 /// Pairs candidates, the most alike first and then those whose places in the order are nearest.
 /// With `unlike` also such that have nothing in common.
 fn pair(a: &[Candidate], b: &[Candidate], unlike: bool) -> Vec<[u32; 2]> {
-    let far = if a.len().saturating_mul(b.len()) > MANY { NEAR } else { usize::MAX };
+    let near = (TRIES / 2 / a.len().max(1)).clamp(1, NEAR);
+    let far = if a.len().saturating_mul(b.len()) > MANY { near } else { usize::MAX };
     // Those of each sort in the second list, in order, and how many of it came in the first one.
     let mut sorts: HashMap<&str, (Vec<usize>, usize)> = HashMap::new();
     for (at, other) in b.iter().enumerate() {
@@ -201,7 +214,11 @@ fn pair(a: &[Candidate], b: &[Candidate], unlike: bool) -> Vec<[u32; 2]> {
             };
             let alike = likeness(one, other);
             if alike > 0 || unlike {
-                tries.push((std::cmp::Reverse(alike), rank.abs_diff(rank_b), at_a, *at_b));
+                tries.push(PairTry {
+                    unlike: 1000_u16.saturating_sub(alike as u16),
+                    apart: rank.abs_diff(rank_b) as u16,
+                    at: [at_a as u32, *at_b as u32],
+                });
             }
         }
         *rank += 1;
@@ -210,7 +227,8 @@ fn pair(a: &[Candidate], b: &[Candidate], unlike: bool) -> Vec<[u32; 2]> {
     let mut used_a = vec![false; a.len()];
     let mut used_b = vec![false; b.len()];
     let mut out = Vec::new();
-    for (.., at_a, at_b) in tries {
+    for PairTry { at: [at_a, at_b], .. } in tries {
+        let (at_a, at_b) = (at_a as usize, at_b as usize);
         let (Some(one), Some(other)) = (used_a.get_mut(at_a), used_b.get_mut(at_b)) else {
             continue;
         };

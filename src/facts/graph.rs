@@ -11,27 +11,19 @@ use std::net::SocketAddr;
 use serde_json::Value;
 
 use super::marks::{Mark, Marks};
-use super::{TransportStream, definition, refused};
+use super::{Account, Share, TransportStream, definition, refused};
 use crate::maps::SeededMap;
 use crate::record::{Body, MessageView, Record};
 use crate::session::Side;
 use crate::table::{GraphRole, MessageDef};
 use crate::tree::{Kind, Node};
 
-/// The most nodes and edges. Further ones are only counted.
-const MAX_NODES: usize = 200_000;
-const MAX_EDGES: usize = 200_000;
 /// The most servers; nodes of further ones are counted as left out.
 const MAX_STORES: usize = 1024;
-/// Memory for all values and names, roughly, in bytes. Together with nodes and edges it stays below
-/// 200 MiB.
-const MAX_VALUES: usize = 96 << 20;
 /// The most old values kept of one field, and earlier removals kept of one edge.
 const MAX_OLD: usize = 64;
-/// The most requests that wait for a reply, and the memory of their values, which is part of the
-/// memory for all values.
+/// The most requests that wait for a reply.
 const MAX_PENDING: usize = 4096;
-const MAX_PENDING_VALUES: usize = 16 << 20;
 /// Characters of a name.
 const MAX_NAME: usize = 256;
 
@@ -88,7 +80,8 @@ pub struct GraphEdge {
     pub removed_before: Vec<u64>,
 }
 
-/// Nodes and edges. Takes records in capture order.
+/// Nodes and edges. Takes records in capture order, and keeps what they tell as far as the run's
+/// account has room.
 #[derive(Default)]
 pub struct Graph {
     /// The servers whose stores the nodes are in, in the order in which they came up.
@@ -99,10 +92,7 @@ pub struct Graph {
     pub edges: BTreeMap<(GraphKey, GraphKey), GraphEdge>,
     /// Nodes and edges that are left out because there are too many.
     pub left_out: u64,
-    /// Memory that values and names take, those of requests that wait included.
-    held: usize,
-    /// Memory that values of requests that wait take.
-    held_pending: usize,
+    share: Share,
     /// Which protocols have such nodes.
     have_nodes: SeededMap<&'static str, bool>,
     pending: HashMap<u64, GraphChange>,
@@ -134,6 +124,16 @@ struct ToldEdge {
 type GraphMark<'a> = Mark<'a, GraphRole>;
 
 impl Graph {
+    /// An empty graph.
+    pub fn new(account: &Account) -> Graph {
+        Graph { share: account.share(), ..Graph::default() }
+    }
+
+    /// There are so many bytes more to keep, and so many fewer.
+    fn weigh(&mut self, more: usize, less: usize) {
+        self.share.hold((self.share.held() + more).saturating_sub(less));
+    }
+
     /// The address of the server in whose store a node is.
     pub fn server(&self, key: GraphKey) -> Option<SocketAddr> {
         self.stores.get(usize::from(key.store)).copied()
@@ -198,9 +198,9 @@ impl Graph {
             return self.apply(one);
         }
         self.pending_order.push_back((record.number, (record.transport, record.stream)));
-        self.held_pending += one.weight();
+        self.weigh(one.weight(), 0);
         self.pending.insert(record.number, one);
-        while self.pending_order.len() > MAX_PENDING || self.held_pending > MAX_PENDING_VALUES {
+        while self.pending_order.len() > MAX_PENDING || !self.share.has_room_for(1) {
             let Some((oldest, _)) = self.pending_order.pop_front() else { break };
             self.take_pending(oldest);
         }
@@ -209,7 +209,7 @@ impl Graph {
     /// The change that a request asked for.
     fn take_pending(&mut self, record: u64) -> Option<GraphChange> {
         let change = self.pending.remove(&record)?;
-        self.held_pending = self.held_pending.saturating_sub(change.weight());
+        self.weigh(0, change.weight());
         Some(change)
     }
 
@@ -219,7 +219,7 @@ impl Graph {
             self.edge(store, edge, record);
         }
         let Some(id) = target.filter(|_| !fields.is_empty()) else { return };
-        if self.held + self.held_pending > MAX_VALUES {
+        if !self.share.has_room_for(1) {
             self.left_out += 1;
             return;
         }
@@ -254,16 +254,19 @@ impl Graph {
                 }
             }
         }
-        self.held = (self.held + more).saturating_sub(less);
+        self.weigh(more, less);
     }
 
     fn edge(&mut self, store: u16, edge: ToldEdge, record: u64) {
         let key = (GraphKey { store, id: edge.parent }, GraphKey { store, id: edge.child });
         self.node(key.0, record);
         self.node(key.1, record);
-        if self.edges.len() >= MAX_EDGES && !self.edges.contains_key(&key) {
-            self.left_out += 1;
-            return;
+        if !self.edges.contains_key(&key) {
+            if !self.share.has_room_for(EDGE) {
+                self.left_out += 1;
+                return;
+            }
+            self.weigh(EDGE, 0);
         }
         let known = self
             .edges
@@ -309,9 +312,12 @@ impl Graph {
         if key.id == 0 {
             return None;
         }
-        if self.nodes.len() >= MAX_NODES && !self.nodes.contains_key(&key) {
-            self.left_out += 1;
-            return None;
+        if !self.nodes.contains_key(&key) {
+            if !self.share.has_room_for(NODE) {
+                self.left_out += 1;
+                return None;
+            }
+            self.weigh(NODE, 0);
         }
         let node = self
             .nodes
@@ -402,6 +408,9 @@ impl GraphChange {
     }
 }
 
+/// Memory that a node and an edge take, roughly: trees of them are half empty at most.
+const NODE: usize = 2 * size_of::<(GraphKey, GraphNode)>();
+const EDGE: usize = 2 * size_of::<((GraphKey, GraphKey), GraphEdge)>();
 /// Memory that a field takes beside its name and value, roughly.
 const FIELD: usize = size_of::<GraphField>() + ALLOCATION;
 /// Memory that each allocation takes beside what was asked for, roughly.
@@ -442,7 +451,8 @@ mod tests {
 
     #[test]
     fn memory_of_values_that_are_gone_is_given_back() {
-        let mut graph = Graph::default();
+        let account = Account::default();
+        let mut graph = Graph::new(&account);
         let long = "x".repeat(1 << 20);
         // Repeated values, and values that replace each other, make 2 GiB in all.
         for record in 0..1000 {
@@ -450,10 +460,15 @@ mod tests {
             graph.apply(change(2, record, &format!("{record}")));
         }
         assert_eq!(graph.left_out, 0);
-        assert!(graph.held < 2 << 20);
+        assert!(graph.share.held() < 2 << 20);
         for record in 1000..2000 {
             graph.apply(change(3 + record % 2, record, &format!("{record}{long}")));
         }
-        assert!(graph.left_out > 0 && graph.held < MAX_VALUES + (2 << 20));
+        // Others have what is left of the account.
+        let held = graph.share.held();
+        let mut others = account.share();
+        others.hold(usize::MAX / 2);
+        graph.apply(change(5, 2000, &long));
+        assert_eq!((graph.left_out, graph.share.held()), (1, held));
     }
 }

@@ -5,6 +5,7 @@
 //! and no output. Each file holds one kind of fact. A file that remembers earlier records states a
 //! bound for them.
 
+mod account;
 mod bytes;
 mod chat;
 mod conclusions;
@@ -27,6 +28,7 @@ mod stats;
 mod stream_map;
 mod world;
 
+pub use account::{Account, Share};
 pub use bytes::{ByteCounts, StreamSummary};
 pub use chat::{Chat, ChatLine, ChatParty};
 pub use conclusions::{

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::Account;
 use super::bytes::{ByteCounts, StreamSummary};
 use super::counters::{NameCounter, OTHERS};
 use super::info::InfoSource;
@@ -37,6 +38,11 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Nothing counted yet.
+    pub fn new(account: &Account) -> Stats {
+        Stats { world: World::new(account.share()), ..Stats::default() }
+    }
+
     /// Counts a record, not its bytes.
     pub fn record(&mut self, record: &Record<'_>) {
         self.records += 1;

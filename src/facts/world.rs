@@ -1,41 +1,46 @@
 //! Facts that sessions learned about their network (muds, routers, channels), collected over a
 //! capture: by group and name, the latest wins.
 //!
-//! It does not know what the facts mean. At most [`MOST_NAMES`] names are kept, in [`MOST_BYTES`];
-//! further ones are counted.
+//! It does not know what the facts mean. At most [`MOST_NAMES`] names are kept, as far as the run's
+//! account has room; further ones are counted.
 
 use std::collections::BTreeMap;
 
+use super::account::Share;
 use crate::session::Learned;
 
 /// How many names are kept.
 const MOST_NAMES: usize = 20_000;
-/// How many bytes they take with their facts, roughly.
-const MOST_BYTES: usize = 16 << 20;
 
 /// The latest facts of every name.
 #[derive(Default)]
 pub struct World {
     groups: BTreeMap<&'static str, BTreeMap<String, Learned>>,
     count: usize,
-    bytes: usize,
+    share: Share,
     left_out: u64,
 }
 
 impl World {
+    /// Nothing known yet.
+    pub fn new(share: Share) -> World {
+        World { share, ..World::default() }
+    }
+
     /// Adds what a session learned. Earlier facts of the same name are replaced.
     pub fn learn(&mut self, learned: Vec<Learned>) {
         for thing in learned {
             let things = self.groups.entry(thing.group).or_default();
             let known = things.get_mut(&thing.name);
             let before = known.as_ref().map_or(0, |known| known.held());
-            let bytes = self.bytes.saturating_sub(before) + thing.held();
-            let full = bytes > MOST_BYTES || known.is_none() && self.count >= MOST_NAMES;
+            let more = thing.held();
+            let full = !self.share.has_room_for(more.saturating_sub(before))
+                || known.is_none() && self.count >= MOST_NAMES;
             if full {
                 self.left_out += 1;
                 continue;
             }
-            self.bytes = bytes;
+            self.share.hold((self.share.held() + more).saturating_sub(before));
             if let Some(known) = known {
                 *known = thing;
             } else {
@@ -63,6 +68,7 @@ impl World {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Account;
     use super::*;
     use crate::session::LearnedValue;
 
@@ -75,13 +81,16 @@ mod tests {
             of_stream: false,
             facts: vec![("host", LearnedValue::Text("x".repeat(1 << 20)))],
         };
-        let mut world = World::default();
-        world.learn((0..20).map(channel).collect());
-        let kept: usize = world.groups().map(|(_, things)| things.len()).sum();
-        assert_eq!((kept, world.left_out()), (15, 5));
-        // The same ones again take no more.
+        let account = Account::default();
+        let mut others = account.share();
+        let mut world = World::new(account.share());
+        world.learn((0..10).map(channel).collect());
+        // Others take the rest of the account.
+        others.hold(usize::MAX / 2);
         world.learn((0..15).map(channel).collect());
-        assert_eq!(world.left_out(), 5);
+        let kept: usize = world.groups().map(|(_, things)| things.len()).sum();
+        // The same ones again take no more.
+        assert_eq!((kept, world.left_out()), (10, 5));
     }
 
     #[test]

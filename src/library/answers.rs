@@ -12,7 +12,7 @@ use crate::diff::{
     CompareOptions, Comparison, DetailCollector, DiffBounds, Digester, IgnoreList, RecordOf,
     difference_json, differences,
 };
-use crate::facts::{self, ClientSession, Conclusions, FilesFacts};
+use crate::facts::{self, Account, ClientSession, Conclusions, FilesFacts};
 use crate::pipeline::{Diagnosis, Filtered, Output, Pipeline, Setup, StatsCounter, StreamOver};
 use crate::print::conclusion_lines;
 use crate::print::sessions::session_json;
@@ -201,9 +201,10 @@ impl Decoder {
     pub fn examine(&self, path: impl AsRef<Path>) -> Result<Findings, LibraryError> {
         let setup = self.setup()?;
         let filter = self.compiled_filter(&setup)?;
-        let counter = StatsCounter::new(filter.is_some());
+        let account = Account::default();
+        let counter = StatsCounter::new(filter.is_some(), &account);
         let mut output = Examiner {
-            diagnosis: Diagnosis::with_sessions(),
+            diagnosis: Diagnosis::with_sessions(&account),
             sessions: Vec::new(),
             tables: Arc::clone(&setup.tables),
             counted: Filtered::new(counter, filter.map(Arc::new), u64::MAX),

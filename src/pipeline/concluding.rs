@@ -3,8 +3,8 @@
 
 use super::{Output, PassedOverPort, Pipeline, StreamKey, StreamOver};
 use crate::facts::{
-    CaptureFacts, ClientSession, Conclusion, Conclusions, EndedStream, FilesFacts, NotReadFrames,
-    PassedPort, Sessions,
+    Account, CaptureFacts, ClientSession, Conclusion, Conclusions, EndedStream, FilesFacts,
+    NotReadFrames, PassedPort, Sessions,
 };
 use crate::flow::NotRead;
 use crate::proto::PROTOCOLS;
@@ -25,8 +25,8 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// A diagnosis that says of whom its conclusions are. To know the sessions takes about as long
     /// as to read the records.
-    pub fn with_sessions() -> Diagnosis {
-        Diagnosis { sessions: Some(Sessions::default()), ..Diagnosis::default() }
+    pub fn with_sessions(account: &Account) -> Diagnosis {
+        Diagnosis { sessions: Some(Sessions::new(account)), ..Diagnosis::default() }
     }
 
     /// Takes the next record. Returns the sessions that are over with it.

@@ -1,7 +1,7 @@
 //! An output that counts records for statistics.
 
 use super::{Output, StreamKey, StreamOver};
-use crate::facts::{Stats, StreamMap, StreamSummary};
+use crate::facts::{Account, Stats, StreamMap, StreamSummary};
 use crate::record::{Body, Record};
 use crate::session::{Counts, Ends};
 
@@ -15,8 +15,8 @@ pub struct StatsCounter {
 
 impl StatsCounter {
     /// Counts all records, or, where it is behind a filter, only the kept ones and their bytes.
-    pub fn new(filtered: bool) -> StatsCounter {
-        StatsCounter { stats: Stats::default(), kept: filtered.then(StreamMap::default) }
+    pub fn new(filtered: bool, account: &Account) -> StatsCounter {
+        StatsCounter { stats: Stats::new(account), kept: filtered.then(StreamMap::default) }
     }
 
     /// What was counted so far.

@@ -9,6 +9,7 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CountArgs, LiveArgs, ReadArgs, number};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::concluded;
+use crate::facts::Account;
 use crate::pipeline::{Diagnosis, Filtered, Output};
 use crate::print::conclusion_lines;
 use crate::record::Record;
@@ -54,7 +55,8 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<Status, CliError> {
         ..PlanArgs::new(&args.read)
     })?;
     setup.names = true;
-    let run = CaptureRun::new(&reading, setup)?.diagnosing(Some(Diagnosis::with_sessions()));
+    let diagnosis = Diagnosis::with_sessions(&Account::default());
+    let run = CaptureRun::new(&reading, setup)?.diagnosing(Some(diagnosis));
     let mut outcome = run.into_output(&mut Filtered::new(Nothing, None, limit));
     let mut all = concluded(&mut outcome);
     if args.session.is_some() {

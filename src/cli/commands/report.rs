@@ -16,8 +16,8 @@ use crate::cli::options::{CountArgs, FilterArgs, ReadArgs, number};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::{before_commit, concluded};
 use crate::facts::{
-    Blame, ClientSession, Conclusion, Conclusions, Graph, InfoSource, LastReplies, definition,
-    refused, write_info,
+    Account, Blame, ClientSession, Conclusion, Conclusions, Graph, InfoSource, LastReplies, Share,
+    definition, refused, write_info,
 };
 use crate::output_file::{Access, OutputFile};
 use crate::pipeline::{Diagnosis, Filtered, Output, StreamOver};
@@ -106,17 +106,20 @@ pub(super) fn run(args: &ReportArgs) -> Result<Status, CliError> {
     };
     let fail = |e| CliError::File(file_name(&args.output), e);
     let file = files::create(&args.output, Access::Owner, &reading.inputs)?;
-    let page = ReportWriter::new(BufWriter::new(file), options).map_err(fail)?;
+    // Everything that waits for the end of the page.
+    let account = Account::default();
+    let page = ReportWriter::new(BufWriter::new(file), options, &account).map_err(fail)?;
     let collector = ReportOutput {
         page,
-        graph: Graph::default(),
+        graph: Graph::new(&account),
         json: JsonWriter::new(JsonOptions { spans: false, redact }),
         value: Vec::new(),
-        diagnosis: Diagnosis::with_sessions(),
+        diagnosis: Diagnosis::with_sessions(&account),
         over: SessionRows {
             only: args.filter.session,
             rows: Vec::new(),
             left_out: 0,
+            share: account.share(),
             tables: Arc::clone(&setup.tables),
         },
         folders: Folders::of(&args.read),
@@ -256,6 +259,7 @@ struct SessionRows {
     rows: Vec<SessionRow>,
     /// How many the page does not have.
     left_out: u64,
+    share: Share,
     tables: Arc<[LazyTables]>,
 }
 
@@ -264,13 +268,15 @@ impl SessionRows {
         if self.only.is_some_and(|number| number != session.number) {
             return;
         }
-        if self.rows.len() >= MAX_SESSIONS {
+        if self.rows.len() >= MAX_SESSIONS || !self.share.has_room_for(1) {
             self.left_out += 1;
             return;
         }
         let tables = |protocol: &str| LazyTables::of(&self.tables, protocol).map(LazyTables::get);
         let about = conclusions.of_session(session, &tables);
-        self.rows.push(described(session, &about, self.rows.len() < STORIES).into());
+        let row = SessionRow::from(described(session, &about, self.rows.len() < STORIES));
+        self.share.hold(self.share.held() + row.held());
+        self.rows.push(row);
     }
 }
 

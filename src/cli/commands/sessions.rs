@@ -14,7 +14,7 @@ use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::session_pass::no_session;
 use crate::cli::summary::concluded;
 use crate::cli::terminal::{coloured, marks, width};
-use crate::facts::{ClientSession, Conclusion, Conclusions};
+use crate::facts::{Account, ClientSession, Conclusion, Conclusions};
 use crate::pipeline::{Diagnosis, Filtered, Output, StreamOver};
 use crate::print::sessions::{
     SESSION_COLUMNS, SESSION_INDENT, SessionRow, session_csv, session_json, session_rows,
@@ -91,7 +91,8 @@ pub(super) fn run(args: &SessionsArgs) -> Result<Status, CliError> {
         out,
         error: None,
     };
-    let collector = SessionsOutput { printing, diagnosis: Diagnosis::with_sessions() };
+    let collector =
+        SessionsOutput { printing, diagnosis: Diagnosis::with_sessions(&Account::default()) };
     let mut filtered = Filtered::new(collector, None, limit);
     let run = CaptureRun::new(&reading, setup)?.diagnosing(None);
     let mut outcome = run.into_output(&mut filtered);

@@ -9,6 +9,7 @@ use crate::cli::error::{CliError, Status};
 use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::concluded;
+use crate::facts::Account;
 use crate::pipeline::{Diagnosis, Filtered, StatsCounter};
 use crate::print::stats::{FrameSpan, stats_json, stats_text};
 use crate::run::CaptureRun;
@@ -42,8 +43,11 @@ pub(super) fn run(args: &StatsArgs) -> Result<Status, CliError> {
     })?;
     // Conclusions say who it was.
     setup.names = true;
-    let mut filtered = Filtered::new(StatsCounter::new(filter.is_some()), filter.clone(), limit);
-    let run = CaptureRun::new(&reading, setup)?.diagnosing(Some(Diagnosis::with_sessions()));
+    let account = Account::default();
+    let counter = StatsCounter::new(filter.is_some(), &account);
+    let mut filtered = Filtered::new(counter, filter.clone(), limit);
+    let diagnosis = Diagnosis::with_sessions(&account);
+    let run = CaptureRun::new(&reading, setup)?.diagnosing(Some(diagnosis));
     let mut outcome = run.into_output(&mut filtered);
     let counter = filtered.into_inner();
     let mut error = outcome.error.take();

@@ -37,21 +37,22 @@ pub use story::{LastMessage, StoryLine, StoryOutcome};
 pub use stream::{SessionStream, TiedBy, TransportStream};
 pub use values::{Identity, IdentityValue, Place};
 
-use super::Chat;
+use super::{Account, Chat, Share};
 use crate::maps::SeededMap;
 use crate::record::{Body, EndedBy, Record};
 use crate::session::{Counts, Event, EventKind, Learned, Side};
 use crate::table::Tables;
 
 /// The most streams of open sessions. Beyond that, the sessions idle for longest are taken as over.
-/// A stream takes about 8 KiB.
 const MAX_STREAMS: usize = 16_384;
+/// The memory of an open stream, roughly, in bytes: here, in the flow, in its protocol's session.
+const STREAM: usize = 8 << 10;
 /// The most streams remembered of finished sessions, whose ends may still come. Beyond that, the
 /// oldest are forgotten.
 const MAX_PAST: usize = 1 << 18;
-/// The most bytes of what is kept of all streams beside their places: requests that wait, steps,
-/// places, identities. Beyond it little more is kept of any stream, and what is not is counted.
-const MAX_HELD: usize = 32 << 20;
+/// The part of the run's account that is left to others, in bytes. Where there is no more, little
+/// is kept of further requests that wait, steps, places and identities, and what is not is counted.
+const LEFT: usize = 32 << 20;
 /// Sessions that are over are looked for once in so much capture time, in nanoseconds.
 const LOOK_EVERY: i64 = 60 * 1_000_000_000;
 
@@ -96,11 +97,17 @@ pub struct Sessions {
     chat: Chat,
     /// Memory of what is kept of all streams beside their places, roughly, in bytes.
     held: usize,
+    share: Share,
     finished: u64,
     out: Vec<ClientSession>,
 }
 
 impl Sessions {
+    /// Collects everything, as far as the account has room.
+    pub fn new(account: &Account) -> Sessions {
+        Sessions { share: account.share(), ..Sessions::default() }
+    }
+
     /// Collects only what joins streams to sessions: no texts, story, places or chat.
     pub fn ties_only() -> Sessions {
         Sessions { ties_only: true, ..Sessions::default() }
@@ -118,7 +125,7 @@ impl Sessions {
             self.look(nanos(record.at.time));
         }
         self.find(id, record, message);
-        let room = self.held < MAX_HELD;
+        let room = self.share.has_room_for(LEFT);
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let held = stream.held();
         stream.set_room(room);
@@ -178,6 +185,12 @@ impl Sessions {
         if self.streams.len() + self.parted > MAX_STREAMS {
             self.make_room();
         }
+        self.draw();
+    }
+
+    /// Says to the account how much is kept.
+    fn draw(&mut self) {
+        self.share.hold(self.held + (self.streams.len() + self.parted) * STREAM);
     }
 
     /// Looks up whether the clients of a protocol identify themselves.
@@ -353,6 +366,7 @@ impl Sessions {
         }
         streams.sort_by_key(|stream| stream.first_record);
         self.held -= streams.iter().map(StreamFacts::held).sum::<usize>().min(self.held);
+        self.draw();
         self.finished += 1;
         put_together(self.finished, streams)
     }

@@ -98,6 +98,11 @@ impl ChunkBuilder {
         self.rows
     }
 
+    /// How many bytes wait.
+    pub(super) fn bytes(&self) -> usize {
+        self.body.len() + self.stored.len() + self.texts.len()
+    }
+
     /// Adds a row that has no tree.
     pub(super) fn event(&mut self) {
         self.rows += 1;

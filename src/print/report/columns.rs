@@ -1,6 +1,7 @@
 //! The columns of the message list: one number a row and column, written as typed arrays in
 //! little-endian order.
 
+use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
@@ -36,6 +37,10 @@ const MAX_REASONS: usize = 1000;
 const NETWORK_UNKNOWN: f32 = -1.0;
 /// The row is no reply, or not the last one to its request.
 const NOT_LAST: f32 = -2.0;
+
+/// The memory of a row, and of a stream with its places in lists, in bytes.
+const ROW: usize = 51;
+const STREAM: usize = 2 * size_of::<StreamRow>();
 
 /// All columns.
 #[derive(Default)]
@@ -85,6 +90,8 @@ struct StreamRow {
 struct Interned {
     texts: Vec<String>,
     numbers: SeededMap<String, u16>,
+    /// Their memory, roughly.
+    bytes: usize,
 }
 
 impl Interned {
@@ -98,6 +105,7 @@ impl Interned {
         if text.is_empty() || self.texts.len() >= most {
             return 0;
         }
+        self.bytes += 2 * (size_of::<String>() + text.len());
         let number = self.texts.len() as u16;
         self.texts.push(text.to_string());
         self.numbers.insert(text.to_string(), number);
@@ -239,22 +247,28 @@ impl ReportColumns {
         kinds.map(|(name, kind)| json!([name, kind, rows])).into_iter().collect()
     }
 
-    /// All arrays, the widest numbers first, so that each begins where its numbers may.
-    pub(super) fn bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+    /// Writes all arrays, the widest numbers first, so that each begins where its numbers may.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         for column in [&self.time, &self.elapsed] {
-            column.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
+            write_column(out, column, |n| n.to_le_bytes())?;
         }
         for column in [&self.record, &self.frame, &self.stream, &self.length, &self.reply] {
-            column.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
+            write_column(out, column, |n| n.to_le_bytes())?;
         }
-        self.network.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
+        write_column(out, &self.network, |n| n.to_le_bytes())?;
         for column in [&self.name, &self.why] {
-            out.resize(out.len().next_multiple_of(2), 0);
-            column.iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
+            write_column(out, column, |n| n.to_le_bytes())?;
         }
-        out.extend_from_slice(&self.flags);
-        out
+        out.write_all(&self.flags)
+    }
+
+    /// The memory of all rows, streams and names, roughly, in bytes.
+    pub(super) fn held(&self) -> usize {
+        let texts = self.names.bytes + self.reasons.bytes + self.services.bytes;
+        self.record.len() * ROW + self.streams.len() * STREAM + texts
     }
 
     /// The names of messages and events, by number.
@@ -280,6 +294,21 @@ impl ReportColumns {
             })
         })
     }
+}
+
+/// Writes a column, some thousand numbers at a time.
+fn write_column<N: Copy, const LENGTH: usize>(
+    out: &mut impl Write,
+    column: &[N],
+    bytes: impl Fn(N) -> [u8; LENGTH] + Copy,
+) -> io::Result<()> {
+    let mut part = Vec::new();
+    for numbers in column.chunks(4096) {
+        part.clear();
+        part.extend(numbers.iter().flat_map(|number| bytes(*number)));
+        out.write_all(&part)?;
+    }
+    Ok(())
 }
 
 fn narrow(number: u64) -> u32 {

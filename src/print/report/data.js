@@ -2,7 +2,7 @@
 'use strict';
 // Opens the data that stands in this page. Every block is deflated and written in base64. `meta` is JSON, `columns` holds typed
 // arrays that `meta.columns` lists in order, `info` is one line of text a row, and each `chunk-N` has the trees and the bytes
-// of `meta.chunk` rows. Nothing here touches the page's elements.
+// of the rows from `meta.chunks[N]` on. Nothing here touches the page's elements.
 
 /** @typedef {{key: string, transport: string, number: number, protocol: string, service: string, client: string, server: string, session: number, how: string, start: number, end: number, places: {name: string, from: number, to: number}[]}} Stream */
 /** @typedef {[number, string, string, boolean]} Step Of a story: its record, its time, what it is about, and whether it is bad. */
@@ -10,7 +10,7 @@
 /** @typedef {{number: number, state: string, bad: boolean, from: string, to: string, story: Step[], steps_left_out: number, title: string, inferred: boolean, detail: string, sent: number, answered: number, refused: number, unanswered: number, p50: number | null, p95: number | null, max: number | null, network: number | null, to_server: number | null, to_client: number | null, slowest: number | null, slowest_network: number | null}} Session Times in milliseconds. */
 /** @typedef {{id: string, type: string | null, name: string | null, also: string[], fetched: boolean, deleted: boolean, said: [number, string][]}} VaultNode */
 /** @typedef {{parent: string, child: string, gone: boolean}} VaultLink */
-/** @typedef {{captures: string[], keys: string[], limits: string[], start: string, frames: number, folded: number, rows: number, chunk: number, columns: [string, string, number][], messages: string[], streams: Stream[], sessions: Session[], conclusions: Conclusion[], requests: number, problems: {error: number, warning: number, note: number}, bytes: Record<string, number>, texts: string[], vault: {nodes: VaultNode[], links: VaultLink[], left_out: number} | null, program: string}} Meta */
+/** @typedef {{captures: string[], keys: string[], limits: string[], start: string, frames: number, folded: number, rows: number, chunks: number[], columns: [string, string, number][], messages: string[], streams: Stream[], sessions: Session[], conclusions: Conclusion[], requests: number, problems: {error: number, warning: number, note: number}, bytes: Record<string, number>, texts: string[], vault: {nodes: VaultNode[], links: VaultLink[], left_out: number} | null, program: string}} Meta */
 /** @typedef {{name: string, type: string, kind: number, marks: number, buffer: number, start: number, bits: number, value: string | number | bigint, note: string, called: string, by: number, depth: number, end: number, parent: number}} TreeNode */
 /** @typedef {{name: string, type: string, kind: number, marks: number, buffer: number, bits: number, has: number}} Form What many nodes of a chunk have in common. */
 /** @typedef {{severity: number, node: number, text: string}} Problem */
@@ -321,7 +321,14 @@ class Capture {
 
   /** A row's tree and bytes. @param {number} row @returns {Promise<Detail>} */
   async detail(row) {
-    const number = Math.floor(row / this.meta.chunk);
+    const chunks = this.meta.chunks;
+    // The last chunk that begins at this row or before it.
+    let [number, end] = [0, chunks.length];
+    while (end - number > 1) {
+      const middle = (number + end) >> 1;
+      if (chunks[middle] <= row) number = middle;
+      else end = middle;
+    }
     let chunk = this.chunks.get(number);
     if (chunk) this.chunks.delete(number);
     else
@@ -330,7 +337,7 @@ class Capture {
       );
     this.chunks.set(number, chunk);
     if (this.chunks.size > 4) this.chunks.delete(this.chunks.keys().next().value ?? 0);
-    return (await chunk)[row % this.meta.chunk];
+    return (await chunk)[row - chunks[number]];
   }
 }
 

@@ -20,6 +20,7 @@ use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderWriter;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ use sha2::{Digest, Sha256};
 use crate::capture::Time;
 use crate::captured::is_control;
 use crate::digits::{counted, milliseconds, plural};
-use crate::facts::{Conclusion, Graph, RequestCounts};
+use crate::facts::{Account, Conclusion, Graph, RequestCounts, Share};
 use crate::print::{conclusion_lines, format_time};
 use crate::record::{Body, Record};
 use crate::session::{Counts, Transport};
@@ -36,8 +37,9 @@ use crate::tree::ProblemCounts;
 use chunk::ChunkBuilder;
 use columns::{ReportColumns, flag};
 
-/// Rows in a chunk: opening a record means opening one chunk.
+/// Rows in a chunk at most, and bytes after which it ends: opening a record means opening one chunk.
 const CHUNK_ROWS: u64 = 1024;
+const CHUNK_BYTES: usize = 8 << 20;
 
 /// The most sessions in a page.
 pub const MAX_SESSIONS: usize = 50_000;
@@ -144,6 +146,17 @@ pub struct SessionRow {
     places: Box<[(u64, String)]>,
 }
 
+impl SessionRow {
+    /// Its memory, roughly, in bytes.
+    pub fn held(&self) -> usize {
+        let places = self.places.iter().map(|(_, name)| size_of::<(u64, String)>() + name.len());
+        size_of::<SessionRow>()
+            + self.json.len()
+            + size_of_val(&*self.streams)
+            + places.sum::<usize>()
+    }
+}
+
 impl From<ReportSession> for SessionRow {
     fn from(session: ReportSession) -> Self {
         SessionRow {
@@ -181,18 +194,23 @@ pub struct ReportWriter<W: Write> {
     lines: String,
     encoder: DeflateEncoder<Vec<u8>>,
     chunk: ChunkBuilder,
-    chunks: u64,
+    /// The first row of each chunk that was written.
+    chunks: Vec<u64>,
+    /// The first row of the chunk that is made.
+    next: u64,
+    share: Share,
     folded: u64,
     problems: ProblemCounts,
     requests: u64,
 }
 
 impl<W: Write> ReportWriter<W> {
-    /// Begins a page.
+    /// Begins a page. What waits for its end draws on the account: where there is no room for more,
+    /// later records are only counted.
     ///
     /// # Errors
     /// What writing gives.
-    pub fn new(mut out: W, options: ReportOptions) -> io::Result<Self> {
+    pub fn new(mut out: W, options: ReportOptions, account: &Account) -> io::Result<Self> {
         let script = SCRIPT.join("\n");
         let policy = format!(
             "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'; \
@@ -219,7 +237,9 @@ impl<W: Write> ReportWriter<W> {
             lines,
             encoder,
             chunk,
-            chunks: 0,
+            chunks: Vec::new(),
+            next: 0,
+            share: account.share(),
             folded: 0,
             problems,
             requests: 0,
@@ -246,19 +266,23 @@ impl<W: Write> ReportWriter<W> {
             flags |= flag::EXPECTS;
             self.requests += 1;
         }
-        if self.columns.rows() >= self.options.max_rows {
+        let full = self.columns.rows() >= self.options.max_rows || !self.share.has_room_for(1);
+        // No row comes behind one that is missing.
+        if full || self.folded > 0 {
             self.folded += 1;
             return Ok(());
         }
         self.columns.push(record, flags, facts);
         self.line(facts.info)?;
+        self.share.hold(self.columns.held() + self.info.get_ref().len());
         match &record.body {
             Body::Message { message, tables, tree } => {
                 self.chunk.message(message, tables, tree, record.names)
             }
             _ => self.chunk.event(),
         }
-        if self.chunk.rows() >= CHUNK_ROWS { self.write_chunk() } else { Ok(()) }
+        let is_full = self.chunk.rows() >= CHUNK_ROWS || self.chunk.bytes() >= CHUNK_BYTES;
+        if is_full { self.write_chunk() } else { Ok(()) }
     }
 
     /// Ends the page.
@@ -272,7 +296,9 @@ impl<W: Write> ReportWriter<W> {
         self.info.write_all(self.lines.as_bytes())?;
         let info = self.info.finish()?;
         write_block(&mut self.out, "data-info", &info)?;
-        write_block(&mut self.out, "data-columns", &deflated(&self.columns.bytes())?)?;
+        let mut columns = DeflateEncoder::new(Vec::new(), Compression::fast());
+        self.columns.write(&mut columns)?;
+        write_block(&mut self.out, "data-columns", &columns.finish()?)?;
         for (number, session) in (1..).zip(&about.sessions) {
             self.columns.tell_session(number, session);
         }
@@ -292,7 +318,7 @@ impl<W: Write> ReportWriter<W> {
             "bytes": { "payload": bytes.payload, "explained": bytes.explained, "opaque": bytes.opaque,
                        "undecoded": bytes.undecoded, "closed": bytes.closed, "lost": bytes.lost },
             "captures": self.options.captures, "keys": about.keys, "limits": self.options.limits,
-            "start": self.columns.start(), "rows": self.columns.rows(), "folded": self.folded, "chunk": CHUNK_ROWS,
+            "start": self.columns.start(), "rows": self.columns.rows(), "folded": self.folded, "chunks": self.chunks,
             "columns": self.columns.list(), "messages": self.columns.names(), "texts": self.columns.reasons(),
             "requests": self.requests,
             "vault": vault::vault(&about.graph),
@@ -329,18 +355,15 @@ impl<W: Write> ReportWriter<W> {
     }
 
     fn write_chunk(&mut self) -> io::Result<()> {
+        let number = self.chunks.len();
         if !self.chunk.stored().is_empty() {
-            write_block(
-                &mut self.out,
-                &format!("data-stored-{}", self.chunks),
-                self.chunk.stored(),
-            )?;
+            write_block(&mut self.out, &format!("data-stored-{number}"), self.chunk.stored())?;
         }
+        self.chunks.push(self.next);
+        self.next += self.chunk.rows();
         self.chunk.write(&mut self.encoder)?;
         let block = self.encoder.reset(Vec::new())?;
-        write_block(&mut self.out, &format!("data-chunk-{}", self.chunks), &block)?;
-        self.chunks += 1;
-        Ok(())
+        write_block(&mut self.out, &format!("data-chunk-{number}"), &block)
     }
 }
 
@@ -405,14 +428,12 @@ fn session_value(session: &ReportSession) -> Value {
 }
 
 fn write_block(out: &mut impl Write, id: &str, bytes: &[u8]) -> io::Result<()> {
-    let text = STANDARD.encode(bytes);
-    writeln!(out, "<script type=\"application/octet-stream\" id=\"{id}\">{text}</script>")
-}
-
-fn deflated(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+    write!(out, "<script type=\"application/octet-stream\" id=\"{id}\">")?;
+    let mut encoder = EncoderWriter::new(&mut *out, &STANDARD);
     encoder.write_all(bytes)?;
-    encoder.finish()
+    encoder.finish()?;
+    drop(encoder);
+    writeln!(out, "</script>")
 }
 
 /// A source of a Content-Security-Policy: the hash of a script or style, without its quotes.

@@ -10,7 +10,7 @@ use crate::cli::options::{CountArgs, FilterArgs, LiveArgs, ReadArgs};
 use crate::cli::plan::{Plan, PlanArgs};
 use crate::cli::summary::before_commit;
 use crate::digits::{counted, plural};
-use crate::facts::Graph;
+use crate::facts::{Account, Graph};
 use crate::output_file::Access;
 use crate::pipeline::{Filtered, Output};
 use crate::print::graph::{write_graph_dot, write_graph_json};
@@ -63,7 +63,7 @@ pub(super) fn run(args: &ExportVaultArgs) -> Result<Status, CliError> {
     let run = CaptureRun::new(&reading, setup)?;
     let mut file = files::create(&args.output, Access::Owner, &reading.inputs)?;
     let json = JsonWriter::new(JsonOptions { spans: false, redact });
-    let graph = Graph::default();
+    let graph = Graph::new(&Account::default());
     let collector = VaultCollector { graph, json, text: Vec::new() };
     let mut filtered = Filtered::new(collector, filter.clone(), limit);
     let mut outcome = run.into_output(&mut filtered);
