@@ -228,6 +228,62 @@ fn a_signal_at_any_moment_leaves_the_old_file_or_the_whole_new_one() {
     }
 }
 
+/// Runs each way under strace, which makes system calls fail as `inject` says. `None` without strace.
+#[cfg(target_os = "linux")]
+fn with_faults(
+    test: &str,
+    inject: &str,
+    path: &str,
+) -> Option<Vec<(Option<i32>, String, BTreeMap<String, Vec<u8>>)>> {
+    if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
+        println!("no strace: faults of system calls are not tested");
+        return None;
+    }
+    let all = WAYS.iter().enumerate().map(|(index, way)| {
+        let folder = folder(&format!("{test}-{index}"), way.target);
+        let line = format!(
+            "exec strace -f -qq -o /dev/null {path} -e inject={inject} \"$0\" -q --no-config \"$@\""
+        );
+        let done = command(&line, way, &folder).output().unwrap();
+        let found = contents(&folder);
+        std::fs::remove_dir_all(folder).unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned(), found)
+    });
+    Some(all.collect())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_capture_that_cannot_be_read_on_leaves_the_old_file_and_is_an_error() {
+    let path = format!("-P {}", file("captures/moul/full_dirtsand.pcapng").display());
+    for at in [1, 2, 3] {
+        let inject = format!("read:error=EIO:when={at}+");
+        let Some(all) = with_faults(&format!("eio-{at}"), &inject, &path) else { return };
+        for (way, (status, said, found)) in WAYS.iter().zip(all) {
+            assert_eq!(status, Some(1), "{:?}, read {at}: {said}", way.words);
+            assert!(said.contains("input/output error"), "{:?}: {said}", way.words);
+            // Streams that were over by then are complete.
+            let is_kept = found[way.target] == OLD || way.words.contains(&"--all");
+            assert!(is_kept, "{:?}, read {at}: replaced", way.words);
+            assert!(!found.keys().any(|name| is_part(name)), "{:?}", way.words);
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn files_that_cannot_be_looked_at_leave_nothing_behind() {
+    for at in (3..18).step_by(3) {
+        let inject = format!("statx:error=EIO:when={at}+");
+        let Some(all) = with_faults(&format!("statx-{at}"), &inject, "") else { return };
+        for (way, (status, said, found)) in WAYS.iter().zip(all) {
+            assert!(!found.keys().any(|name| is_part(name)), "{:?}, {at}: {said}", way.words);
+            let is_old = found[way.target] == OLD;
+            assert!(is_old || status == Some(0), "{:?}, {at}: {status:?} {said}", way.words);
+        }
+    }
+}
+
 /// A capture that is never read to its end, though it is a plain file: it has empty packets alone,
 /// which the file system does not store.
 #[cfg(target_os = "linux")]

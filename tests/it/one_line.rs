@@ -112,6 +112,7 @@ fn hold(line: &str, status: i32, full: bool) {
             "{line}, quiet {quiet}: {said:?}"
         );
         assert!(said.starts_with("moulsniff: ") && said.len() > 20, "{line}: {said}");
+        assert!(!full || said.contains("standard output: no space left"), "{line}: {said}");
     }
 }
 

@@ -72,20 +72,22 @@ pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
         usize::try_from(part).unwrap_or(0)
     };
     let mut unreadable: Vec<String> = Vec::new();
+    let mut is_unread = false;
     for capture in &OrderedCaptures::new(&args.captures, args.as_given)?.paths {
         if let Err(error) = splitter.add(source(capture), &mut choose) {
             if let CaptureProblem::Write(error) = error.problem() {
                 let error = io::Error::new(error.kind(), error.to_string());
                 return Err(CliError::File(file_name(&args.output), error));
             }
-            // What was read before the fault is kept, as when decoding.
+            // What was read before damage is kept, as when decoding.
+            is_unread |= error.is_of_reading();
             unreadable.push(error.to_string());
         }
     }
     let frames = splitter.frames();
     let left_out = splitter.left_out();
-    if frames == 0 && !unreadable.is_empty() {
-        // Nothing was read that older files are to be replaced with.
+    if is_unread || frames == 0 && !unreadable.is_empty() {
+        // The system could not read on, or nothing was read that older files are to be replaced with.
         return Err(CliError::several(unreadable));
     }
     let done = splitter.finish().map_err(|e| CliError::File(file_name(&args.output), e))?;
