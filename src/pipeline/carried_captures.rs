@@ -59,6 +59,7 @@ impl Pipeline {
                 passed.one_sided,
                 passed.joined_late,
                 passed.with_gaps,
+                passed.tls,
             ],
             times,
             back_by,
@@ -92,6 +93,7 @@ impl CarriedCaptures {
         passed.one_sided += next();
         passed.joined_late += next();
         passed.with_gaps += next();
+        passed.tls += next();
         flow.back_by = flow.back_by.max(capture.back_by);
         flow.times = joined(flow.times, capture.times);
         for (udp, port, conversations, bytes) in capture.ports.iter().copied() {

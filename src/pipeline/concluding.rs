@@ -155,6 +155,7 @@ impl Pipeline {
             payload: summary.bytes.payload,
             foreign: [passed.tcp, passed.udp],
             one_sided: passed.one_sided,
+            tls: passed.tls,
             joined_late: passed.joined_late,
             ports: passed.ports().iter().take(MAX_PORTS).map(port).collect(),
             files,

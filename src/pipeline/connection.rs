@@ -44,6 +44,8 @@ pub(super) struct Connection {
     /// Payload bytes, forward and backward, and bytes never captured, counted while the protocol is
     /// not known. For [`Foreign`].
     unclaimed: [u64; 2],
+    /// It begins as TLS does.
+    is_tls: bool,
     lost: u64,
     /// Whether the server was added to the known servers.
     server_remembered: bool,
@@ -79,6 +81,7 @@ impl Connection {
             traffic: [SideTraffic::default(); 2],
             round_trips: [None; 2],
             unclaimed: [0; 2],
+            is_tls: false,
             lost: 0,
             server_remembered: false,
             held: 0,
@@ -135,6 +138,7 @@ impl Connection {
         run: &mut RunContext<'_>,
     ) {
         if !matches!(self.state, ConnectionState::Known(..)) {
+            self.is_tls |= offset == 0 && begins_tls(bytes);
             *of(&mut self.unclaimed, dir) += bytes.len() as u64;
             return self.keep(dir, at, || KeptWhat::Bytes(offset, bytes.to_vec()), run);
         }
@@ -284,6 +288,7 @@ impl Connection {
             one_sided: one == 0 || other == 0,
             joined_late: self.key.transport == Transport::Tcp && !self.whole,
             has_gaps: self.lost > 0,
+            is_tls: self.is_tls,
         }
     }
 
@@ -564,6 +569,11 @@ fn of<T>(pair: &mut [T; 2], dir: Dir) -> &mut T {
 }
 
 /// The first protocol that says yes, or else one that says maybe, with its index in the tables.
+/// Whether a stream begins with the first message of a TLS client.
+fn begins_tls(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x16, 3, 0..=4, _, _, 1, 0, ..])
+}
+
 fn first_verdict(opening: &Opening<'_>, transport: Transport, shared: &Shared) -> (Verdict, usize) {
     let mut verdict = (Verdict::No, 0);
     for (place, tables) in shared.setup.tables.iter().enumerate() {

@@ -24,6 +24,8 @@ pub(super) struct Foreign {
     pub(super) joined_late: bool,
     /// Bytes of it were never captured.
     pub(super) has_gaps: bool,
+    /// It begins as TLS does.
+    pub(super) is_tls: bool,
 }
 
 /// The conversations on one port.
@@ -52,6 +54,8 @@ pub struct PassedOver {
     pub joined_late: u64,
     /// Those with bytes that were never captured.
     pub with_gaps: u64,
+    /// TCP streams that begin as TLS does.
+    pub tls: u64,
     ports: HashMap<(Transport, u16), (u64, u64)>,
 }
 
@@ -68,6 +72,7 @@ impl PassedOver {
         self.one_sided += u64::from(foreign.one_sided);
         self.joined_late += u64::from(foreign.joined_late);
         self.with_gaps += u64::from(foreign.has_gaps);
+        self.tls += u64::from(foreign.is_tls);
         if self.ports.len() < PORTS || self.ports.contains_key(&(transport, port)) {
             let (conversations, sum) = self.ports.entry((transport, port)).or_default();
             *conversations += 1;

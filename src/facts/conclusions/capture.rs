@@ -45,6 +45,8 @@ pub struct CaptureFacts {
     pub foreign: [u64; 2],
     /// Those of them with packets of one end only.
     pub one_sided: u64,
+    /// Those of them that begin as TLS does.
+    pub tls: u64,
     /// Those of them that began before the capture.
     pub joined_late: u64,
     /// Their ports, those with most bytes first.
@@ -249,6 +251,7 @@ impl CaptureFacts {
         for (n, what) in [
             (self.joined_late, "began before the capture"),
             (self.one_sided, "heard in one direction only"),
+            (self.tls, "encrypted with TLS"),
         ] {
             if n > 0 && kind == Kind::NothingRecognised {
                 text.push_str(&format!(", {n} {what}"));
