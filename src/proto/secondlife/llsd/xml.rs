@@ -4,6 +4,7 @@
 //! characters, comments and processing instructions.
 
 use super::{Fault, LlsdReader, Part};
+use crate::digits::uuid_text;
 use crate::tree::{Kind, Sym};
 
 /// An element's opening tag.
@@ -76,9 +77,13 @@ impl<'d> LlsdReader<'_, '_, 'd> {
                 let value = matches!(content.trim_ascii(), b"true" | b"1");
                 self.leaf(name, part, Kind::Bool, value.into(), 0).map(drop)
             }
-            // An empty element is 0.
+            // An empty element is 0, or the UUID of zeros.
             Part::Integer if length == 0 => self.leaf(name, part, Kind::Signed, 0, 0).map(drop),
             Part::Real if length == 0 => self.leaf(name, part, Kind::F64, 0, 0).map(drop),
+            Part::Uuid if length == 0 => {
+                self.text = uuid_text(&[0; 16], false);
+                self.decoded_leaf(name, part).map(drop)
+            }
             Part::Integer | Part::Real => self.number_leaf(name, part, from, length),
             Part::Binary => {
                 let is_hex = memchr::memmem::find(attributes, b"base16").is_some();
