@@ -19,6 +19,8 @@ const MAX_LINE: usize = 400;
 const DEFAULT_FIELDS: usize = 4;
 /// Elements of a list that a line shows.
 const MAX_ELEMENTS: usize = 4;
+/// Different things that one message carries; further ones are left out.
+const MAX_CARRIED: usize = 64;
 /// Info lines within info lines.
 const MAX_DEPTH: usize = 8;
 
@@ -58,12 +60,53 @@ impl<'a> InfoSource<'a> {
     /// a kind, an error code. The tables say which value tells it; where that is an object which
     /// carries something itself, the innermost one counts.
     pub fn carried(&self) -> Option<Cow<'a, str>> {
-        self.carried_by(self.view.tables.layout(self.layout?)?, 0, 0)
+        let mut all = self.all_carried();
+        if all.len() < 2 {
+            return all.pop();
+        }
+        let left_out = all.len().saturating_sub(MAX_ELEMENTS);
+        all.truncate(MAX_ELEMENTS);
+        let mut text = all.join(", ");
+        if left_out > 0 {
+            let _ = write!(text, " and {left_out} more");
+        }
+        Some(text.into())
+    }
+
+    /// All different things that the message carries: more than one only where a table says that
+    /// the elements of a list tell it.
+    pub fn all_carried(&self) -> Vec<Cow<'a, str>> {
+        let layout = self.layout.and_then(|layout| self.view.tables.layout(layout));
+        let Some(layout) = layout else { return Vec::new() };
+        let Some((list, Some(of))) = self.view.tables.carries_of(layout) else {
+            return self.carried_by(layout, 0, 0).into_iter().collect();
+        };
+        let Some(list) = self.find(list, 0) else { return Vec::new() };
+        let mut all: Vec<Cow<'a, str>> = Vec::new();
+        for (element, _) in self.view.tree.members(list) {
+            let carried = self.find(of, element).and_then(|index| self.carried_at(index, 0));
+            if let Some(carried) = carried
+                && all.len() < MAX_CARRIED
+                && !all.contains(&carried)
+            {
+                all.push(carried);
+            }
+        }
+        all
     }
 
     fn carried_by(&self, layout: &Layout, node: u32, depth: usize) -> Option<Cow<'a, str>> {
-        let path = self.view.tables.carries_of(layout).filter(|_| depth < MAX_DEPTH)?;
+        let (path, of) = self.view.tables.carries_of(layout).filter(|_| depth < MAX_DEPTH)?;
         let index = self.find(path, node)?;
+        let index = match of {
+            None => index,
+            Some(of) => self.find(of, self.view.tree.members(index).next()?.0)?,
+        };
+        self.carried_at(index, depth)
+    }
+
+    /// What the value at the end of the path tells.
+    fn carried_at(&self, index: u32, depth: usize) -> Option<Cow<'a, str>> {
         let node = self.view.tree.get(index)?;
         if self.redact && node.has(mark::SECRET) {
             return None;

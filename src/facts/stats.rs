@@ -55,16 +55,12 @@ impl Stats {
                 }
                 let id = self.id(place, message, tables);
                 let def = id.and_then(|id| tables.message(id));
-                let carried = InfoSource::new(
-                    message,
-                    def,
-                    MessageView { tables, tree, bytes: message.bytes },
-                    false,
-                )
-                .carried();
-                if let Some(carried) = &carried {
-                    self.carried(message.name.raw(), carried);
+                let view = MessageView { tables, tree, bytes: message.bytes };
+                let source = InfoSource::new(message, def, view, false);
+                for carried in source.all_carried() {
+                    self.carried(message.name.raw(), &carried);
                 }
+                let carried = source.carried();
                 let known = id.and_then(|id| KnownMessage::new(record, message, tables, id));
                 if let Some(known) = known {
                     let carried = carried.as_deref();

@@ -286,11 +286,13 @@ impl Tables {
         self.lists.infos.get(layout.info?.0 as usize)
     }
 
-    /// The path of the value that says what a structure carries.
-    pub fn carries_of(&self, layout: &Layout) -> Option<&[InfoStep]> {
+    /// The path of the value that says what a structure carries; of the elements of a list, the
+    /// path of the list and the one from an element on.
+    pub fn carries_of(&self, layout: &Layout) -> Option<(&[InfoStep], Option<&[InfoStep]>)> {
         let line = self.lists.infos.get(layout.carries?.0 as usize)?.lines.first()?;
         match line.first()? {
-            InfoPart::Field(path) => Some(path),
+            InfoPart::Field(path) => Some((path, None)),
+            InfoPart::Each { list, of } => Some((list, Some(of))),
             _ => None,
         }
     }

@@ -107,7 +107,7 @@ impl Compiler<'_> {
         let info = self.info_lines(lines);
         let mut carries = None;
         if let Some(InfoAst { at, text }) = &body.carries {
-            let parts = vec![InfoPart::Field(self.info_path("carries", text, *at)?)];
+            let parts = vec![self.info_field("carries", text, *at)?];
             self.check_own_names("carries", *at, &parts, layout)?;
             carries = self.info_lines(vec![parts]);
         }
@@ -185,24 +185,7 @@ impl Compiler<'_> {
                         return self.error(at, text);
                     }
                 },
-                InfoPiece::Path(path) => parts.push(match path.split_once("[*]") {
-                    Some((list, of)) => InfoPart::Each {
-                        list: self.info_path("info", list, at)?,
-                        of: match of.strip_prefix('.') {
-                            Some(of) => {
-                                let steps = self.info_path("info", of, at)?;
-                                let first = steps.first().and_then(|step| match step {
-                                    InfoStep::Name(name) => Some(*name),
-                                    InfoStep::Element(_) => None,
-                                });
-                                self.info_names.extend(first.map(|name| (self.file, at, name)));
-                                steps
-                            }
-                            None => Vec::new(),
-                        },
-                    },
-                    None => InfoPart::Field(self.info_path("info", path, at)?),
-                }),
+                InfoPiece::Path(path) => parts.push(self.info_field("info", path, at)?),
                 InfoPiece::Choice(path, words) => {
                     let (yes, no) = words.split_once('|').unwrap_or((words, ""));
                     let path = self.info_path("info", path, at)?;
@@ -239,6 +222,22 @@ impl Compiler<'_> {
     }
 
     /// A path that stands behind `word` or in its text.
+    /// A field by its path, or a field of all elements of a list.
+    fn info_field(&mut self, word: &str, path: &str, at: usize) -> Result<InfoPart, TableError> {
+        let Some((list, of)) = path.split_once("[*]") else {
+            return Ok(InfoPart::Field(self.info_path(word, path, at)?));
+        };
+        let list = self.info_path(word, list, at)?;
+        let Some(of) = of.strip_prefix('.') else {
+            return Ok(InfoPart::Each { list, of: Vec::new() });
+        };
+        let of = self.info_path(word, of, at)?;
+        if let Some(InfoStep::Name(name)) = of.first() {
+            self.info_names.push((self.file, at, *name));
+        }
+        Ok(InfoPart::Each { list, of })
+    }
+
     fn info_path(
         &mut self,
         word: &str,

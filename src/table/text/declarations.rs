@@ -465,8 +465,12 @@ impl<'a> TableParser<'a> {
                 path.push('.');
                 path.push_str(&self.name("the name of a field within it")?.name);
             } else if self.eat("[")? {
-                let element = self.int("the element's number, from 0")?;
-                path.push_str(&format!("[{element}]"));
+                if self.eat("*")? {
+                    path.push_str("[*]");
+                } else {
+                    let element = self.int("the element's number, from 0, or `*` for all")?;
+                    path.push_str(&format!("[{element}]"));
+                }
                 self.need("]")?;
             } else {
                 return Ok(path);
