@@ -171,7 +171,7 @@ fn positional(
         };
     };
     let transport = protocol.transport_of(Some(service));
-    read_alone(protocol, tables, (transport, side), &bytes, &mut |said| {
+    read_alone(protocol, tables, (transport, side), Some(name), &bytes, &mut |said| {
         if let MessageOrEvent::Message(message, tree) = said {
             take(message, tree);
         }

@@ -176,7 +176,8 @@ impl<'a> Connection<'a> {
             client: SocketAddr::from(([10, 0, 0, 1], 50_000)),
             server: SocketAddr::from(([10, 0, 0, 2], 14_617)),
         };
-        let session = protocol.session(&Start { ends, transport, whole, service }, tables);
+        let start = Start { ends, transport, whole, service, message: None };
+        let session = protocol.session(&start, tables);
         Connection {
             tables,
             transport,

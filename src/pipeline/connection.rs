@@ -414,7 +414,8 @@ impl Connection {
             .known(ends)
             .filter(|k| k.protocol == tables.protocol().name())
             .and_then(|k| k.service);
-        let start = Start { ends, transport: self.key.transport, whole: self.whole, service };
+        let (transport, whole) = (self.key.transport, self.whole);
+        let start = Start { ends, transport, whole, service, message: None };
         let session = tables.protocol().session(&start, tables.get());
         shared.summary.streams += 1;
         let before = std::mem::replace(&mut self.state, ConnectionState::Known(protocol, session));

@@ -479,7 +479,7 @@ fn decode_anew(
     let Some(service) = table_service(exported, lazy) else {
         let transport = exported.key.transport;
         let service = Some(exported.service);
-        let start = Start { ends: exported.ends, transport, whole: true, service };
+        let start = Start { ends: exported.ends, transport, whole: true, service, message: None };
         let mut session = lazy.protocol().session(&start, tables);
         let mut context = Context {
             tables,

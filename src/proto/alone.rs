@@ -20,17 +20,18 @@ pub enum MessageOrEvent<'a> {
 }
 
 /// Reads `bytes` as everything that `side` sent in a connection, and hands each message and event
-/// to `take`.
+/// to `take`. `message` is the name of the only message.
 pub fn read_alone(
     protocol: &dyn Protocol,
     tables: &Tables,
     (transport, side): (Transport, Side),
+    message: Option<&str>,
     bytes: &[u8],
     take: &mut dyn FnMut(MessageOrEvent<'_>),
 ) {
     let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let ends = Ends { client: nowhere, server: nowhere };
-    let start = Start { ends, transport, whole: true, service: None };
+    let start = Start { ends, transport, whole: true, service: None, message };
     let mut session = protocol.session(&start, tables);
     let mut context = Context {
         tables,

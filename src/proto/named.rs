@@ -301,9 +301,9 @@ fn framed(
     let service = service.map(|service| &*service.name);
     let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
     let ends = Ends { client: nowhere, server: nowhere };
-    let start = Start { ends, transport, whole: true, service };
-    let mut session = lazy.protocol().session(&start, tables);
     let expected = named.message.and_then(|id| tables.message(id)).map(|def| tables.name(def.name));
+    let start = Start { ends, transport, whole: true, service, message: expected };
+    let mut session = lazy.protocol().session(&start, tables);
     let mut emit = Handed { take, expected, other: None, count: 0, refused: None };
     let mut context = Context {
         tables,

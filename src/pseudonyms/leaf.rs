@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::known::KnownPersons;
 use super::text::{escaped, filler, rewrite};
 use super::values::{FILLER, Values};
-use crate::digits::swap_uuid;
+use crate::digits::{is_uuid, swap_uuid};
 use crate::table::{ByteOrder, Person, ReadAs, TypeDef, write_bytes};
 use crate::tree::{Kind, Node, TextKind, mark};
 
@@ -75,7 +75,18 @@ impl HiddenLeaf<'_> {
             // A pseudonym would keep the signs of a password, and where its digits and capitals
             // are.
             Hide::Person(Person::Text) | Hide::Secret | Hide::Opaque | Hide::Unmarked => {
-                self.replace_text(kind, &filler)
+                // A UUID and a URL stay the same ones wherever they are written.
+                self.replace_text(kind, &|text| {
+                    if is_uuid(text.as_bytes()) {
+                        values.name(text)
+                    } else if hide == Hide::Secret
+                        && (text.contains("://") || text.starts_with('/'))
+                    {
+                        values.url(text)
+                    } else {
+                        filler(text)
+                    }
+                })
             }
             Hide::Person(Person::Address) => self.replace_text(kind, &address),
             Hide::Person(_) => self.replace_text(kind, &name),
@@ -129,6 +140,7 @@ impl HiddenLeaf<'_> {
         let new = match hide {
             Hide::Nothing | Hide::Unmarked if !self.is_known(hide) => return,
             Hide::Person(Person::Address) => self.address_number(),
+            _ if self.is_identity() => self.values.digits(self.unsigned()),
             _ => self.values.number(self.unsigned()),
         };
         self.write_number(new);
@@ -189,6 +201,7 @@ impl HiddenLeaf<'_> {
                 self.write_int(size, order, new);
                 self.node.value = if signed { extended(new, size) } else { new & mask(size) };
             }
+            Some(ReadAs::Value(_)) if self.is_identity() => self.write_decimal(new),
             Some(ReadAs::Value(_)) => self.hide_decimal(),
             _ => self.write_bits(new),
         }
@@ -320,10 +333,39 @@ impl HiddenLeaf<'_> {
         }
     }
 
+    /// Whether a number is no person's own, but stands for something of a person in one capture.
+    /// Some messages write such a number in digits, others in bytes.
+    fn is_identity(&self) -> bool {
+        let facts = self.def.and_then(|def| def.facts.as_deref());
+        facts.is_some_and(|facts| !facts.identity.is_empty())
+    }
+
+    /// Where the digits of a number are that is written as decimal text, with its sign. Other
+    /// signs may stand around it.
+    fn decimal_place(&self) -> Option<std::ops::Range<usize>> {
+        let range = self.place();
+        let bytes = self.buffer.get(range.clone())?;
+        let of_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
+        let mut at = 0;
+        while let Some(from) = bytes.get(at..)?.iter().position(of_number).map(|from| at + from) {
+            let rest = bytes.get(from + 1..)?;
+            let end = rest.iter().position(|byte| !byte.is_ascii_digit());
+            at = from + 1 + end.unwrap_or(rest.len());
+            let value = std::str::from_utf8(bytes.get(from..at)?).ok()?.parse::<i64>();
+            let value = value.map_or(0, |value| value as u64);
+            if value == self.node.value || value & mask(4) == self.node.value {
+                return Some(range.start + from..range.start + at);
+            }
+        }
+        None
+    }
+
     /// A number that is written as decimal text.
     fn hide_decimal(&mut self) {
-        let (start, end) =
-            (self.node.start as usize / 8, (self.node.start + self.node.bits) as usize / 8);
+        let (start, end) = match self.decimal_place() {
+            Some(place) => (place.start, place.end),
+            None => (self.place().start, self.place().end),
+        };
         let Some(text) = self.buffer.get_mut(start..end) else { return };
         self.values.decimal(text);
         // A separator that belongs to the value may stand behind it.
@@ -348,14 +390,26 @@ impl HiddenLeaf<'_> {
     }
 
     /// Writes a number into the digits of decimal text; where they are not as many, they become
-    /// others.
+    /// others. A number that is not written in digits may be four bytes.
     fn write_decimal(&mut self, new: u64) {
-        let (start, end) =
-            (self.node.start as usize / 8, (self.node.start + self.node.bits) as usize / 8);
+        let value = self.unsigned() & mask(4);
+        let (start, end) = match self.decimal_place() {
+            Some(place) => (place.start, place.end),
+            None => (self.place().start, self.place().end),
+        };
         let Some(place) = self.buffer.get_mut(start..end) else { return };
-        let text = new.to_string();
+        let text = match place.first() {
+            Some(b'-') => (new as i32).unsigned_abs().to_string(),
+            _ => new.to_string(),
+        };
         if place.iter().filter(|byte| byte.is_ascii_digit()).count() != text.len() {
-            return self.hide_decimal();
+            return match place.last_chunk_mut::<4>() {
+                Some(own) if u64::from(u32::from_be_bytes(*own)) == value => {
+                    *own = (new as u32).to_be_bytes();
+                    self.node.value = new;
+                }
+                _ => self.hide_decimal(),
+            };
         }
         place
             .iter_mut()

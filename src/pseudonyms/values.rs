@@ -118,6 +118,32 @@ impl Values {
             .for_each(|(byte, new)| *byte = new);
     }
 
+    /// The pseudonym of a number that may be written in digits: it has as many of them, and as a
+    /// signed number of 32 bits it has the same sign.
+    pub(super) fn digits(&self, value: u64) -> u64 {
+        let class = |value: u64| (value <= i32::MAX as u64, value <= u64::from(u32::MAX));
+        let mut text = value.to_string().into_bytes();
+        // The permutation has one cycle for each count of digits, so it comes back to the class.
+        loop {
+            self.decimal(&mut text);
+            let new = text.iter().fold(0u64, |new, digit| {
+                new.saturating_mul(10).saturating_add(u64::from(digit.wrapping_sub(b'0')))
+            });
+            if class(new) == class(value) {
+                return new;
+            }
+        }
+    }
+
+    /// The pseudonym of a URL, or of the path of one: its scheme and host stay.
+    pub(super) fn url(&self, text: &str) -> String {
+        let host = text.find("://").map_or(0, |at| at + 3);
+        let path =
+            text.get(host..).and_then(|rest| rest.find('/')).map_or(text.len(), |at| host + at);
+        let (front, path) = text.split_at_checked(path).unwrap_or((text, ""));
+        format!("{front}{}", self.name(path))
+    }
+
     /// The pseudonym of an address: each number of an IPv4 address has as many decimal digits as
     /// before, so its text is as long. 0 stays 0, and multicast and broadcast addresses, which are
     /// nobody's, stay as they are.

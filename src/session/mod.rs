@@ -140,6 +140,8 @@ pub struct Start<'a> {
     pub whole: bool,
     /// The service, if an earlier connection of the capture told which one this server offers.
     pub service: Option<&'a str>,
+    /// The name of the only message, if a user or an example says it: bytes may not tell it.
+    pub message: Option<&'a str>,
 }
 
 /// One connection of a protocol.

@@ -33,31 +33,35 @@ fn packet_of(text: &[u8]) -> Vec<u8> {
 /// Messages and events of a stream, as JSON.
 fn read(tables: &Tables, bytes: &[u8], style: JsonOptions) -> Vec<Value> {
     let mut found = Vec::new();
-    read_alone(protocol(), tables, (Transport::Tcp, Side::Client), bytes, &mut |said| match said {
-        MessageOrEvent::Message(message, tree) => {
-            let mut out = b"{".to_vec();
-            JsonWriter::new(style).message_body(
-                message,
-                MessageView { tables, tree, bytes: message.bytes },
-                &mut out,
-            );
-            out.push(b'}');
-            // serde_json reads to a depth of 128 only.
-            found.push(serde_json::from_slice(&out).unwrap_or_else(|e| {
-                assert!(
-                    e.to_string().contains("recursion"),
-                    "{e}: {}",
-                    String::from_utf8_lossy(&out)
+    read_alone(protocol(), tables, (Transport::Tcp, Side::Client), None, bytes, &mut |said| {
+        match said {
+            MessageOrEvent::Message(message, tree) => {
+                let mut out = b"{".to_vec();
+                JsonWriter::new(style).message_body(
+                    message,
+                    MessageView { tables, tree, bytes: message.bytes },
+                    &mut out,
                 );
-                json!({ "message": message.name.raw(), "deep": String::from_utf8_lossy(&out) })
-            }));
-        }
-        MessageOrEvent::Event(Event { kind, offset, length, text, .. }) => {
-            let kind = match kind {
-                EventKind::Undecoded => "undecoded".to_string(),
-                other => format!("{other:?}"),
-            };
-            found.push(json!({ "event": kind, "offset": offset, "length": length, "text": text }));
+                out.push(b'}');
+                // serde_json reads to a depth of 128 only.
+                found.push(serde_json::from_slice(&out).unwrap_or_else(|e| {
+                    assert!(
+                        e.to_string().contains("recursion"),
+                        "{e}: {}",
+                        String::from_utf8_lossy(&out)
+                    );
+                    json!({ "message": message.name.raw(), "deep": String::from_utf8_lossy(&out) })
+                }));
+            }
+            MessageOrEvent::Event(Event { kind, offset, length, text, .. }) => {
+                let kind = match kind {
+                    EventKind::Undecoded => "undecoded".to_string(),
+                    other => format!("{other:?}"),
+                };
+                found.push(
+                    json!({ "event": kind, "offset": offset, "length": length, "text": text }),
+                );
+            }
         }
     });
     found

@@ -119,6 +119,11 @@ impl Talk {
         self.made.tcp(from_to, (self.sent[side], self.sent[1 - side], flags), bytes);
     }
 
+    /// The number of the next byte of each side; the first one has 1.
+    pub fn sent(&self) -> [u32; 2] {
+        self.sent
+    }
+
     /// The capture: both sides end.
     pub fn bytes(mut self) -> Vec<u8> {
         [0, 1].into_iter().for_each(|side| self.segment(side, FIN | ACK, b""));

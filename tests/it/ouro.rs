@@ -230,7 +230,7 @@ fn hear<'a>(
 ) -> Ear {
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 7000));
     let ends = Ends { client: nowhere, server: nowhere };
-    let start = Start { ends, transport, whole: true, service: None };
+    let start = Start { ends, transport, whole: true, service: None, message: None };
     let mut session: Box<dyn Session> = ouro().session(&start, tables);
     let mut ear = Ear::default();
     let mut evaluator = Evaluator::default();

@@ -354,11 +354,12 @@ fn a_thousand_changed_tables_are_errors_or_work() {
                 let transport = protocol.transport();
                 let from = random() % capture.len();
                 let bytes = &capture[from..(from + 300).min(capture.len())];
-                read_alone(protocol, &tables, (transport, Side::Client), bytes, &mut |_| {});
+                read_alone(protocol, &tables, (transport, Side::Client), None, bytes, &mut |_| {});
                 read_alone(
                     protocol,
                     &tables,
                     (transport, Side::Server),
+                    None,
                     b"*2\r\n$2\r\nab\r\n:7\r\n",
                     &mut |_| {},
                 );

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::common::file;
+use crate::common::{file, program, scratch};
 use crate::made::{ACK, End, FIN, Made, Talk, end, run};
 
 const SEED: &str = "/CAPS/0f4a1f3c-5d0e-4b52-9d3a-1f2b3c4d5e6f0000/";
@@ -59,7 +59,23 @@ fn login(first: &str) -> String {
     post("10.9.0.2:8002", "/", "text/xml", &body)
 }
 
-fn let_in() -> String {
+/// Whom a grid lets in.
+#[derive(Clone, Copy)]
+struct Client {
+    agent: &'static str,
+    session: &'static str,
+    code: u32,
+    seed: &'static str,
+}
+
+const ADA: Client = Client {
+    agent: "aaaaaaaa-0000-4000-8000-000000000001",
+    session: "bbbbbbbb-0000-4000-8000-000000000002",
+    code: 1_431_655_765,
+    seed: SEED,
+};
+
+fn let_in(client: Client) -> String {
     let text = |name: &str, value: &str| {
         format!("<member><name>{name}</name><value><string>{value}</string></value></member>")
     };
@@ -70,15 +86,15 @@ fn let_in() -> String {
         text("login", "true"),
         text("first_name", "\"Ada\""),
         text("last_name", "Example"),
-        text("agent_id", "aaaaaaaa-0000-4000-8000-000000000001"),
-        text("session_id", "bbbbbbbb-0000-4000-8000-000000000002"),
+        text("agent_id", client.agent),
+        text("session_id", client.session),
         text("secure_session_id", "cccccccc-0000-4000-8000-000000000003"),
-        number("circuit_code", 1_431_655_765),
+        number("circuit_code", client.code),
         text("sim_ip", "10.9.0.3"),
         number("sim_port", 9000),
         number("region_x", 256_000),
         number("region_y", 256_256),
-        text("seed_capability", &format!("http://10.9.0.3:9000{SEED}")),
+        text("seed_capability", &format!("http://10.9.0.3:9000{}", client.seed)),
         text("message", "Welcome &amp; enjoy"),
     ]
     .concat();
@@ -156,7 +172,7 @@ fn session() -> Vec<u8> {
     web.says(grid, 1, &refusal());
     web.made.wait(3000);
     web.says(grid, 0, &login("Ada"));
-    web.says(grid, 1, &let_in());
+    web.says(grid, 1, &let_in(ADA));
     let region = web.open();
     web.says(region, 0, &ask(SEED, "<array><string>EventQueueGet</string><string>SimulatorFeatures</string><string>GetTexture</string></array>"));
     web.says(region, 1, &seeds());
@@ -243,6 +259,123 @@ fn a_session_is_named_tied_and_typed() {
         let is_reply = record["message"].as_str().unwrap().ends_with("Reply");
         assert_eq!(record.get("reply_to").is_some(), is_reply, "{record}");
     }
+}
+
+fn bytes_of(uuid: &str) -> Vec<u8> {
+    moulsniff::table::parse_hex(&uuid.replace('-', "")).unwrap()
+}
+
+impl Client {
+    /// The datagram that opens a circuit of its.
+    fn circuit(self) -> Vec<u8> {
+        let mut bytes = b"\x40\0\0\0\x01\0\xff\xff\0\x03".to_vec();
+        bytes.extend(self.code.to_le_bytes());
+        bytes.extend(bytes_of(self.session));
+        bytes.extend(bytes_of(self.agent));
+        bytes
+    }
+}
+
+/// Two viewers run behind one address at the same time. One of them ends without a word, and its
+/// agent logs in again on the connection to the grid that both use.
+fn three_sessions() -> Vec<u8> {
+    let bob = Client {
+        agent: "aaaaaaaa-0000-4000-8000-000000000002",
+        session: "dddddddd-0000-4000-8000-000000000003",
+        code: 7,
+        seed: "/CAPS/22222222-0000-4000-8000-0000000000000000/",
+    };
+    let again = Client {
+        session: "eeeeeeee-0000-4000-8000-000000000004",
+        code: 8,
+        seed: "/CAPS/33333333-0000-4000-8000-0000000000000000/",
+        ..ADA
+    };
+    let mut web = Web { made: Made::new(), sent: Vec::new() };
+    let grid = web.open();
+    let mut regions = Vec::new();
+    for (name, client) in [("Ada", ADA), ("Bob", bob), ("Ada", again)] {
+        web.says(grid, 0, &login(name));
+        web.says(grid, 1, &let_in(client));
+        web.made.wait(20_000);
+    }
+    for client in [bob, again, ADA] {
+        regions.push(web.open());
+        let queue = format!("/CE/{}", client.session);
+        web.says(regions[regions.len() - 1], 0, &ask(client.seed, "<array/>"));
+        let granted = capability("EventQueueGet", &queue);
+        web.says(regions[regions.len() - 1], 1, &answer(&format!("<map>{granted}</map>")));
+    }
+    for (place, client) in [again, ADA, bob].into_iter().enumerate() {
+        // A connection of its own waits for events, and a neighbour has a circuit, too.
+        let queue = web.open();
+        let path = format!("/CE/{}", client.session);
+        web.says(queue, 0, &ask(&path, "<map><key>ack</key><undef/></map>"));
+        let port = 50_000 + place as u16;
+        web.made.udp((end(1, port), end(3, 9000)), &client.circuit());
+        web.made.udp((end(1, port), end(3, 9001)), &client.circuit());
+    }
+    web.made.bytes
+}
+
+#[test]
+fn a_session_has_its_circuits_and_capabilities_by_its_id() {
+    let expected = [
+        "aaaaaaaa-0000-4000-8000-000000000001: tcp 0, tcp 3, tcp 5, udp 2, udp 3",
+        "aaaaaaaa-0000-4000-8000-000000000002: tcp 0, tcp 1, tcp 6, udp 4, udp 5",
+        "aaaaaaaa-0000-4000-8000-000000000001: tcp 0, tcp 2, tcp 4, udp 0, udp 1",
+    ];
+    assert_eq!(sessions_of(&three_sessions(), &[]), expected);
+}
+
+#[test]
+fn under_pseudonyms_sessions_are_the_same() {
+    let shape = |sessions: Vec<String>| -> Vec<String> {
+        sessions.iter().map(|line| line[36..].to_string()).collect()
+    };
+    let key = scratch(format!("moulsniff-http-key-{}", std::process::id()));
+    std::fs::write(&key, "moulsniff pseudonyms 1\n00112233445566778899aabbccddeeff\n").unwrap();
+    let pseudonyms = ["--pseudonyms", key.to_str().unwrap()];
+    let hidden = sessions_of(&three_sessions(), &pseudonyms);
+    assert!(!hidden.concat().contains("aaaaaaaa"), "{hidden:?}");
+    assert_eq!(shape(hidden), shape(sessions_of(&three_sessions(), &[])));
+    let mut web = Web { made: Made::new(), sent: Vec::new() };
+    let grid = web.open();
+    web.says(grid, 0, &login("Ada"));
+    web.says(grid, 1, &let_in(ADA));
+    web.made.udp((end(1, 50_000), end(3, 9000)), &ADA.circuit());
+    let (records, _) = run(&web.made.bytes, &pseudonyms);
+    std::fs::remove_file(&key).unwrap();
+    let fields = |name: &str| &records.iter().find(|r| r["message"] == name).unwrap()["fields"];
+    let reply = &fields("login_to_simulatorReply")["body"];
+    let circuit = &fields("UseCircuitCode")["CircuitCode"];
+    assert_eq!(reply["circuit_code"], circuit["Code"], "{records:?}");
+    assert_eq!(reply["session_id"], circuit["SessionID"], "{records:?}");
+    assert_eq!(reply["agent_id"], circuit["ID"], "{records:?}");
+    assert!(circuit["Code"] != ADA.code && circuit["ID"] != ADA.agent, "{records:?}");
+}
+
+/// Each session's agent and streams.
+fn sessions_of(capture: &[u8], more: &[&str]) -> Vec<String> {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let path = scratch(format!("moulsniff-sessions-{}-{number}.pcap", std::process::id()));
+    std::fs::write(&path, capture).unwrap();
+    let out = program().arg("sessions").arg(&path).arg("--json").args(more).output().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    for client in ["bbbbbbbb", "dddddddd", "eeeeeeee"] {
+        assert!(!text.contains(client), "a session's ID is a secret: {text}");
+    }
+    let sessions = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let stream =
+        |stream: &Value| format!("{} {}", stream["transport"].as_str().unwrap(), stream["stream"]);
+    let line = |session: Value| {
+        let streams: Vec<String> =
+            session["streams"].as_array().unwrap().iter().map(stream).collect();
+        format!("{}: {}", session["who"]["agent_id"].as_str().unwrap(), streams.join(", "))
+    };
+    sessions.map(line).collect()
 }
 
 #[test]
@@ -338,4 +471,98 @@ fn every_cut_of_a_session_is_read_to_its_end() {
         talk.says(0, &bytes.as_bytes()[cut + 1..]);
         talk.records();
     }
+}
+
+#[test]
+fn a_texture_is_fetched_in_parts() {
+    let path = "/CAPS/GetTexture/?texture_id=00895567-4724-cb43-ed92-0b47caed1546";
+    let get = format!("GET {path} HTTP/1.1\r\nAccept: image/x-j2c;x, application/llsd+xml\r\n\r\n");
+    let part = |range: &str, body: &str| {
+        let head = format!(
+            "HTTP/1.1 206 Partial\r\nContent-Range: bytes {range}/8\r\nContent-Type: image/x-j2c\r\n"
+        );
+        format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
+    };
+    let mut talk = Talk::to(9000);
+    for (range, body) in [("0-4", "abcde"), ("5-7", "fgh")] {
+        talk.says(0, get.as_bytes());
+        talk.says(1, part(range, body).as_bytes());
+    }
+    let folder = scratch(format!("moulsniff-http-files-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let capture = folder.join("parts.pcap");
+    std::fs::write(&capture, talk.bytes()).unwrap();
+    let files = folder.join("files");
+    let out = program().args(["export", "files", "-o"]).arg(&files).arg(&capture).output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let texture = std::fs::read(files.join("00895567-4724-cb43-ed92-0b47caed1546.texture"));
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(texture.unwrap(), b"abcdefgh", "{said}");
+}
+
+/// Both sides of a connection, damaged at random: every byte is accounted for.
+#[test]
+fn damage_of_any_kind_is_noted_in_its_place() {
+    let mut random = crate::common::random();
+    let asked = [login("Ada"), ask(SEED, "<array><string>GetTexture</string></array>")].concat();
+    let chunked =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n3\r\nfgh\r\n0\r\n\r\n";
+    let replied =
+        [let_in(ADA), seeds(), chunked.to_string(), answer(EVENTS), chunked.to_string()].concat();
+    for round in 0..60 {
+        let mut sides = [asked.clone().into_bytes(), replied.clone().into_bytes()];
+        for _ in 0..1 + round % 4 {
+            let bytes = &mut sides[random() % 2];
+            let at = random() % bytes.len();
+            match random() % 5 {
+                0 => bytes[at] = random() as u8,
+                1 => bytes.truncate(at + 1),
+                2 => drop(bytes.drain(at..(at + random() % 40).min(bytes.len()))),
+                3 => drop(bytes.splice(at..at, *b"\r\n\r\n")),
+                _ => {
+                    // A length or a chunk's size becomes another number.
+                    let digit = bytes[at..].iter().position(u8::is_ascii_digit);
+                    digit.into_iter().for_each(|digit| bytes[at + digit] = b'9');
+                }
+            }
+        }
+        let mut talk = Talk::to(9000);
+        // What is recognised whatever the damage.
+        talk.says(0, b"GET /a HTTP/1.1\r\nAccept: application/llsd+xml\r\n\r\n");
+        talk.says(1, answer("<undef/>").as_bytes());
+        let lost = random().is_multiple_of(2);
+        for (side, bytes) in sides.iter().enumerate() {
+            for (place, piece) in bytes.chunks(700).enumerate() {
+                if lost && place == 1 { talk.loses(side, piece) } else { talk.says(side, piece) }
+            }
+        }
+        let sent = talk.sent();
+        let records = talk.records();
+        let mut ends: Vec<&Value> =
+            records.iter().filter(|record| record["event"] == "stream_end").collect();
+        ends.sort_by_key(|end| end["from"] == "server");
+        for (end, sent) in ends.iter().zip(sent) {
+            let count = |key: &str| end["bytes"][key].as_u64().unwrap();
+            let known = count("explained") + count("opaque") + count("undecoded");
+            assert_eq!(known, count("payload"), "{round}: {end}");
+            assert_eq!(count("payload") + count("lost"), u64::from(sent - 1), "{round}: {end}");
+        }
+    }
+}
+
+#[test]
+fn of_a_long_body_the_first_bytes_are_kept() {
+    let long = "x".repeat(300_000);
+    let mut talk = Talk::to(9000);
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/llsd+xml\r\nContent-Length: 300000\r\n\r\n";
+    for piece in
+        [head.as_bytes(), long.as_bytes(), answer("<undef/>").as_bytes()].concat().chunks(1400)
+    {
+        talk.says(1, piece);
+    }
+    let (records, _) = run(&talk.bytes(), &["--max-message", "64KiB"]);
+    assert_eq!(names(&records).len(), 2, "{records:?}");
+    assert_eq!(records[0]["length"], 65_536);
+    assert!(records[0]["problems"].to_string().contains("--max-message"), "{records:?}");
 }

@@ -72,6 +72,11 @@ impl StreamFacts {
         (self.client().ip(), self.protocol)
     }
 
+    /// Whether a message that states a session is not of this stream's session.
+    pub(super) fn is_of_other(&self, session: Option<&str>) -> bool {
+        self.session.as_deref().zip(session).is_some_and(|(own, other)| own != other)
+    }
+
     /// Whether it identifies its client.
     pub(super) fn is_said(&self) -> bool {
         self.tied_by == TiedBy::Said

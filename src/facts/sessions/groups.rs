@@ -13,7 +13,7 @@ use super::group::StreamGroup;
 use super::silence::{ClientKey, TrafficSpan};
 use super::stream::TiedBy;
 use super::stream_facts::StreamFacts;
-use super::{Identity, TransportStream};
+use super::{Identity, IdentityValue, TransportStream};
 
 /// The most identities of all sessions. A further one joins no streams.
 const MAX_KNOWN: usize = 65_536;
@@ -33,16 +33,48 @@ impl Sessions {
                 if group == own {
                     continue;
                 }
-                if !self.are_apart(own, group) {
+                if self.are_other_sessions(own, group) {
+                    // The client logged in again: what comes from now on is of this session.
+                    self.groups.entry(group).and_modify(|group| {
+                        group.known_by.retain(|known| *known != key);
+                    });
+                } else if self.are_apart(own, group) {
+                    self.close(group);
+                } else {
                     return self.join(own, group);
                 }
-                self.close(group);
             }
             if self.known.len() < MAX_KNOWN {
                 self.known.insert(key.clone(), own);
                 self.groups.entry(own).and_modify(|group| group.known_by.push(key));
             }
         }
+    }
+
+    /// A message states the secret by which the session of a stream is known: the stream joins those
+    /// with the same one.
+    pub(super) fn identify_session(&mut self, id: TransportStream, session: &str) {
+        let Some(stream) = self.streams.get_mut(&id).filter(|stream| !stream.late) else { return };
+        if stream.session.as_deref() == Some(session) {
+            return;
+        }
+        stream.session = Some(session.to_string());
+        let identity = Identity {
+            kind: "session".to_string(),
+            id: Some(IdentityValue::Text(session.to_string())),
+            name: None,
+            record: stream.last_record,
+        };
+        self.identify(id, &identity);
+    }
+
+    /// Whether messages state that two groups are different sessions.
+    fn are_other_sessions(&self, one: u64, other: u64) -> bool {
+        let session = |group: u64| {
+            let group = self.groups.get(&group)?;
+            self.facts(group).find_map(|stream| stream.session.as_deref())
+        };
+        session(one).zip(session(other)).is_some_and(|(one, other)| one != other)
     }
 
     /// Merges two groups. The smaller one moves, so that a stream rarely moves even if many groups

@@ -124,7 +124,16 @@ impl Sessions {
         if !matches!(&record.body, Body::Event(Event { kind: EventKind::Remark, .. })) {
             self.look(nanos(record.at.time));
         }
-        self.find(id, record, message);
+        let session = match &record.body {
+            Body::Message { message, tables, tree } => {
+                SeenMessage { record, message, tables, tree }.session()
+            }
+            Body::Event(_) | Body::StreamEnd { .. } => None,
+        };
+        self.find(id, record, message, session.as_deref());
+        if let Some(session) = session {
+            self.identify_session(id, &session);
+        }
         let room = self.share.has_room_for(LEFT);
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let held = stream.held();
@@ -234,12 +243,23 @@ impl Sessions {
     }
 
     /// Makes sure that a record's stream is there. What comes after silence, if it is a message, is
-    /// of a further session, and so is a message after the session was over.
-    fn find(&mut self, id: TransportStream, record: &Record<'_>, message: Option<&str>) {
+    /// of a further session, and so is a message after the session was over, or one that states
+    /// another session.
+    fn find(
+        &mut self,
+        id: TransportStream,
+        record: &Record<'_>,
+        message: Option<&str>,
+        session: Option<&str>,
+    ) {
         let now = TrafficSpan::at(nanos(record.at.time));
         let identities = match self.streams.get(&id) {
             None if message.is_none() && self.past.contains(&id) => return,
             None => Vec::new(),
+            Some(stream) if !stream.late && stream.is_of_other(session) => {
+                self.part(id, false);
+                Vec::new()
+            }
             Some(stream) if message.is_none() || !stream.late && !stream.span().is_apart(now) => {
                 return;
             }
@@ -248,7 +268,7 @@ impl Sessions {
                 if group.is_some_and(|group| !self.span_of(group).is_apart(now)) {
                     return;
                 }
-                self.part(id)
+                self.part(id, true)
             }
         };
         let group = self.next_group;
@@ -265,9 +285,9 @@ impl Sessions {
         }
     }
 
-    /// A stream went on after its session was over: what was known of it until then stays there.
-    /// Returns whose stream it is.
-    fn part(&mut self, id: TransportStream) -> Vec<Identity> {
+    /// A stream goes on in another session, because its own was over or `closes` says that it is:
+    /// what was known of it until then stays there. Returns whose stream it is.
+    fn part(&mut self, id: TransportStream, closes: bool) -> Vec<Identity> {
         let Some(mut stream) = self.streams.remove(&id) else { return Vec::new() };
         stream.parts();
         let number = stream.group;
@@ -280,7 +300,7 @@ impl Sessions {
         self.parted += 1;
         if late {
             self.complete(number)
-        } else {
+        } else if closes {
             self.close(number)
         }
         identities

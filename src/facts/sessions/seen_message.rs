@@ -1,11 +1,13 @@
 //! A message of a stream as sessions look at it: the fields that tables mark, and what they
 //! identify.
 
+use super::super::definition;
 use super::values::IdentityValue;
+use crate::digits::is_uuid;
 use crate::record::{MessageView, Record};
-use crate::session::Message;
-use crate::table::{FieldFacts, Tables, TypeDef};
-use crate::tree::{Kind, Node, Tree};
+use crate::session::{Message, Side};
+use crate::table::{FieldFacts, Sender, Tables, TypeDef};
+use crate::tree::{Kind, Node, Tree, mark};
 
 /// Characters of a name.
 const MAX_NAME: usize = 64;
@@ -36,6 +38,28 @@ impl<'a> SeenMessage<'a> {
         })
     }
 
+    /// Whether what it says of a client is about the client of its connection.
+    pub(super) fn may_identify(&self) -> bool {
+        self.record.from == Side::Client
+            || definition(self.message.name, self.tables, self.tree)
+                .is_none_or(|def| def.direction != Sender::Both)
+    }
+
+    /// The secret that the client's session is known by, if the message states it.
+    pub(super) fn session(&self) -> Option<String> {
+        if !self.may_identify() {
+            return None;
+        }
+        let values =
+            MessageView { tables: self.tables, tree: self.tree, bytes: self.message.bytes };
+        let mut secrets =
+            self.marked(|facts| facts.own).filter(|(_, node, ..)| node.has(mark::SECRET));
+        secrets.find_map(|(_, node, ..)| {
+            let text = values.word(node, MAX_NAME)?.to_ascii_lowercase();
+            text.bytes().any(|byte| byte.is_ascii_alphanumeric() && byte != b'0').then_some(text)
+        })
+    }
+
     /// A node as a number that identifies something, with what it is called; or as a name.
     pub(super) fn id_and_name(
         &self,
@@ -55,7 +79,13 @@ impl<'a> SeenMessage<'a> {
                 Some(text) => (Some(IdentityValue::Text(text)), called()),
                 None => (None, None),
             },
-            Kind::Text(_) => (None, values.text(node, MAX_NAME)),
+            Kind::Text(_) => match values.text(node, MAX_NAME) {
+                // A UUID is the same one however it is written.
+                Some(text) if is_uuid(text.as_bytes()) => {
+                    (Some(IdentityValue::Text(text.to_ascii_lowercase())), called())
+                }
+                text => (None, text),
+            },
             _ => (None, None),
         }
     }

@@ -4,9 +4,7 @@ use std::net::SocketAddr;
 
 use super::super::refusal::known_message;
 use super::super::requests::is_last_reply;
-use super::super::{
-    ChatLine, InfoSource, LastReply, RequestCounts, Waiting, definition, refused, write_info,
-};
+use super::super::{ChatLine, InfoSource, LastReply, RequestCounts, Waiting, refused, write_info};
 use super::ending::{DirectionEnd, StreamEnding};
 use super::seen_message::SeenMessage;
 use super::silence::nanos;
@@ -17,8 +15,8 @@ use super::{LastMessage, StoryLine, StoryOutcome};
 use crate::capture::Moment;
 use crate::record::{EndedBy, MessageView, Record, RoundTrips};
 use crate::session::{Ends, Message, Side, Transport};
-use crate::table::{MessageDef, MessageId, Sender};
-use crate::tree::{LinkKind, ProblemCounts};
+use crate::table::{MessageDef, MessageId};
+use crate::tree::{LinkKind, ProblemCounts, mark};
 
 /// The most identities kept of one stream.
 const MAX_IDENTITIES: usize = 16;
@@ -32,6 +30,8 @@ const VALUE: usize = 64;
 /// A request that waits for its reply.
 struct AskedRequest {
     id: MessageId,
+    /// Its name, if tables describe it under another one.
+    name: Option<String>,
     at: Moment,
     text: String,
     carries: Option<String>,
@@ -40,8 +40,9 @@ struct AskedRequest {
 impl AskedRequest {
     /// Its memory, roughly, in bytes.
     fn size(&self) -> usize {
-        let carries = self.carries.as_ref().map_or(0, String::capacity);
-        size_of::<(u64, Option<AskedRequest>)>() + self.text.capacity() + carries
+        let held = |text: &Option<String>| text.as_ref().map_or(0, String::capacity);
+        let texts = self.text.capacity() + held(&self.carries) + held(&self.name);
+        size_of::<(u64, Option<AskedRequest>)>() + texts
     }
 }
 
@@ -64,6 +65,8 @@ pub(super) struct StreamFacts {
     pub(super) first_record: u64,
     pub(super) last_record: u64,
     pub(super) identities: Vec<Identity>,
+    /// The secret that its session is known by, if a message stated it.
+    pub(super) session: Option<String>,
     /// Identities that the client stated in requests that wait for their replies.
     pub(super) claims: Vec<Identity>,
     /// Identities from requests that were refused.
@@ -121,6 +124,7 @@ impl StreamFacts {
             first_record: record.number,
             last_record: record.number,
             identities: Vec::new(),
+            session: None,
             claims: Vec::new(),
             refused: Vec::new(),
             places: Vec::new(),
@@ -248,13 +252,24 @@ impl StreamFacts {
         }
         let (text, carries) =
             if asks || def.step { self.text_of(seen, def) } else { (String::new(), None) };
-        // A message that was sent again is not another step.
-        if def.step && !tree.links().iter().any(|link| link.kind == LinkKind::SentAgain) {
+        // A message that was sent again is not another step, nor is one that brings things and has
+        // none.
+        let brings_nothing = carries.is_none()
+            && def
+                .layout
+                .and_then(|layout| tables.layout(layout))
+                .is_some_and(|layout| matches!(tables.carries_of(layout), Some((_, Some(_)))));
+        if def.step
+            && !brings_nothing
+            && !tree.links().iter().any(|link| link.kind == LinkKind::SentAgain)
+        {
             self.step(seen, &text, carries.as_deref());
         }
         if asks {
             self.requests.sent += 1;
-            self.ask(record.number, AskedRequest { id, at: record.at, text, carries });
+            let name = message.name.raw();
+            let name = (name != tables.name(def.name)).then(|| name.to_string());
+            self.ask(record.number, AskedRequest { id, name, at: record.at, text, carries });
         }
         identities
     }
@@ -314,8 +329,11 @@ impl StreamFacts {
         self.story.outcome(reply.record, outcome.clone());
         let slowest = self.requests.slowest.is_some_and(|slowest| slowest.record == reply.record);
         if refused || slowest && !self.ties_only {
-            let name = seen.tables.message(asked.id).map_or("", |def| seen.tables.name(def.name));
-            let line = self.asked_line(reply.record, name, asked, outcome);
+            let name = asked.name.clone().unwrap_or_else(|| {
+                let def = seen.tables.message(asked.id);
+                def.map_or("", |def| seen.tables.name(def.name)).to_string()
+            });
+            let line = self.asked_line(reply.record, &name, asked, outcome);
             if slowest {
                 self.slowest = Some(line.clone());
             }
@@ -491,12 +509,14 @@ impl StreamFacts {
     /// The identities that a message states for the client itself.
     fn own(&self, source: &SeenMessage<'_>) -> Vec<Identity> {
         let mut found: Vec<Identity> = Vec::new();
-        let either = definition(source.message.name, source.tables, source.tree)
-            .is_some_and(|def| def.direction == Sender::Both);
-        if either && source.record.from == Side::Server {
+        if !source.may_identify() {
             return found;
         }
         for (index, node, def, _) in source.marked(|facts| facts.own) {
+            // A secret tells sessions apart, but not who somebody is.
+            if node.has(mark::SECRET) {
+                continue;
+            }
             let kinds = if def.ids.is_empty() { &def.names } else { &def.ids };
             let Some(kind) = kinds.first().map(|kind| source.tables.name(*kind).to_string()) else {
                 continue;

@@ -92,7 +92,8 @@ fn emitted_by(agreed: bool, lines: &[(Side, &str)]) -> Emitted {
     let lazy = testing::tables();
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 14617));
     let ends = Ends { client: at, server: at };
-    let start = Start { ends, transport: Transport::Tcp, whole: true, service: None };
+    let start =
+        Start { ends, transport: Transport::Tcp, whole: true, service: None, message: None };
     let mut session: Box<dyn Session> = Moul.session(&start, lazy.get());
     let mut emitted = Emitted::default();
     let mut sent = [0_u64; 2];

@@ -69,6 +69,7 @@ impl Protocol for SecondLife {
             "http.table",
             "login.table",
             "capabilities.table",
+            "requests.table",
         ]
     }
 
@@ -121,7 +122,7 @@ impl Protocol for SecondLife {
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {
         match start.transport {
-            Transport::Tcp => Box::new(http::HttpSession::new(tables)),
+            Transport::Tcp => Box::new(http::HttpSession::new(tables, start.message)),
             Transport::Udp => Box::new(CircuitSession::new(start.ends, tables)),
         }
     }

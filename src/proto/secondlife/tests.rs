@@ -64,7 +64,13 @@ fn tiles(tree: &Tree, length: usize) {
 
 fn emitted_by(datagrams: &[(Side, Vec<u8>)]) -> Emitted {
     let lazy = tables();
-    let start = Start { ends: nowhere(), transport: Transport::Udp, whole: true, service: None };
+    let start = Start {
+        ends: nowhere(),
+        transport: Transport::Udp,
+        whole: true,
+        service: None,
+        message: None,
+    };
     let mut session = SecondLife.session(&start, lazy.get());
     let mut emitted = Emitted::default();
     let mut evaluator = Evaluator::default();

@@ -7,6 +7,7 @@ use std::io::Read;
 
 use super::chunks;
 use super::head::{self, FirstLine, Head, Place};
+use crate::digits::is_uuid;
 use crate::proto::secondlife::llsd::typed::field_named;
 use crate::proto::secondlife::llsd::{LlsdBody, LlsdTypes};
 use crate::session::Side;
@@ -24,6 +25,8 @@ pub(super) struct HttpTypes {
     /// What the URL of a capability identifies, and the URL of the one that grants others.
     capability: Sym,
     seed: Sym,
+    /// What a session's ID identifies.
+    session: Sym,
     /// The fields of a header, and what is known of values, by the header's name.
     header: LayoutId,
     values: LayoutId,
@@ -40,6 +43,50 @@ pub(super) struct WholeHttp<'a> {
     pub(super) fault: Option<(Severity, &'static str, i64, i64)>,
     /// Whether the path is a secret: that of a capability.
     pub(super) is_capability: bool,
+    /// The ID of the session that the capability was granted to.
+    pub(super) session: Option<&'a str>,
+    /// The asset that it is about.
+    pub(super) asset: Option<&'a Asset>,
+}
+
+/// An asset, as the query of a request names it: `texture_id=` and a UUID.
+#[derive(Clone, Debug)]
+pub(super) struct Asset {
+    kind: Box<str>,
+    id: Box<str>,
+}
+
+impl Asset {
+    /// The asset that a request asks for.
+    pub(super) fn of(bytes: &[u8], head: &Head) -> Option<Asset> {
+        let FirstLine::Request { target, .. } = head.line else { return None };
+        let target = std::str::from_utf8(head::part(bytes, target)).ok()?;
+        let (_, query) = target.split_once('?')?;
+        query.split('&').find_map(|part| {
+            let (key, id) = part.split_once('=')?;
+            let kind = key.strip_suffix("_id").filter(|kind| (1..=16).contains(&kind.len()))?;
+            let asset = || Asset { kind: kind.into(), id: id.to_ascii_lowercase().into() };
+            is_uuid(id.as_bytes()).then(asset)
+        })
+    }
+}
+
+/// Which bytes of an asset a reply brings: the first one's place, and how many the asset has.
+fn range_of(whole: &WholeHttp<'_>) -> Option<(u64, u64)> {
+    let FirstLine::Reply { status, .. } = whole.head.line else { return None };
+    let header = |name| std::str::from_utf8(whole.head.header(whole.bytes, name)?).ok();
+    match status {
+        // The length of a packed body says nothing of what is in it.
+        200 if Packing::of(whole) == Packing::None => {
+            Some((0, header("content-length")?.trim().parse().ok()?))
+        }
+        206 => {
+            let (range, size) = header("content-range")?.trim().rsplit_once('/')?;
+            let first = range.rsplit(' ').next()?.split('-').next()?;
+            Some((first.parse().ok()?, size.parse().ok()?))
+        }
+        _ => None,
+    }
 }
 
 impl HttpTypes {
@@ -54,6 +101,7 @@ impl HttpTypes {
             reply: tables.message_named("HttpReply")?,
             capability: tables.sym("capability")?,
             seed: tables.sym("seed_capability")?,
+            session: tables.sym("session")?,
             header: layout("HttpHeader")?,
             values: layout("HttpHeaderValues")?,
             content: tables.type_named("HttpContent")?,
@@ -72,6 +120,17 @@ impl HttpTypes {
         let mut writer = FieldWriter { run, layout: id, at: 0 };
         writer.first_line(whole);
         self.headers(&mut writer, whole);
+        if let Some(session) = whole.session {
+            writer.computed("session_id", session);
+        }
+        if let Some(asset) = whole.asset {
+            writer.computed("asset_id", &asset.id);
+            writer.computed("asset_kind", &asset.kind);
+            if let Some((offset, size)) = range_of(whole) {
+                writer.computed_number("offset", offset);
+                writer.computed_number("size", size);
+            }
+        }
         cursor.seek(whole.head.length * 8);
         self.body(run, id, cursor, whole);
         if let Some((severity, text, a, b)) = whole.fault {
@@ -193,6 +252,21 @@ impl HttpTypes {
             _ if !is_text => run.tree.mark(node, mark::UNEXPLAINED),
             _ => {}
         }
+    }
+
+    /// The ID of the session that a login's reply opens.
+    pub(super) fn session<'a>(
+        self,
+        tables: &Tables,
+        tree: &'a Tree,
+        bytes: &'a [u8],
+    ) -> Option<&'a str> {
+        let is_session = |node: &&Node| {
+            let def = tables.type_def(node.ty);
+            let own = def.and_then(|def| def.facts.as_deref()).is_some_and(|facts| facts.own);
+            own && tables.identities(node.ty).any(|of| of == self.session)
+        };
+        text(tree, tree.nodes().iter().find(is_session)?, bytes).filter(|id| !id.is_empty())
     }
 
     /// The capabilities that a message grants, each with its URL, to `take`.
@@ -357,6 +431,25 @@ impl FieldWriter<'_, '_> {
         let value = Node::place(at, length);
         self.run.tree.leaf(Node { value, name, ty, start, bits, kind, marks, ..Node::EMPTY });
         self.at = end;
+    }
+
+    /// A text that is known from earlier messages, in no bytes of this one.
+    fn computed(&mut self, name: &str, text: &str) {
+        let Some((name, ty)) = self.field(name) else { return };
+        let text = self.run.tree.own_text(text);
+        self.text_as(name, ty, (0, 0), self.at);
+        let node = self.run.tree.len().saturating_sub(1);
+        self.run.tree.amend(node, |node| {
+            (node.kind, node.value) = (Kind::Text(TextKind::Owned), text);
+        });
+    }
+
+    /// A number that follows from others, in no bytes of its own.
+    fn computed_number(&mut self, name: &str, number: u64) {
+        let Some((name, ty)) = self.field(name) else { return };
+        let node = self.run.tree.len();
+        self.leaf(name, ty, Kind::Unsigned, (0, 0), self.at, 0);
+        self.run.tree.amend(node, |node| node.value = number);
     }
 
     fn first_line(&mut self, whole: &WholeHttp<'_>) {

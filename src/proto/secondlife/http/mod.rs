@@ -1,8 +1,8 @@
 //! One HTTP connection of a viewer with a simulator or a grid: splits its bytes into requests and
 //! replies, ties them, and names them by the capability that they use.
 //!
-//! `head` and `chunks` know HTTP, `message` fills the tree, `capabilities` remembers the names of
-//! URLs.
+//! `head` and `chunks` know HTTP, `message` fills the tree, `encode` is its inverse, `capabilities`
+//! remembers the names of URLs.
 
 mod capabilities;
 mod chunks;
@@ -13,18 +13,19 @@ mod recognise;
 pub(super) use recognise::recognise;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use self::capabilities::Capabilities;
 use self::chunks::ChunkEnd;
 use self::head::{BodyLength, FirstLine, Head, HeadStep};
-use self::message::{HttpTypes, WholeHttp};
+use self::message::{Asset, HttpTypes, WholeHttp};
 use crate::captured::Captured;
 use crate::proto::Moment;
 use crate::session::{
     Context, Event, EventKind, Message, MessageBytes, Reply, Request, RequestKey, Session, Side,
     StreamBuffer,
 };
-use crate::table::{Evaluator, Expectation, MessageId, Tables};
+use crate::table::{Evaluator, Expectation, MessageId, Sender, Tables};
 use crate::tree::{Problem, Severity, mark};
 
 /// The most requests that wait for a reply on one connection.
@@ -33,6 +34,8 @@ const MAX_ASKED: usize = 256;
 /// A connection.
 pub(super) struct HttpSession {
     types: Option<HttpTypes>,
+    /// The name of its only message.
+    named: Option<String>,
     directions: [Direction; 2],
     asked: VecDeque<Asked>,
     /// Requests or replies were lost: a reply belongs to the latest request before it.
@@ -57,6 +60,10 @@ struct Asked {
     message: MessageId,
     record: u64,
     at: Moment,
+    /// The ID of the session that its capability was granted to.
+    session: Option<Arc<str>>,
+    /// The asset that it asks for.
+    asset: Option<Asset>,
     /// Whether it asks for the head alone.
     is_head: bool,
 }
@@ -84,9 +91,11 @@ struct Body {
 
 impl HttpSession {
     /// A connection before its first byte.
-    pub(super) fn new(tables: &Tables) -> HttpSession {
+    /// `named` is the name of its only message, if that is known.
+    pub(super) fn new(tables: &Tables, named: Option<&str>) -> HttpSession {
         HttpSession {
             types: HttpTypes::new(tables),
+            named: named.map(str::to_string),
             directions: Default::default(),
             asked: VecDeque::new(),
             uncertain: false,
@@ -223,11 +232,20 @@ impl HttpSession {
             Side::Client => None,
             Side::Server => self.asked_before(at),
         };
-        let (mut name, mut message) = match from {
+        let (mut name, mut message, mut session) = match from {
             Side::Client => request_name(types, bytes, head, context),
             Side::Server => {
                 reply_name(types, asked.and_then(|place| self.asked.get(place)), context.tables)
             }
+        };
+        if let Some(named) = self.named.as_deref().filter(|_| name.is_empty())
+            && let Some(known) = types.message_named(context.tables, named)
+        {
+            (name, message) = (named.to_string(), known);
+        }
+        let asset = match asked.and_then(|place| self.asked.get(place)) {
+            Some(asked) => asked.asset.clone(),
+            None => Asset::of(bytes, head),
         };
         let whole = WholeHttp {
             bytes,
@@ -235,6 +253,8 @@ impl HttpSession {
             is_chunked: body.is_chunked,
             fault: body.fault,
             is_capability: from == Side::Client && is_capability(bytes, head, &name),
+            session: session.as_deref().filter(|_| from == Side::Client),
+            asset: asset.as_ref(),
         };
         types.read(&mut context.evaluator.run(context.tables, context.tree), message, &whole);
         if name.is_empty() {
@@ -243,7 +263,10 @@ impl HttpSession {
                 message = found;
                 types.read(&mut context.evaluator.run(context.tables, context.tree), found, &whole);
                 if from == Side::Server {
-                    let text = "its request was not captured: it is named by the keys of its body";
+                    let text = match asked {
+                        None => "its request was not captured: it is named by the keys of its body",
+                        Some(_) => "its request does not tell its name: the keys of its body do",
+                    };
                     context.tree.problem(Problem::new(Severity::Note, 0, text, 0, 0));
                 }
             }
@@ -252,7 +275,12 @@ impl HttpSession {
         }
         if let Some(capabilities) = capabilities(context.evaluator) {
             let (tables, tree) = (context.tables, &*context.tree);
-            types.granted(tables, tree, bytes, &mut |url, name| capabilities.learn(url, name));
+            if from == Side::Server {
+                session = types.session(tables, tree, bytes).map(Arc::from).or(session);
+            }
+            types.granted(tables, tree, bytes, &mut |url, name| {
+                capabilities.learn(url, name, session.as_ref());
+            });
         }
         let reply = asked.and_then(|place| self.asked.get(place)).map(|asked| asked.reply(at));
         if head.is_interim() {
@@ -281,7 +309,7 @@ impl HttpSession {
                 self.asked.pop_front();
                 self.uncertain = true;
             }
-            self.asked.push_back(Asked { name, message, record, at, is_head });
+            self.asked.push_back(Asked { name, message, record, at, session, asset, is_head });
         }
     }
 
@@ -392,27 +420,44 @@ fn capabilities(evaluator: &mut Evaluator) -> Option<&mut Capabilities> {
     store.downcast_mut()
 }
 
-/// The name of a request and its message in the tables; an empty name if it is not known.
+/// The name of a request and its message in the tables, an empty name if it is not known; and the
+/// session of which it is.
 fn request_name(
     types: HttpTypes,
     bytes: &[u8],
     head: &Head,
     context: &mut Context<'_>,
-) -> (String, MessageId) {
+) -> (String, MessageId, Option<Arc<str>>) {
     let FirstLine::Request { target, .. } = head.line else {
-        return (String::new(), types.request);
+        return (String::new(), types.request, None);
     };
     let text = |part| String::from_utf8_lossy(part).into_owned();
     let host = text(head.header(bytes, "host").unwrap_or_default());
     let target = text(head::part(bytes, target));
-    let granted = capabilities(context.evaluator).and_then(|known| known.name(&host, &target));
-    let name = granted.map(str::to_string).or_else(|| {
+    let granted =
+        capabilities(context.evaluator).and_then(|known| known.find(&host, &target)).cloned();
+    let session = granted.as_ref().and_then(|granted| granted.session.clone());
+    let name = granted.map(|granted| granted.name.to_string()).or_else(|| {
+        if let Some(name) = name_in_path(types, context.tables, &target) {
+            return Some(name.to_string());
+        }
         let body = bytes.get(head.length..).unwrap_or_default();
         method_name(body.get(..1024).unwrap_or(body)).map(str::to_string)
     });
-    let Some(name) = name else { return (String::new(), types.request) };
+    let Some(name) = name else { return (String::new(), types.request, None) };
     let message = types.message_named(context.tables, &name).unwrap_or(types.request);
-    (name, message)
+    (name, message, session)
+}
+
+/// The capability that a path names, as those of OpenSim's asset servers do: `/CAPS/GetTexture/`.
+fn name_in_path<'a>(types: HttpTypes, tables: &Tables, target: &'a str) -> Option<&'a str> {
+    let (path, _) = target.split_once('?').unwrap_or((target, ""));
+    let (_, rest) = path.split_once("/CAPS/")?;
+    let is_request = |name: &str| {
+        let def = types.message_named(tables, name).and_then(|id| tables.message(id));
+        def.is_some_and(|def| def.direction == Sender::Client)
+    };
+    rest.split('/').next().filter(|name| is_request(name))
 }
 
 /// The method that a call of XML-RPC names.
@@ -424,15 +469,19 @@ fn method_name(body: &[u8]) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The name of a reply and its message in the tables; an empty name if the request is not known.
-fn reply_name(types: HttpTypes, asked: Option<&Asked>, tables: &Tables) -> (String, MessageId) {
+/// The name of a reply and its message in the tables, an empty name if the request is not known; and
+/// the session of which it is.
+fn reply_name(
+    types: HttpTypes,
+    asked: Option<&Asked>,
+    tables: &Tables,
+) -> (String, MessageId, Option<Arc<str>>) {
     let Some(asked) = asked.filter(|asked| asked.name != "HttpRequest") else {
-        let name = asked.map_or("", |_| "HttpReply");
-        return (name.to_string(), types.reply);
+        return (String::new(), types.reply, None);
     };
     let name = format!("{}Reply", asked.name);
     let message = types.message_named(tables, &name).unwrap_or(types.reply);
-    (name, message)
+    (name, message, asked.session.clone())
 }
 
 /// Whether a request's path is a secret: whoever knows a capability's URL can use it.
