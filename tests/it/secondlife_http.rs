@@ -566,3 +566,37 @@ fn of_a_long_body_the_first_bytes_are_kept() {
     assert_eq!(records[0]["length"], 65_536);
     assert!(records[0]["problems"].to_string().contains("--max-message"), "{records:?}");
 }
+
+/// The records of what `encode` makes of JSON.
+fn encoded(records: &[Value]) -> Vec<Value> {
+    let folder = scratch(format!("moulsniff-http-encoded-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (from, to) = (folder.join("records.jsonl"), folder.join("made.pcapng"));
+    let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+    std::fs::write(&from, lines).unwrap();
+    let out = program().arg("encode").arg(&from).arg("--capture").arg(&to).output().unwrap();
+    let made = std::fs::read(&to);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    run(&made.unwrap_or_else(|_| panic!("{said}")), &[]).0
+}
+
+#[test]
+fn what_is_written_reads_the_same_in_every_form_of_llsd() {
+    let (mut records, _) = run(&session(), &[]);
+    let bodies = |records: &[Value]| -> Vec<[Value; 2]> {
+        let messages = records.iter().filter(|record| record.get("message").is_some());
+        messages.map(|r| [r["message"].clone(), r["fields"]["body"].clone()]).collect()
+    };
+    for kind in ["application/llsd+xml", "application/llsd+binary", "application/llsd+notation"] {
+        for record in &mut records {
+            let headers = record["fields"]["headers"].as_array_mut().into_iter().flatten();
+            for header in headers {
+                if header["value"].as_str().unwrap().starts_with("application/llsd") {
+                    header["value"] = json!(kind);
+                }
+            }
+        }
+        assert_eq!(bodies(&encoded(&records)), bodies(&records), "{kind}");
+    }
+}

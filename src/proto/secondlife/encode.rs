@@ -1,13 +1,13 @@
 //! Writes a datagram: header, message (zero-coded where its flags say so) and appended
-//! acknowledgements. The inverse of `datagram`.
+//! acknowledgements. The inverse of `datagram`. `http` writes what is sent over HTTP.
 
-use super::packet;
+use super::{http, packet};
 use crate::table::{
     EncodeError, EncodeStop, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, LayoutId,
     MessageId, Slot, Tables, Written,
 };
 
-/// Writes the datagram of a record.
+/// Writes the message of a record.
 pub(super) fn encode(
     tables: &Tables,
     encoder: &mut Encoder,
@@ -16,8 +16,13 @@ pub(super) fn encode(
     let name = of.json.text_of(Json::ROOT, "message").unwrap_or("");
     let id = tables.message_named(name);
     encoder.pack = Some(|made, content| (made == "expanded").then(|| zero_coded(content)));
+    let service = id.and_then(|id| tables.service(tables.message(id)?.service));
+    let said = of.json.text_of(Json::ROOT, "service");
+    // A capability that no table describes is no message of the tables.
+    let is_http = said.or(service.map(|service| &*service.name)) == Some("http");
     encoder.write(tables, of, |encoding| match id {
         _ if of.json.kind(of.fields) == JsonKind::List => encoding.spans(of.fields),
+        _ if is_http => http::encode(encoding, name, of.fields),
         Some(id) => datagram(encoding, id, of.fields),
         None => encoding.fail(Json::ROOT, format!("there is no message `{name}`")),
     })

@@ -6,10 +6,12 @@
 
 mod capabilities;
 mod chunks;
+mod encode;
 mod head;
 mod message;
 mod recognise;
 
+pub(super) use encode::encode;
 pub(super) use recognise::recognise;
 
 use std::collections::VecDeque;

@@ -11,6 +11,7 @@
 mod binary;
 mod notation;
 pub(super) mod typed;
+pub(super) mod write;
 mod xml;
 mod xmlrpc;
 

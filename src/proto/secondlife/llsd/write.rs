@@ -1,0 +1,237 @@
+//! Writes JSON as LLSD, in XML, in the binary encoding and as notation, and as a value of XML-RPC.
+//! The inverse of the readers beside it.
+//!
+//! JSON does not tell all kinds of values apart: a text that is a UUID becomes one, and dates, URIs
+//! and bytes become strings. It knows no messages.
+
+use crate::digits::is_uuid;
+use crate::table::{EncodeStop, Encoding, JsonKind, parse_hex};
+
+/// The deepest nesting that is written.
+const MAX_DEPTH: usize = 96;
+
+/// How values are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::proto::secondlife) enum LlsdForm {
+    Xml,
+    Binary,
+    Notation,
+    XmlRpc,
+}
+
+/// A value without its parts.
+enum Scalar<'a> {
+    Undefined,
+    Boolean(bool),
+    Integer(i32),
+    Real(f64),
+    Uuid(&'a str),
+    String(&'a str),
+}
+
+/// Writes one form into bytes.
+pub(in crate::proto::secondlife) struct LlsdWriter<'e, 'a> {
+    pub(in crate::proto::secondlife) encoding: &'e mut Encoding<'a>,
+    pub(in crate::proto::secondlife) form: LlsdForm,
+    pub(in crate::proto::secondlife) out: Vec<u8>,
+}
+
+impl LlsdWriter<'_, '_> {
+    /// Writes a value with all that it contains, as a whole document.
+    pub(in crate::proto::secondlife) fn document(&mut self, node: u32) -> Result<(), EncodeStop> {
+        let (before, behind) = match self.form {
+            LlsdForm::Xml => ("<llsd>", "</llsd>"),
+            LlsdForm::Binary => ("<? LLSD/Binary ?>\n", ""),
+            LlsdForm::Notation => ("<? llsd/notation ?>\n", ""),
+            LlsdForm::XmlRpc => ("<params><param>", "</param></params>"),
+        };
+        self.text(before);
+        self.value(node, 0)?;
+        self.text(behind);
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    fn value(&mut self, node: u32, depth: usize) -> Result<(), EncodeStop> {
+        let json = self.encoding.json;
+        if depth > MAX_DEPTH {
+            return self.encoding.fail(node, format!("nested more than {MAX_DEPTH} deep"));
+        }
+        if matches!(json.kind(node), JsonKind::Object | JsonKind::List) {
+            self.encoding.enter(node);
+            return self.container(node, depth);
+        }
+        self.encoding.take(node);
+        let scalar = match json.kind(node) {
+            JsonKind::True => Scalar::Boolean(true),
+            JsonKind::False => Scalar::Boolean(false),
+            JsonKind::Number => {
+                let text = json.text(node);
+                match (text.parse::<i32>(), text.parse::<u32>(), text.parse::<f64>()) {
+                    (Ok(number), ..) => Scalar::Integer(number),
+                    // An unsigned number of 32 bits is written as a signed one.
+                    (_, Ok(number), _) => Scalar::Integer(number as i32),
+                    (.., Ok(number)) => Scalar::Real(number),
+                    _ => return self.encoding.fail(node, "is no number of LLSD"),
+                }
+            }
+            JsonKind::Text if is_uuid(json.text(node).as_bytes()) => Scalar::Uuid(json.text(node)),
+            JsonKind::Text => Scalar::String(json.text(node)),
+            _ => Scalar::Undefined,
+        };
+        match self.form {
+            LlsdForm::Xml => self.xml(&scalar),
+            LlsdForm::Binary => self.binary(&scalar),
+            LlsdForm::Notation => self.notation(&scalar),
+            LlsdForm::XmlRpc => self.xml_rpc(&scalar),
+        }
+        Ok(())
+    }
+
+    fn container(&mut self, node: u32, depth: usize) -> Result<(), EncodeStop> {
+        let json = self.encoding.json;
+        let is_map = json.kind(node) == JsonKind::Object;
+        let count = json.children(node).count() as u32;
+        match (self.form, is_map) {
+            (LlsdForm::Xml, true) => self.text("<map>"),
+            (LlsdForm::Xml, false) => self.text("<array>"),
+            (LlsdForm::XmlRpc, true) => self.text("<value><struct>"),
+            (LlsdForm::XmlRpc, false) => self.text("<value><array><data>"),
+            (LlsdForm::Binary | LlsdForm::Notation, _) => {
+                self.out.push(if is_map { b'{' } else { b'[' });
+            }
+        }
+        if self.form == LlsdForm::Binary {
+            self.out.extend(count.to_be_bytes());
+        }
+        for (place, child) in json.children(node).enumerate() {
+            let key = json.key(child);
+            if self.form == LlsdForm::Notation && place > 0 {
+                self.out.push(b',');
+            }
+            if is_map {
+                self.key(key);
+            }
+            self.value(child, depth + 1)?;
+            if is_map && self.form == LlsdForm::XmlRpc {
+                self.text("</member>");
+            }
+        }
+        match (self.form, is_map) {
+            (LlsdForm::Xml, true) => self.text("</map>"),
+            (LlsdForm::Xml, false) => self.text("</array>"),
+            (LlsdForm::XmlRpc, true) => self.text("</struct></value>"),
+            (LlsdForm::XmlRpc, false) => self.text("</data></array></value>"),
+            (LlsdForm::Binary | LlsdForm::Notation, _) => {
+                self.out.push(if is_map { b'}' } else { b']' });
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&mut self, key: &str) {
+        match self.form {
+            LlsdForm::Xml => self.element("key", key),
+            LlsdForm::XmlRpc => {
+                self.text("<member>");
+                self.element("name", key);
+            }
+            LlsdForm::Binary => self.counted(b'k', key),
+            LlsdForm::Notation => {
+                self.quoted(key);
+                self.out.push(b':');
+            }
+        }
+    }
+
+    fn xml(&mut self, scalar: &Scalar<'_>) {
+        match scalar {
+            Scalar::Undefined => self.text("<undef/>"),
+            Scalar::Boolean(value) => self.element("boolean", if *value { "1" } else { "0" }),
+            Scalar::Integer(number) => self.element("integer", &number.to_string()),
+            Scalar::Real(number) => self.element("real", &number.to_string()),
+            Scalar::Uuid(text) => self.element("uuid", text),
+            Scalar::String(text) => self.element("string", text),
+        }
+    }
+
+    fn xml_rpc(&mut self, scalar: &Scalar<'_>) {
+        self.text("<value>");
+        match scalar {
+            Scalar::Undefined => self.text("<nil/>"),
+            Scalar::Boolean(value) => self.element("boolean", if *value { "1" } else { "0" }),
+            Scalar::Integer(number) => self.element("i4", &number.to_string()),
+            Scalar::Real(number) => self.element("double", &number.to_string()),
+            Scalar::Uuid(text) | Scalar::String(text) => self.element("string", text),
+        }
+        self.text("</value>");
+    }
+
+    fn binary(&mut self, scalar: &Scalar<'_>) {
+        match scalar {
+            Scalar::Undefined => self.out.push(b'!'),
+            Scalar::Boolean(value) => self.out.push(if *value { b'1' } else { b'0' }),
+            Scalar::Integer(number) => {
+                self.out.push(b'i');
+                self.out.extend(number.to_be_bytes());
+            }
+            Scalar::Real(number) => {
+                self.out.push(b'r');
+                self.out.extend(number.to_be_bytes());
+            }
+            Scalar::Uuid(text) => {
+                self.out.push(b'u');
+                self.out.extend(parse_hex(&text.replace('-', "")).unwrap_or_default());
+            }
+            Scalar::String(text) => self.counted(b's', text),
+        }
+    }
+
+    fn notation(&mut self, scalar: &Scalar<'_>) {
+        match scalar {
+            Scalar::Undefined => self.out.push(b'!'),
+            Scalar::Boolean(value) => self.text(if *value { "true" } else { "false" }),
+            Scalar::Integer(number) => self.text(&format!("i{number}")),
+            Scalar::Real(number) => self.text(&format!("r{number}")),
+            Scalar::Uuid(text) => self.text(&format!("u{text}")),
+            Scalar::String(text) => self.quoted(text),
+        }
+    }
+
+    /// A text behind its letter and its length.
+    fn counted(&mut self, letter: u8, text: &str) {
+        self.out.push(letter);
+        self.out.extend((text.len() as u32).to_be_bytes());
+        self.text(text);
+    }
+
+    /// A text between quotes.
+    fn quoted(&mut self, text: &str) {
+        self.out.push(b'\'');
+        for byte in text.bytes() {
+            match byte {
+                b'\'' | b'\\' => self.out.extend([b'\\', byte]),
+                b'\n' => self.text("\\n"),
+                _ => self.out.push(byte),
+            }
+        }
+        self.out.push(b'\'');
+    }
+
+    fn element(&mut self, name: &str, text: &str) {
+        self.text(&format!("<{name}>"));
+        for byte in text.bytes() {
+            match byte {
+                b'&' => self.text("&amp;"),
+                b'<' => self.text("&lt;"),
+                b'>' => self.text("&gt;"),
+                b'\r' => self.text("&#13;"),
+                _ => self.out.push(byte),
+            }
+        }
+        self.text(&format!("</{name}>"));
+    }
+}
