@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-CLIENT, SERVER, MOUL, ROUTER = b"\x0a\x00\x00\x01", b"\x0a\x00\x00\x02", 14617, 8080
+CLIENT, SERVER, MOUL, ROUTER, SIMULATOR, WEB = b"\x0a\x00\x00\x01", b"\x0a\x00\x00\x02", 14617, 8080, 13000, 12046
 # Twice as much may cost so many times as much.
 LIMIT = 2.6
 
@@ -29,11 +29,17 @@ class Capture:
         self.frames = 0
 
     def frame(self, sent, ports, seq, ack, flags, data=b""):
-        source, target = (CLIENT, SERVER) if sent else (SERVER, CLIENT)
         here, there = ports if sent else ports[::-1]
-        tcp = struct.pack(">HHIIBBHHH", here, there, seq, ack, 0x50, flags, 65535, 0, 0) + data
-        ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0) + source + target
-        packet = bytes(12) + b"\x08\x00" + ip + tcp
+        self.packet(sent, 6, struct.pack(">HHIIBBHHH", here, there, seq, ack, 0x50, flags, 65535, 0, 0) + data)
+
+    def datagram(self, sent, ports, data):
+        here, there = ports if sent else ports[::-1]
+        self.packet(sent, 17, struct.pack(">HHHH", here, there, 8 + len(data), 0) + data)
+
+    def packet(self, sent, protocol, body):
+        source, target = (CLIENT, SERVER) if sent else (SERVER, CLIENT)
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(body), 0, 0, 64, protocol, 0) + source + target
+        packet = bytes(12) + b"\x08\x00" + ip + body
         self.out.append(struct.pack("<IIII", 1_700_000_000, self.frames, len(packet), len(packet)) + packet)
         self.frames += 1
 
@@ -110,6 +116,43 @@ def references(capture, n):
     capture.connection(0, MOUL, (True, head + b"\0\2"), (False, b"\1\2"), (True, struct.pack("<HII", 31, 7, 5)), (False, answer))
 
 
+def connections(capture, n):
+    """Each with a mud and an identity of its own."""
+    for at in range(n):
+        hello = packet(f'({{"startup-req-3",5,"m{at}",0,"*r",0,"pw",0,0,1,2,3,"a","b","c",0,([]),([]),}})')
+        said = packet(f'({{"tell",5,"m{at}","alice{at}","n","bob{at}","Alice{at}","hello",}})')
+        capture.connection(at, ROUTER, (True, hello + said))
+
+
+def types(capture, n):
+    said = b"".join(packet(f'({{"type{at}' + "t" * 200 + '",5,"m","a","n","b",1,})') for at in range(n))
+    capture.connection(0, ROUTER, (True, HELLO + said))
+
+
+def circuits(capture, n):
+    for at in range(n):
+        ports = (10_000 + at, SIMULATOR)
+        agent = struct.pack("<IIII", at + 1, 7, 7, 7)
+        capture.datagram(True, ports, b"\x40\0\0\0\1\0\xff\xff\0\3" + struct.pack("<I", at) + agent * 2)
+        name = b"Resident%d\0" % at
+        chat = bytes([len(name)]) + name + agent * 2 + b"\1\1\1" + bytes(12) + b"\6\0hello\0"
+        capture.datagram(False, ports, b"\0\0\0\0\2\0\xff\xff" + struct.pack(">H", 139) + chat)
+
+
+def pings(capture, n):
+    head = struct.pack("<BHIII", 16, 31, 918, 50, 1) + bytes(16) + struct.pack("<I", 12) + bytes(8)
+    capture.connection(0, MOUL, (True, head + struct.pack("<III", 12, 0, 7) * n))
+
+
+def web(capture, n):
+    for at in range(n):
+        map_ = "".join(f"<key>Cap{name}</key><string>http://10.0.0.2:{WEB}/cap/{at:06}{name:06}</string>" for name in range(8))
+        bodies = [b"<llsd><array><string>Cap1</string></array></llsd>", f"<llsd><map>{map_}</map></llsd>".encode()]
+        kind = b"Content-Type: application/llsd+xml\r\nContent-Length: %d\r\n\r\n%s"
+        heads = [b"POST /seed%d HTTP/1.1\r\nHost: a\r\n" % at, b"HTTP/1.1 200 OK\r\n"]
+        capture.connection(at, WEB, *((not side, heads[side] + kind % (len(body), body)) for side, body in enumerate(bodies)))
+
+
 def made(kind, n, path, name="a"):
     capture = Capture()
     kind(capture, n, *([name] if kind in (mapping, texts) else []))
@@ -124,6 +167,12 @@ KINDS = {
     "tells": (tells, 400, ["export chat {a}", "sessions {a}", "report {a} -o {out}", "diff {a} {a}"]),
     "channel": (channel, 400, ["export chat {a}", "sessions {a}", "report {a} -o {out}"]),
     "names": (names, 1000, ["--json --pseudonyms {key} {a}"]),
+    "connections": (connections, 400, ["stats {a}", "sessions --story {a}", "diagnose {a}", "report {a} -o {out}", "diff {a} {a}",
+                                       "export messages {a} -o {out}", "--json --pseudonyms {key} {a}"]),
+    "types": (types, 1000, ["stats {a}", "diff {a} {a}", "report {a} -o {out}"]),
+    "circuits": (circuits, 400, ["stats {a}", "sessions {a}", "export chat {a}", "diff {a} {a}", "--csv {a}", "--json --pseudonyms {key} {a}"]),
+    "pings": (pings, 2000, ["stats {a}", "diff {a} {a}", "report {a} -o {out}", "--oneline {a}", "encode {json} -o {out}"]),
+    "web": (web, 200, ["stats {a}", "diff {a} {a}", "--json --pseudonyms {key} {a}", "report {a} -o {out}"]),
     "manifest": (manifest, 1000, ["export files {a} -o {out}", "stats {a}"]),
     "references": (references, 2000, ["export vault {a} -o {out}", "report {a} -o {out}"]),
 }
@@ -155,10 +204,14 @@ def main():
             kind, least, commands = KINDS[name]
             n = max(int(least * args.scale), 1)
             captures = [[made(kind, n * of, folder / f"{name}{of}{own}.pcap", own) for own in "ab"] for of in (1, 2, 4)]
+            if any("{json}" in command for command in commands):
+                for a, _ in captures:
+                    with a.with_suffix(".json").open("wb") as out:
+                        subprocess.run([args.program, "-q", "--no-config", "--json", a], stdout=out, check=True)
             for command in commands:
                 costs = []
                 for at, (a, b) in enumerate(captures):
-                    places = {"a": a, "b": b, "key": folder / "key", "out": folder / f"{name}{at}{len(costs)}{command.split()[1][:5].strip('{}')}.out"}
+                    places = {"a": a, "b": b, "key": folder / "key", "json": a.with_suffix(".json"), "out": folder / f"{name}{at}{len(costs)}{command.split()[1][:5].strip('{}')}.out"}
                     costs.append(instructions([args.program, "-q", "--no-config", *(word.format(**places) for word in command.split())]) - start)
                 times = [after / max(before, 1) for before, after in zip(costs, costs[1:])]
                 over = max(times) > LIMIT
