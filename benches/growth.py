@@ -181,7 +181,8 @@ KINDS = {
 def instructions(command):
     done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command], capture_output=True, text=True)
     counted = re.search(r"Collected : (\d+)", done.stderr)
-    if not counted:
+    # diff says with 4 that something differs.
+    if not counted or done.returncode not in (0, 4):
         raise SystemExit(f"{' '.join(command)}: {done.stderr[-500:]}")
     return int(counted[1])
 
@@ -196,7 +197,7 @@ def main():
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        (folder / "key").write_text(hashlib.sha256(b"growth").hexdigest()[:32])
+        (folder / "key").write_text("moulsniff pseudonyms 1\n" + hashlib.sha256(b"growth").hexdigest()[:32] + "\n")
         empty = made(tells, 0, folder / "empty.pcap")
         start = instructions([args.program, "stats", str(empty)])
         print("| capture | command | n | 2n | 4n | times as many |\n| --- | --- | --- | --- | --- | --- |")
