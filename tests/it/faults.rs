@@ -228,13 +228,13 @@ fn a_signal_at_any_moment_leaves_the_old_file_or_the_whole_new_one() {
     }
 }
 
+/// The status of a run, what it said, and the files that it left.
+#[cfg(target_os = "linux")]
+type FaultyRun = (Option<i32>, String, BTreeMap<String, Vec<u8>>);
+
 /// Runs each way under strace, which makes system calls fail as `inject` says. `None` without strace.
 #[cfg(target_os = "linux")]
-fn with_faults(
-    test: &str,
-    inject: &str,
-    path: &str,
-) -> Option<Vec<(Option<i32>, String, BTreeMap<String, Vec<u8>>)>> {
+fn with_faults(test: &str, inject: &str, path: &str) -> Option<Vec<FaultyRun>> {
     if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
         println!("no strace: faults of system calls are not tested");
         return None;
