@@ -115,7 +115,10 @@ impl MessageEncoder {
                 bytes = found;
             }
         }
-        Ok(Some(EncodedMessage { protocol: place, name: name.to_string(), bytes }))
+        let message = EncodedMessage { protocol: place, name: name.to_string(), bytes };
+        let stream = json.get(root, "stream").map_or("", |node| json.text(node));
+        lazy.protocol().learn(tables, encoder, &message, stream);
+        Ok(Some(message))
     }
 }
 

@@ -225,6 +225,17 @@ pub trait Protocol: Sync {
         None
     }
 
+    /// Learns from a message that was written what later ones need, as a session does from one that
+    /// was read. `stream` is the number of its connection.
+    fn learn(
+        &self,
+        _tables: &Tables,
+        _encoder: &mut Encoder,
+        _message: &EncodedMessage,
+        _stream: &str,
+    ) {
+    }
+
     /// What encrypts the messages of a connection to a service, when a capture is written. `None`
     /// if the protocol encrypts nothing.
     fn seal(&self, _service: &str) -> Option<Box<dyn Seal>> {

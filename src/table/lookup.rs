@@ -297,8 +297,9 @@ impl Tables {
         }
     }
 
+    /// An expression by place.
     #[inline]
-    pub(in crate::table) fn ex(&self, id: ExprId) -> Option<&Ex> {
+    pub fn ex(&self, id: ExprId) -> Option<&Ex> {
         self.program.exprs.get(id.0 as usize)
     }
 
@@ -311,11 +312,12 @@ impl Tables {
     }
 
     /// The number of a word that fields are compared with. 0 for any other text.
-    pub(in crate::table) fn word_number(&self, text: &[u8]) -> u64 {
+    pub fn word_number(&self, text: &[u8]) -> u64 {
         self.program.words.get(text).copied().unwrap_or(0)
     }
 
-    pub(in crate::table) fn delimiter(&self, place: u32) -> &[u8] {
+    /// Bytes up to which something is read.
+    pub fn delimiter(&self, place: u32) -> &[u8] {
         self.program.delimiters.get(place as usize).map_or(&[], Vec::as_slice)
     }
 

@@ -36,7 +36,7 @@ pub use hex::parse_hex;
 pub use native::{BITSTREAM, Native};
 pub use program::*;
 pub use scale::Scale;
-pub use text::{Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
+pub use text::{BinaryOp, Expectation, HeaderRole, MAX_TABLE_BYTES, PlaceRole, Sender};
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -88,8 +88,8 @@ const CAPTURES: &[(&str, &[&str], [usize; 3])] = &[
     ("moul/any_sll2.pcap", DIRTSAND, [46, 46, 46]),
     ("moul/changed.pcap", &[], [69, 69, 69]),
     ("moul/clear.pcapng.gz", &[], [425, 410, 413]),
-    ("moul/evening.pcapng", EVENING, [330, 325, 330]),
-    ("moul/full_dirtsand.pcapng", DIRTSAND, [496, 466, 484]),
+    ("moul/evening.pcapng", EVENING, [330, 330, 330]),
+    ("moul/full_dirtsand.pcapng", DIRTSAND, [496, 466, 486]),
     ("moul/golden.pcap", &[], [70, 70, 70]),
     ("moul/kind_game.pcap", DIRTSAND, [154, 141, 142]),
     ("moul/kind_gate.pcap", DIRTSAND, [13, 13, 13]),
@@ -98,7 +98,7 @@ const CAPTURES: &[(&str, &[&str], [usize; 3])] = &[
     ("moul/moss_full.pcapng", MOSS, [520, 489, 499]),
     ("moul/nagus.pcapng", NAGUS, [352, 343, 344]),
     ("moul/synthetic_all.pcap.gz", DIRTSAND, [251, 241, 250]),
-    ("secondlife/every_message.pcapng.gz", &[], [823, 673, 776]),
+    ("secondlife/every_message.pcapng.gz", &[], [823, 673, 812]),
     // LLSD comes back with the same values, in another form of the same XML.
     ("secondlife/http.pcap", &[], [15, 0, 0]),
     ("secondlife/opensim.pcapng.gz", &[], [4393, 4179, 4325]),
@@ -391,9 +391,7 @@ fn connections_end_in_a_made_capture_as_they_ended_before() {
     std::fs::write(&from, records.iter().map(|record| format!("{record}\n")).collect::<String>())
         .unwrap();
     let words = [from.to_str().unwrap(), "--capture", to.to_str().unwrap(), "--keys", key];
-    let sdl = ["--sdl", "examples/evening/Neighborhood.sdl"];
-    let output =
-        program().current_dir(file("")).arg("encode").args(words).args(sdl).output().unwrap();
+    let output = program().current_dir(file("")).arg("encode").args(words).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     let made = crate::common::records(to.to_str().unwrap(), &[key], &[]);

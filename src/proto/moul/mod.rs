@@ -33,11 +33,11 @@ mod wrong_key;
 pub use settings::MoulSettings;
 
 use super::{
-    Expected, LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Seal, Secrets,
-    SettingsError, TextFormat, Verdict,
+    EncodedMessage, Expected, LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames,
+    Seal, Secrets, SettingsError, TextFormat, Verdict,
 };
 use crate::session::{Ends, Session, Settings, Start, Transport};
-use crate::table::{Evaluator, Meaning, Native, TableSource, Tables};
+use crate::table::{Encoder, Evaluator, Meaning, Native, TableSource, Tables};
 use std::io::Write;
 
 /// The protocol.
@@ -165,6 +165,16 @@ impl Protocol for Moul {
 
     fn recognise_tcp(&self, opening: &Opening<'_>, tables: &LazyTables) -> Verdict {
         recognise::recognise_tcp(opening, tables)
+    }
+
+    fn learn(
+        &self,
+        tables: &Tables,
+        encoder: &mut Encoder,
+        message: &EncodedMessage,
+        stream: &str,
+    ) {
+        sdl::downloads::learn(tables, encoder, message, stream);
     }
 
     fn seal(&self, service: &str) -> Option<Box<dyn Seal>> {

@@ -15,7 +15,14 @@ pub(super) fn encode(
 ) -> Result<Vec<u8>, EncodeError> {
     let name = of.json.text_of(Json::ROOT, "message").unwrap_or("");
     let id = tables.message_named(name);
-    encoder.pack = Some(|made, content| (made == "expanded").then(|| zero_coded(content)));
+    encoder.pack = Some(|made, content, length| {
+        let mut packed = (made == "expanded").then(|| zero_coded(content))?;
+        // A zero at the end may have no count.
+        if packed.len() == length + 1 && packed.ends_with(&[0, 1]) {
+            packed.truncate(length);
+        }
+        Some(packed)
+    });
     let service = id.and_then(|id| tables.service(tables.message(id)?.service));
     let said = of.json.text_of(Json::ROOT, "service");
     // A capability that no table describes is no message of the tables.

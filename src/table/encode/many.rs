@@ -198,12 +198,23 @@ impl Encoding<'_> {
             LenFrom::Inline(ty) if !len.bytes => self.put_count(field, ty, n)?,
             LenFrom::Expr(id) if !len.bytes => self.require(id, n as i128, field, "elements")?,
             LenFrom::Inline(ty) => {
-                return self.counted_in_bytes(field, ty, |this| this.elements(field, node, of));
+                let ended = self.ended.take();
+                let slot =
+                    self.counted_in_bytes(field, ty, |this| this.elements(field, node, of))?;
+                self.ended = ended;
+                return Ok(slot);
             }
             _ => {}
         }
         let start = self.pos();
+        let ended = self.ended;
+        if len.bytes {
+            self.ended = None;
+        }
         self.elements(field, node, of)?;
+        if len.bytes {
+            self.ended = ended;
+        }
         match len.from {
             LenFrom::Expr(id) if len.bytes => {
                 let bytes = (self.pos() - start) / 8;

@@ -157,8 +157,9 @@ impl Habits {
     }
 }
 
-/// Packs the content of a buffer. The first argument says how it became one.
-pub type PackCode = fn(&str, &[u8]) -> Option<Vec<u8>>;
+/// Packs the content of a buffer. The first argument says how it became one, the last one how many
+/// bytes it had.
+pub type PackCode = fn(&str, &[u8], usize) -> Option<Vec<u8>>;
 
 /// The encoder's state from message to message.
 #[derive(Default)]
@@ -177,6 +178,8 @@ pub struct Encoder {
     pub memory: Remembered,
     /// A store for the protocol's types with code, as in [`Evaluator`](super::Evaluator::context).
     pub context: Option<Box<dyn std::any::Any + Send>>,
+    /// What the protocol keeps of the connections whose messages are written.
+    pub connections: Option<Box<dyn std::any::Any + Send>>,
     /// What these types keep from message to message to save work.
     pub scratch: Option<Box<dyn std::any::Any + Send>>,
     /// The types of tables whose messages were written from spans.
@@ -212,6 +215,15 @@ enum Used {
     Entered,
 }
 
+/// The end of a region, before a field that is only there if the region goes on.
+#[derive(Clone, Copy, Debug)]
+struct RegionEnd {
+    pos: usize,
+    object: u32,
+    /// The field.
+    name: Sym,
+}
+
 /// One message that is being written.
 pub struct Encoding<'a> {
     /// The tables.
@@ -235,6 +247,8 @@ pub struct Encoding<'a> {
     notes: HashMap<u32, Vec<Note>>,
     /// The objects that hold what the open regions have left over.
     regions: Vec<u32>,
+    /// Where the open region ended, if a field that is absent says so.
+    ended: Option<RegionEnd>,
     /// The object whose keys belong to several layouts.
     shared: Option<u32>,
     dialects: u32,
@@ -263,6 +277,7 @@ impl<'a> Encoding<'a> {
             marked: Vec::new(),
             notes: HashMap::new(),
             regions: Vec::new(),
+            ended: None,
             shared: None,
             dialects: 0,
             depth: 0,

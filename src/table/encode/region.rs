@@ -93,6 +93,7 @@ impl Encoding<'_> {
         let is_object = self.json.kind(node) == JsonKind::Object;
         let holder = if is_object { node } else { field.object };
         self.regions.push(holder);
+        let ended = self.ended.take();
         let result = match self.value(&Field { ty, span: false, ..*field }) {
             // What no field claims: in the object, or behind the value.
             Ok(_) if is_object => self.undecoded(node).map(|_| ()),
@@ -101,10 +102,13 @@ impl Encoding<'_> {
             Err(failed) => Err(failed),
         };
         self.regions.pop();
+        self.ended = ended;
         result?;
         self.out().align();
         let end = self.pos();
-        self.resolve(unknowns, checks, Some(end))
+        self.resolve(unknowns, checks, Some(end))?;
+        self.drop_checks(checks, end);
+        Ok(())
     }
 
     /// Whether bytes that no field claims stand behind a value, in the object around it.

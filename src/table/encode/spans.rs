@@ -253,7 +253,7 @@ impl Encoding<'_> {
         let content = self.close_buffer().into_bytes();
         written?;
         if made != "decompressed" {
-            let packed = self.state.pack.and_then(|pack| pack(made, &content));
+            let packed = self.state.pack.and_then(|pack| pack(made, &content, length));
             return match packed {
                 Some(packed) if packed.len() == length => {
                     self.out().put(&packed);
@@ -277,11 +277,11 @@ impl Encoding<'_> {
         self.fail(span, "cannot be encoded from spans: another compressor packed it")
     }
 
-    /// The value of a span at the path that a problem has.
+    /// The value of a span at the path that a problem has. A span whose content is in a buffer of
+    /// its own, such as a message that is zero-coded, may have no name there.
     pub(super) fn find_span(&self, list: u32, path: &str) -> Option<u32> {
         let json = self.json;
-        let mut list = list;
-        let mut rest = path;
+        let (mut list, mut rest) = (list, path);
         loop {
             let named = json.children(list).find_map(|span| {
                 let behind = rest.strip_prefix(json.text_of(span, "name")?)?;
@@ -291,7 +291,11 @@ impl Encoding<'_> {
                     _ => None,
                 }
             });
-            let (span, behind) = named?;
+            let Some((span, behind)) = named else {
+                let made = |span: &u32| json.text_of(*span, "buffer").is_some();
+                list = json.get(json.children(list).find(made)?, "fields")?;
+                continue;
+            };
             if behind.is_empty() {
                 return Some(json.get(span, "value").unwrap_or(span));
             }

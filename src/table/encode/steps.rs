@@ -5,7 +5,9 @@
 use super::super::program::*;
 use super::expr::{Place, Value};
 use super::unknown::{Checked, Mark};
-use super::{Encoding, Failure, Field, Frame, Given, JsonKind, MAX_DEPTH, MAX_TRIES, Slot, Stop};
+use super::{
+    Encoding, Failure, Field, Frame, Given, JsonKind, MAX_DEPTH, MAX_TRIES, RegionEnd, Slot, Stop,
+};
 use crate::tree::{Sym, TypeRef, mark};
 
 /// A structure whose steps run.
@@ -89,8 +91,10 @@ impl Encoding<'_> {
                 *to = from;
             }
             self.slots.truncate(at.frame.base + at.frame.length);
-            if let Some(check) = check {
-                self.add_check(check, at.frame)?;
+            match check {
+                Some(Checked::Test(Test::More, false)) => self.end_region(step, at.object),
+                None => {}
+                Some(check) => self.add_check(check, at.frame, at.object)?,
             }
             next = step;
         }
@@ -110,6 +114,9 @@ impl Encoding<'_> {
                 LayoutStep::Field { name, ty, slot, marks, op } => {
                     let span = (marks | op.marks) & mark::SPAN != 0;
                     let value = self.step_field(at, *name, *ty, span)?;
+                    if let Some(end) = self.ended.filter(|end| self.pos() > end.pos) {
+                        return self.behind_end(end);
+                    }
                     self.keep(at.frame, *slot, value);
                 }
                 LayoutStep::Branch { test, otherwise } => {
@@ -224,12 +231,15 @@ impl Encoding<'_> {
         at: Structure,
         choices: &mut Vec<Choice>,
     ) -> Result<bool, Stop> {
+        if matches!(test, Test::More) && self.ended.is_some() {
+            return Ok(false);
+        }
         let taken = match self.look(then, otherwise, at.object) {
             Branch::Taken => true,
             Branch::Passed => false,
             Branch::Either(first) => {
                 let other = if first { otherwise } else { then };
-                let check = self.about_unknowns(&test, at.frame);
+                let check = matches!(test, Test::More) || self.about_unknowns(&test, at.frame);
                 let check = check.then_some(Checked::Test(test, !first));
                 let slots = self.kept(at.frame).to_vec();
                 let mark = self.mark_place();
@@ -237,14 +247,34 @@ impl Encoding<'_> {
                 first
             }
         };
-        if self.about_unknowns(&test, at.frame) {
-            self.add_check(Checked::Test(test, taken), at.frame)?;
+        if matches!(test, Test::More) && !taken {
+            self.end_region(then, at.object);
+        } else if matches!(test, Test::More) || self.about_unknowns(&test, at.frame) {
+            self.add_check(Checked::Test(test, taken), at.frame, at.object)?;
         }
         Ok(taken)
     }
 
-    /// Whether a test depends on a number that is computed. If it only depends on how much follows
-    /// in the region, the fields alone decide.
+    /// The region ends here: the field at the step `from`, which is only there if it goes on, is
+    /// absent.
+    fn end_region(&mut self, from: usize, object: u32) {
+        let steps = self.tables.steps().get(from..).unwrap_or(&[]);
+        let name = steps.iter().find_map(|step| match step {
+            LayoutStep::Field { name, .. } => Some(*name),
+            _ => None,
+        });
+        let pos = self.pos();
+        self.ended = self.ended.or(name.map(|name| RegionEnd { pos, object, name }));
+    }
+
+    /// A value behind the region's end: what is absent before it is missing.
+    fn behind_end<T>(&self, end: RegionEnd) -> Result<T, Stop> {
+        let missing = Some(end.name);
+        let text = "is missing: a field behind it is there".to_string();
+        Err(Stop::Failed(Box::new(Failure { node: end.object, missing, text })))
+    }
+
+    /// Whether a test depends on a number that is computed, or on how many bytes follow.
     fn about_unknowns(&self, test: &Test, frame: Frame) -> bool {
         let of =
             |slot: u16| matches!(self.kept(frame).get(usize::from(slot)), Some(Slot::Unknown(_)));
@@ -254,7 +284,7 @@ impl Encoding<'_> {
             | Test::Differs(slot, _)
             | Test::Above(slot, _) => of(*slot),
             Test::Dialect(..) | Test::More => false,
-            Test::General(id) => self.has_unknown(*id, frame),
+            Test::General(id) => self.has_unknown(*id, frame) || self.needs_end(*id),
         }
     }
 
@@ -357,7 +387,7 @@ impl Encoding<'_> {
         let mark = self.mark_place();
         choices.push(Choice { mark, slots, others });
         if let Some(check) = first.1 {
-            self.add_check(check, at.frame)?;
+            self.add_check(check, at.frame, at.object)?;
         }
         Ok(first.0)
     }

@@ -4,7 +4,7 @@
 
 use super::super::program::*;
 use super::expr::{Place, Value};
-use super::{Encoding, Field, Frame, Slot, Stop};
+use super::{Encoding, Field, Frame, RegionEnd, Slot, Stop};
 
 /// A number that is computed.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(super) struct Check {
     /// A copy of the kept values of its structure.
     slots: Vec<Slot>,
     pos: usize,
+    /// The object that the structure is written from.
+    object: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +62,7 @@ pub struct Mark {
     marked: usize,
     depth: u32,
     dialects: u32,
+    ended: Option<RegionEnd>,
 }
 
 impl Encoding<'_> {
@@ -75,6 +78,7 @@ impl Encoding<'_> {
             marked: self.marked.len(),
             depth: self.depth,
             dialects: self.dialects,
+            ended: self.ended,
         }
     }
 
@@ -99,6 +103,7 @@ impl Encoding<'_> {
         }
         self.depth = mark.depth;
         self.dialects = mark.dialects;
+        self.ended = mark.ended;
     }
 
     /// Writes zeros for an integer that is computed later.
@@ -148,15 +153,20 @@ impl Encoding<'_> {
                 let place = Place { slots: self.kept(frame), pos: self.pos(), left: None };
                 match self.solve(id, wanted, place) {
                     Some((id, value)) => self.settle(id, value),
-                    None => self.add_check(Checked::Is(id, wanted), frame),
+                    None => self.add_check(Checked::Is(id, wanted), frame, field.object),
                 }
             }
         }
     }
 
-    pub(super) fn add_check(&mut self, what: Checked, frame: Frame) -> Result<(), Stop> {
+    pub(super) fn add_check(
+        &mut self,
+        what: Checked,
+        frame: Frame,
+        object: u32,
+    ) -> Result<(), Stop> {
         let slots = self.kept(frame).to_vec();
-        self.checks.push(Check { what, slots, pos: self.pos() });
+        self.checks.push(Check { what, slots, pos: self.pos(), object });
         Ok(())
     }
 
@@ -220,11 +230,22 @@ impl Encoding<'_> {
                     Some(unknown) => {
                         self.fail_at(&unknown.field, "no number says what the other fields are")
                     }
-                    None => Ok(()),
+                    None => {
+                        let text = "has too many or too few bytes for these fields: how many follow decides which ones there are";
+                        self.fail(check.object, text)
+                    }
                 }
             }
             None => Ok(()),
         }
+    }
+
+    /// At the end of a region, which ends at the bit `end`: what was checked is true of this region
+    /// alone. What is not known yet waits.
+    pub(super) fn drop_checks(&mut self, checks: usize, end: usize) {
+        let mut own = self.checks.split_off(checks.min(self.checks.len()));
+        own.retain(|check| self.is_fulfilled(check, Some(end)).is_none());
+        self.checks.append(&mut own);
     }
 
     /// The first number with which all checks about it are fulfilled. Those that need the region's

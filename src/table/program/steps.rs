@@ -228,7 +228,7 @@ pub enum Ex {
 }
 
 /// The result of a binary operation on numbers. `None` if it exceeds 64 bits.
-pub(in crate::table) fn apply(op: BinaryOp, a: i128, b: i128) -> Option<i128> {
+pub fn apply(op: BinaryOp, a: i128, b: i128) -> Option<i128> {
     let shift = u32::try_from(b).ok().filter(|b| *b < 64);
     let value = match op {
         BinaryOp::Add => a.checked_add(b)?,

@@ -1,10 +1,12 @@
 //! Descriptor files in the traffic itself: clients fetch them from the auth server when they start.
 //!
 //! This file sees the messages of one auth connection and puts a file together from its chunks. It
-//! reads trees and knows the four messages by name; it knows no stream.
+//! reads trees and knows the messages by name; it knows no stream. An encoder hands it what it
+//! wrote.
 
 use super::store::{Added, Store};
-use crate::table::{Evaluator, Tables};
+use crate::proto::EncodedMessage;
+use crate::table::{Encoder, Evaluator, Tables};
 use crate::tree::{Kind, Node, TextKind, Tree, decode_text};
 
 /// The most files in transfer at once.
@@ -113,6 +115,44 @@ impl Downloads {
             }
         }
     }
+}
+
+/// The messages that say something of downloads, and who sends them (0: client, 1: server).
+const MESSAGES: [(&str, usize); 3] = [
+    ("Auth2Cli_AcctLoginReply", 1),
+    ("Cli2Auth_FileDownloadRequest", 0),
+    ("Auth2Cli_FileDownloadChunk", 1),
+];
+
+/// The most connections whose downloads an encoder keeps.
+const MAX_CONNECTIONS: usize = 64;
+
+/// The downloads of the connections whose messages are written, by the connection's number.
+type Written = Vec<(String, Downloads)>;
+
+/// Sees a message that was written. If it completes a descriptor file, states of later messages can
+/// be written by it.
+pub fn learn(tables: &Tables, encoder: &mut Encoder, message: &EncodedMessage, stream: &str) {
+    let of = MESSAGES.iter().find(|(name, _)| *name == message.name);
+    let Some(((_, sender), service)) = of.zip(tables.service_named("auth")) else { return };
+    let mut evaluator = Evaluator::default();
+    evaluator.context = encoder.context.take();
+    let mut tree = Tree::new();
+    evaluator.message(tables, service, *sender, &message.bytes, &mut tree);
+    let all = encoder.connections.get_or_insert_with(|| Box::new(Written::new()));
+    if let Some(all) = all.downcast_mut::<Written>() {
+        let at = all.iter().position(|(of, _)| of == stream).unwrap_or_else(|| {
+            if all.len() == MAX_CONNECTIONS {
+                all.remove(0);
+            }
+            all.push((stream.to_string(), Downloads::default()));
+            all.len() - 1
+        });
+        if let Some((_, downloads)) = all.get_mut(at) {
+            downloads.observe(&message.name, tables, &tree, &message.bytes, &mut evaluator);
+        }
+    }
+    encoder.context = evaluator.context;
 }
 
 impl OpenDownload {
