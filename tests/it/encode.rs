@@ -305,6 +305,18 @@ fn a_mistake_is_one_line_with_the_path_and_what_was_expected() {
 }
 
 #[test]
+fn a_mistake_of_any_length_is_a_short_line() {
+    for fields in [format!("{{\"{}\": 1}}", "k".repeat(100_000)), "9".repeat(100_000)] {
+        let json = format!(r#"{{"message": "Cli2Auth_VaultNodeFetch", "fields": {fields}}}"#);
+        let path = scratch("encode_long.json");
+        std::fs::write(&path, json).unwrap();
+        let (out, err, status) = typed(&["moul.auth.client", path.to_str().unwrap()]);
+        assert_eq!((out.as_str(), status, err.lines().count()), ("", 1, 1));
+        assert!(err.len() < 1200, "{err}");
+    }
+}
+
+#[test]
 fn many_lines_are_many_messages_and_a_broken_one_costs_only_itself() {
     let fetch = |node: u32| {
         format!(
@@ -312,12 +324,14 @@ fn many_lines_are_many_messages_and_a_broken_one_costs_only_itself() {
         )
     };
     let pretty = fetch(3).replace(',', ",\n  ");
-    let text = format!("{}\n{{\"broken\": [\n\n{}\n{pretty}\n", fetch(1), fetch(2));
+    let text = format!("{}\n{{\"broken\": [\n\n{}\n{{\"not UTF-8\": \"", fetch(1), fetch(2));
+    let bytes = [text.as_bytes(), b"\xff\"}\n", pretty.as_bytes(), b"\n"].concat();
     let path = scratch("encode_lines.jsonl");
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, bytes).unwrap();
     let (out, err, status) = typed(&[path.to_str().unwrap()]);
     assert_eq!(out, "1a000700000001000000\n1a000700000002000000\n1a000700000003000000\n");
-    assert!(err.contains("line 2: no JSON: byte ") && err.lines().count() == 1, "{err}");
+    assert!(err.contains("line 2: no JSON: byte ") && err.lines().count() == 2, "{err}");
+    assert!(err.ends_with("line 5: byte 15: expected UTF-8\n"), "{err}");
     assert_eq!(status, 1);
 }
 

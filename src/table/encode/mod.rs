@@ -25,6 +25,7 @@ pub use json::{Json, JsonError, JsonKind};
 pub(super) use language::*;
 pub use message::Written;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -44,10 +45,21 @@ pub struct EncodeError {
 
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path.is_empty() {
-            true => f.write_str(&self.text),
-            false => write!(f, "{}: {}", self.path, self.text),
+        let (path, text) = (shortened(&self.path), shortened(&self.text));
+        match path.is_empty() {
+            true => f.write_str(&text),
+            false => write!(f, "{path}: {text}"),
         }
+    }
+}
+
+/// The most characters of a path or of a text in a message: keys and values may be of any length.
+const MAX_SHOWN: usize = 300;
+
+fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(MAX_SHOWN) {
+        None => Cow::Borrowed(text),
+        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or(""))),
     }
 }
 

@@ -154,10 +154,15 @@ impl Job<'_> {
             },
         };
         if let Err(text) = result {
-            self.failed += 1;
-            remark::say_as_it_is(format_args!("moulsniff: {place}{text}"));
+            self.wrong(place, &text);
         }
         Ok(())
+    }
+
+    /// Says what is wrong with a message, which is left out.
+    fn wrong(&mut self, place: &str, text: &str) {
+        self.failed += 1;
+        remark::say_as_it_is(format_args!("moulsniff: {place}{text}"));
     }
 
     fn put(
@@ -235,8 +240,8 @@ fn hand_over(name: &str, line: u64, value: &[u8], job: &mut Job<'_>) -> Result<(
     match std::str::from_utf8(value) {
         Ok(json) => job.take(&place, json),
         Err(error) => {
-            let at = error.valid_up_to();
-            Err(CliError::Unreadable(format!("{place}byte {at}: expected UTF-8")))
+            job.wrong(&place, &format!("byte {}: expected UTF-8", error.valid_up_to()));
+            Ok(())
         }
     }
 }
