@@ -2,6 +2,7 @@
 //! the tables. What cannot come back is listed in docs/encode.md, by kind and with its count.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use moulsniff::proto::all_tables;
 use moulsniff::table::{Encoder, ExampleOf, Json, Written, parse_hex};

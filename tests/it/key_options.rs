@@ -10,7 +10,7 @@ const CAPTURE: &str = "captures/moul/kind_gate.pcap";
 
 /// A folder of this test's own.
 fn folder(name: &str) -> PathBuf {
-    let folder = scratch(format!("{name}"));
+    let folder = scratch(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     folder

@@ -46,7 +46,7 @@ fn links(ports: &[u16]) -> Vec<u8> {
 
 /// A file of this run of the tests.
 fn file(name: &str) -> PathBuf {
-    scratch(format!("{name}"))
+    scratch(name)
 }
 
 /// Writes a table for a test.
