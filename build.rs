@@ -56,7 +56,8 @@ fn pack_all() -> Result<(), Box<dyn Error>> {
         fs::write(out.join(format!("{name}.packed")), packed)?;
         writeln!(
             list,
-            "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.packed\")).as_slice()),"
+            "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \
+             \"/{name}.packed\")).as_slice()),"
         )?;
     }
     list.push(']');

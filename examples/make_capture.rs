@@ -3,8 +3,8 @@
 //!
 //! The script is `script.jsonl` in that folder. A line of it has one of these:
 //! - `define` and `value`, `file` or `noise`: what `$NAME` stands for in later lines. A file of the
-//!   folder and noise (so many bytes) are written as hex. `$now` is the time, `$key` and `$seed` are what a
-//!   handshake needs.
+//!   folder and noise (so many bytes) are written as hex. `$now` is the time, `$key` and `$seed`
+//!   are what a handshake needs.
 //! - `opens`: a client connects to a service. Its messages follow with this name in `on`.
 //! - `client` or `server`: who sends the message that is named. The server sends the same to the
 //!   connections in `forwarded`.

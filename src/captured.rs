@@ -50,8 +50,8 @@ impl fmt::Display for Escaped<'_> {
 }
 
 /// Whether a character does something to a terminal or to the order of what is read, or cannot be
-/// seen: C0 and C1 controls, DEL, bidirectional controls, the separators that some programs take for
-/// the end of a line, characters without a width, and tags.
+/// seen: C0 and C1 controls, DEL, bidirectional controls, the separators that some programs take
+/// for the end of a line, characters without a width, and tags.
 pub fn is_control(c: char) -> bool {
     matches!(
         c,

@@ -13,7 +13,11 @@
 //! for record in decoder.open("captures/moul/golden.pcap")? {
 //!     let record = record?;
 //!     if record.message() == Some("Cli2Auth_AcctLoginRequest") {
-//!         logins.push(format!("{} logs in as {}", record.src(), record.get("fields.acct_name").unwrap_or_default()));
+//!         logins.push(format!(
+//!             "{} logs in as {}",
+//!             record.src(),
+//!             record.get("fields.acct_name").unwrap_or_default()
+//!         ));
 //!     }
 //! }
 //! assert_eq!(logins, ["10.9.0.2:50001 logs in as player1@lab.test"]);
@@ -28,7 +32,8 @@
 //!
 //! - `cli` (default): the program. A library needs it off: `moulsniff = { version = "…",
 //!   default-features = false }` needs thirteen crates.
-//! - `answers`: [`Decoder::examine`] and [`Decoder::diff`]; brings serde_json, sha2 and unicode-width.
+//! - `answers`: [`Decoder::examine`] and [`Decoder::diff`]; brings serde_json, sha2 and
+//!   unicode-width.
 //! - `zstd`: captures compressed with zstd. gzip is always read.
 //! - `toml`: MOULArs's `moulars.toml` as a key file. The other kinds are always read.
 //! - `regex`: `matches` in filters.
@@ -43,8 +48,8 @@
 // They are no part of the library's interface and change without notice. Data flows one way, and
 // each module knows only modules before it:
 //
-// capture file ─▶ frames ─▶ streams in order ─▶ session (handshake, keys, plaintext) ─▶ tables ─▶
-// tree ─▶ output capture/ flow/ proto/<name>/ table/ tree out/
+// capture/ (frames) ─▶ flow/ (streams in order) ─▶ proto/<name>/ (handshake, keys, plaintext) ─▶
+// table/ (messages) ─▶ tree/ ─▶ print/ (text)
 
 #[doc(hidden)]
 pub mod capture;

@@ -87,7 +87,8 @@ impl Inputs {
         }
     }
 
-    /// Who may read a file that has what is in the inputs: its owner alone, where one of them is so.
+    /// Who may read a file that has what is in the inputs: its owner alone, where one of them is
+    /// so.
     pub fn access(&self) -> Access {
         let private =
             |(_, path): &(FileIdentity, PathBuf)| fs::metadata(path).is_ok_and(is_private);

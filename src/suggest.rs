@@ -20,8 +20,8 @@ pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Strin
 }
 
 /// Up to three names that contain the word; else the most similar one; else names that contain the
-/// part of the word behind its last `_`: `"; did you mean \`a\`, \`b\` or \`c\`?"`. Upper and lower case are
-/// alike.
+/// part of the word behind its last `_`: `"; did you mean \`a\`, \`b\` or \`c\`?"`. Upper and lower
+/// case are alike.
 pub fn offer<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 3;
     const LEAST: usize = 4;

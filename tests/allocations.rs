@@ -49,8 +49,8 @@ type Session = (&'static str, &'static [&'static str]);
 /// no list grows. Those of the auth server are descriptor files that were downloaded: they are
 /// taken apart while the message with their last part is read. On the file server each of 16
 /// requests has a name, which is copied for the reply; after 2,048 requests with names the oldest
-/// copy is used again. What a message carries, and what it refuses, are texts that are made for some
-/// messages.
+/// copy is used again. What a message carries, and what it refuses, are texts that are made for
+/// some messages.
 const BOUNDS: [(Session, &str, [usize; 3], usize); 6] = [
     (DIRTSAND, "gatekeeper", [0, 0, 0], 0),
     (DIRTSAND, "auth", [969, 947, 960], 0),
@@ -254,7 +254,8 @@ fn nothing_is_allocated_for_a_message_once_all_is_warm() {
             let rest = found.all - found.counting - found.by_events - allocated;
             let each = &found.by_round;
             let what = format!(
-                "{capture} {service} {name}: {messages} messages a round; in {COUNTING} rounds {each:?} allocations for messages, {} for events, {rest} between them",
+                "{capture} {service} {name}: {messages} messages a round; in {COUNTING} rounds \
+                 {each:?} allocations for messages, {} for events, {rest} between them",
                 found.by_events
             );
             println!("{what}");

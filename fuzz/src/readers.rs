@@ -115,7 +115,14 @@ pub fn table_bytes(mut data: &[u8]) {
             evaluator.states = vec![1; 64];
             let protocol: &dyn Protocol = &protocol;
             for side in [Side::Client, Side::Server] {
-                read_alone(protocol, &tables, (protocol.transport(), side), None, data, &mut |_| {});
+                read_alone(
+                    protocol,
+                    &tables,
+                    (protocol.transport(), side),
+                    None,
+                    data,
+                    &mut |_| {},
+                );
             }
         }
     }

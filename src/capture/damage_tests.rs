@@ -110,7 +110,8 @@ fn compressed_files_cut_at_any_byte_give_what_was_unpacked() {
         let all = read(&packed[..packed.len() - 1]);
         assert_eq!(all.frames, whole.frames);
         let cut = format!(
-            "x: at byte {} of the unpacked data: expected more compressed data, got none: the file is cut",
+            "x: at byte {} of the unpacked data: expected more compressed data, got none: the \
+             file is cut",
             file.len()
         );
         assert_eq!(all.errors, [cut]);
@@ -207,7 +208,8 @@ fn what_is_no_capture_is_said_to_be_none() {
         (b"\xd4\xc3", "expected a pcap or pcapng capture, got d4 c3"),
         (
             b"\xd4\xc3\xb2",
-            "expected a pcap or pcapng capture, got d4 c3 b2: this looks like a capture cut in its first bytes",
+            "expected a pcap or pcapng capture, got d4 c3 b2: this looks like a capture cut in \
+             its first bytes",
         ),
         (
             b"\xd4\xc3\xb2\xa1\x02\0",
@@ -219,7 +221,8 @@ fn what_is_no_capture_is_said_to_be_none() {
         ),
         (
             b"BZh91AY&SY\xb1\x04",
-            "expected a pcap or pcapng capture, got 42 5a 68 39: this looks like bzip2, which must be unpacked first",
+            "expected a pcap or pcapng capture, got 42 5a 68 39: this looks like bzip2, which \
+             must be unpacked first",
         ),
         (
             b"snoop\0\0\0",
@@ -235,7 +238,8 @@ fn what_is_no_capture_is_said_to_be_none() {
     }
     assert_eq!(
         only_error(&gzip(b"hi\n")),
-        "x: at byte 0 of the unpacked data: expected a pcap or pcapng capture: this looks like text"
+        "x: at byte 0 of the unpacked data: expected a pcap or pcapng capture: this looks like \
+         text"
     );
     let mut tar = vec![0; 512];
     tar[..5].copy_from_slice(b"a.cap");
@@ -272,7 +276,8 @@ fn errors_say_what_was_expected_and_where() {
         ),
         (
             &[0xff; 16],
-            "x: at byte 24: expected a packet of at most 262144 bytes, its length field says 4294967295",
+            "x: at byte 24: expected a packet of at most 262144 bytes, its length field says \
+             4294967295",
         ),
     ];
     for (rest, expected) in cases {

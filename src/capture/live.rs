@@ -42,20 +42,29 @@ impl fmt::Display for LiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LiveError::NotBuilt => f.write_str(
-                "this build cannot capture: build it with `cargo build --release --features live` (needs libpcap; Debian's \
-                 libpcap-dev), or pipe: tcpdump -i IFACE -U -w - | moulsniff -",
+                "this build cannot capture: build it with `cargo build --release --features live` \
+                 (needs libpcap; Debian's libpcap-dev), or pipe: tcpdump -i IFACE -U -w - | \
+                 moulsniff -",
             ),
             LiveError::NoInterface(name, known) => {
                 let near = crate::suggest::suggestion(name, known.iter().map(String::as_str));
-                write!(f, "there is no interface `{name}`{near}; there are {} (-D lists them)", known.join(", "))
+                write!(
+                    f,
+                    "there is no interface `{name}`{near}; there are {} (-D lists them)",
+                    known.join(", ")
+                )
             }
             LiveError::NoRight(name) => write!(
                 f,
-                "no right to capture on {name}: run with sudo, or give the program the right once: \
-                 sudo setcap cap_net_raw,cap_net_admin=eip $(command -v moulsniff)"
+                "no right to capture on {name}: run with sudo, or give the program the right \
+                 once: sudo setcap cap_net_raw,cap_net_admin=eip $(command -v moulsniff)"
             ),
             LiveError::Filter(filter, why) => {
-                write!(f, "-f '{filter}': {why}; expected a capture filter such as 'tcp port 14617' (man pcap-filter)")
+                write!(
+                    f,
+                    "-f '{filter}': {why}; expected a capture filter such as 'tcp port 14617' \
+                     (man pcap-filter)"
+                )
             }
             LiveError::Other(name, why) => write!(f, "{name}: {why}"),
         }

@@ -54,8 +54,8 @@ pub(super) enum FileFormat {
 
 impl CaptureReader {
     /// Opens a source without reading from it. `count` wraps the opened reader, to count its bytes.
-    /// With `ahead`, a compressed file is decompressed by a thread of its own. `convert` turns texts
-    /// into captures.
+    /// With `ahead`, a compressed file is decompressed by a thread of its own. `convert` turns
+    /// texts into captures.
     pub(super) fn open(
         source: Source,
         ahead: bool,

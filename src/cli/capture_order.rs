@@ -1,5 +1,6 @@
-//! Which captures are read, and in which order: a folder is all captures in it, and several captures
-//! are read in the order of their first frames, whatever the order in which a shell lists them.
+//! Which captures are read, and in which order: a folder is all captures in it, and several
+//! captures are read in the order of their first frames, whatever the order in which a shell lists
+//! them.
 
 use std::fs::File;
 use std::io::Read;

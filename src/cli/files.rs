@@ -112,7 +112,8 @@ pub(super) fn of_folder(
 /// It is an input, or `-`, or cannot be made.
 pub(super) fn create(path: &Path, access: Access, inputs: &Inputs) -> Result<OutputFile, CliError> {
     if path.as_os_str() == "-" {
-        let text = "-: expected the name of a file; /dev/stdout is standard output, and ./- a file of this name";
+        let text = "-: expected the name of a file; /dev/stdout is standard output, and ./- a \
+                    file of this name";
         return Err(CliError::Typed(text.into()));
     }
     run::watch_signals();

@@ -37,10 +37,14 @@ moulsniff --help          everything about printing captures
 ";
 
 /// The end of -h.
-const ALL_OPTIONS: &str = "\n`moulsniff --help` has all options, `moulsniff help COMMAND` those of a command, and `moulsniff tables list` all messages.";
+const ALL_OPTIONS: &str = "\n`moulsniff --help` has all options, `moulsniff help COMMAND` those \
+                           of a command, and `moulsniff tables list` all messages.";
 
 /// The end of --help.
-const STATUS: &str = "\nExit status: 0 read to its end; 1 something could not be read or written; 2 what was typed is wrong; 3 with --strict, something was undecoded, lost, cut or not opened by any key, or nothing was recognised; 4 with diff, the captures differ; 130 Ctrl-C before a capture file was read to its end.";
+const STATUS: &str = "\nExit status: 0 read to its end; 1 something could not be read or written; \
+                      2 what was typed is wrong; 3 with --strict, something was undecoded, lost, \
+                      cut or not opened by any key, or nothing was recognised; 4 with diff, the \
+                      captures differ; 130 Ctrl-C before a capture file was read to its end.";
 
 /// The end of --help in a build without live capture.
 const NOT_LIVE: &str =
@@ -145,7 +149,8 @@ fn no_command(help: &str) -> String {
     let group = group.join(" ");
     let commands = commands.join(", ");
     format!(
-        "'{group}' requires a subcommand but one was not provided [subcommands: {commands}]{MORE_HELP}"
+        "'{group}' requires a subcommand but one was not provided [subcommands: \
+         {commands}]{MORE_HELP}"
     )
 }
 

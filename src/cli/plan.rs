@@ -203,7 +203,8 @@ fn reading(args: &PlanArgs<'_>) -> Result<Reading, CliError> {
     let quiet = args.read.general.quiet;
     if !sorted.is_empty() && !quiet {
         remark::warn(format!(
-            "read in the order of their first frames, not as given, the first being {}; --as-given keeps the order",
+            "read in the order of their first frames, not as given, the first being {}; \
+             --as-given keeps the order",
             sorted.first().map_or("", String::as_str)
         ));
     }
@@ -255,10 +256,13 @@ fn filter(args: &PlanArgs<'_>, setup: &Setup) -> Result<Option<Filter>, CliError
         [] => return Ok(session),
         [text] => text,
         // Of other options the last one counts, but the first of two conditions would be lost.
-        _ => return Err(CliError::Typed(
-            "--filter (-Y) may be given once; `and` joins conditions: -Y 'service == auth and refused'"
-                .into(),
-        )),
+        _ => {
+            return Err(CliError::Typed(
+                "--filter (-Y) may be given once; `and` joins conditions: -Y 'service == auth and \
+                 refused'"
+                    .into(),
+            ));
+        }
     };
     let filter = compile(text)?;
     if !general.quiet {

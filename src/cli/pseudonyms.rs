@@ -36,7 +36,9 @@ impl Output for IgnoreRecords {
 /// The line before the key.
 const FIRST_LINE: &str = "moulsniff pseudonyms 1";
 /// What the file says to people.
-const ABOUT: &str = "# Under this key the same person has the same pseudonym in every output and capture.\n# With the key one can find out which person has which pseudonym: keep it to yourself.\n";
+const ABOUT: &str = "# Under this key the same person has the same pseudonym in every output and \
+                     capture.\n# With the key one can find out which person has which pseudonym: \
+                     keep it to yourself.\n";
 
 /// The giver of pseudonyms, if the user asked for them.
 pub(super) fn load(args: &PrivacyArgs) -> Result<Option<Pseudonyms>, CliError> {

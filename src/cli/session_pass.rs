@@ -65,7 +65,8 @@ pub(super) fn no_session(number: u64, sessions: u64) -> CliError {
 }
 
 fn read_twice(input: &FrameInput) -> Result<(), CliError> {
-    let why = "a session is known once its capture was read to the end, so --session and the key `session` need files that can be read twice";
+    let why = "a session is known once its capture was read to the end, so --session and the key \
+               `session` need files that can be read twice";
     let FrameInput::Files(captures) = input else { return Err(CliError::Typed(why.into())) };
     let once = |path: &Path| {
         path.as_os_str() == "-"

@@ -176,7 +176,8 @@ impl Translation {
                 "d" | "dd" => self.push(&["-t", "delta"]),
                 "ad" | "ud" | "adoy" | "udoy" | "e" => {
                     return Err(format!(
-                        "-t {value} is tshark's: --json and --columns time,message print times with their date"
+                        "-t {value} is tshark's: --json and --columns time,message print times \
+                         with their date"
                     ));
                 }
                 other => self.push(&["-t", other]),
@@ -186,7 +187,8 @@ impl Translation {
             'N' => {}
             'O' => {
                 return instead(
-                    "trees have the details of every protocol; -Y 'protocol == NAME' prints one alone",
+                    "trees have the details of every protocol; -Y 'protocol == NAME' prints one \
+                     alone",
                 );
             }
             'z' => {
@@ -200,18 +202,21 @@ impl Translation {
                         ))
                     }
                     None => instead(
-                        "`moulsniff stats CAPTURE` has statistics, `moulsniff diagnose` what is wrong",
+                        "`moulsniff stats CAPTURE` has statistics, `moulsniff diagnose` what is \
+                         wrong",
                     ),
                 };
             }
             'G' => {
                 return instead(
-                    "`moulsniff tables list` lists the messages, `moulsniff schema` the keys of records",
+                    "`moulsniff tables list` lists the messages, `moulsniff schema` the keys of \
+                     records",
                 );
             }
             'o' => {
                 return instead(
-                    "there are no preferences; `moulsniff config` shows the settings and where they come from",
+                    "there are no preferences; `moulsniff config` shows the settings and where \
+                     they come from",
                 );
             }
             'K' => return instead("--keys takes key files"),
@@ -238,7 +243,8 @@ impl Translation {
         if let Some(file) = self.write.take() {
             if !self.live && self.has_input {
                 return Err(format!(
-                    "-w keeps what is captured live (-i); `moulsniff export frames CAPTURE -Y … -o {file}` writes frames of a capture, `export messages` what was decoded"
+                    "-w keeps what is captured live (-i); `moulsniff export frames CAPTURE -Y … \
+                     -o {file}` writes frames of a capture, `export messages` what was decoded"
                 ));
             }
             self.push(&["-w", &file]);

@@ -12,7 +12,8 @@ const MOST_WORDS: usize = 1024;
 const CONTENTS: &str = "Buffer contents:";
 
 const NO_BYTE: &str = "is no byte of two hex digits";
-const WORDS: &str = "words in the order of the machine that printed them; print bytes instead, as hexdump -C or xxd does";
+const WORDS: &str = "words in the order of the machine that printed them; print bytes instead, as \
+                     hexdump -C or xxd does";
 const TOO_MANY: &str = "more bytes than a line of a dump has";
 const OTHER_OFFSET: &str =
     "the offset does not follow the line before: lines are missing, or damaged";

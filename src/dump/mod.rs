@@ -240,7 +240,8 @@ mod tests {
         hold("GgAHAAAA6QMAAA", DumpForm::Base64);
         assert_eq!(
             mistake("1a0007zz"),
-            "character 7 is no hex digit; bytes are written as two digits each, such as 1a00 or 1a:00"
+            "character 7 is no hex digit; bytes are written as two digits each, such as 1a00 or \
+             1a:00"
         );
         assert!(mistake("1a00\n070\n").starts_with("line 2: half a byte"));
         assert!(mistake("1A000700000Oe9030000").starts_with("character 12 "));
@@ -252,7 +253,8 @@ mod tests {
             "0x1a, 0x00, 0x07, 0x00, 0x00, 0x00, 0xe9, 0x03, 0x00, 0x00",
             "0x1a 0x0 0x7 0x0 0x0 0x0 0xe9 0x3 0x0 0x0",
             "0x1a0007000000e9030000",
-            "/* Frame (10 bytes) */\nstatic const unsigned char pkt1[10] = {\n0x1a, 0x00, 0x07, 0x00, 0x00, /* ..... */\n0x00, 0xe9, 0x03, 0x00, 0x00  /* ..... */\n};\n",
+            "/* Frame (10 bytes) */\nstatic const unsigned char pkt1[10] = {\n0x1a, 0x00, 0x07, \
+             0x00, 0x00, /* ..... */\n0x00, 0xe9, 0x03, 0x00, 0x00  /* ..... */\n};\n",
             "[]byte{0x1a, 0x00, 0x07, 0x00, 0x00, 0x00, 0xe9, 0x03, 0x00, 0x00}",
             "&[0x1au8, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0]",
             "{(byte)0x1a, 0x00, 0x07, 0x00, 0x00, 0x00, (byte)0xe9, 0x03, 0x00, 0x00}",
@@ -296,7 +298,8 @@ mod tests {
             "0000   1a 00 07 00 00 00 e9 03 00 00                     ..........\n",
             "0000   1a 00 07 00 00 00 e9 03 00 00",
             "00000000: 1a000700 0000e903 0000",
-            "Buffer contents:\n     1a 00 07 00 00 00 e9 03  00 00                         ........ ..\n",
+            "Buffer contents:\n     1a 00 07 00 00 00 e9 03  00 00                         \
+             ........ ..\n",
         ] {
             hold(text, DumpForm::HexDump);
         }
@@ -313,9 +316,12 @@ mod tests {
         let dump =
             read_dump("00000000: 6162 2063 6465 6620                      ab cdef \n").unwrap();
         assert_eq!(dump.pieces, [b"ab cdef ".to_vec()]);
-        let text = "00000000: 6162 6364 6566 6768 6162 6364 6566 6768  abcdefghabcdefgh\n00000010: 6162                                     ab\n";
+        let text = "00000000: 6162 6364 6566 6768 6162 6364 6566 6768  \
+                    abcdefghabcdefgh\n00000010: 6162                                     ab\n";
         assert_eq!(read_dump(text).unwrap().pieces, [b"abcdefghabcdefghab".to_vec()]);
-        let text = "00000000  00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  |................|\n*\n00000030  61 62                                             |ab|\n00000032\n";
+        let text = "00000000  00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  \
+             |................|\n*\n00000030  61 62                                             \
+             |ab|\n00000032\n";
         assert_eq!(read_dump(text).unwrap().pieces, [[&[0; 48][..], b"ab"].concat()]);
     }
 

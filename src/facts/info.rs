@@ -188,8 +188,8 @@ fn carried_text<'a>(text: &str) -> Option<Cow<'a, str>> {
     (!line.is_empty()).then_some(Cow::Owned(line))
 }
 
-/// Appends the line of a message. `names` has what earlier records tell about it. Control characters
-/// come out as spaces, so the line stays one line.
+/// Appends the line of a message. `names` has what earlier records tell about it. Control
+/// characters come out as spaces, so the line stays one line.
 pub fn write_info(source: InfoSource<'_>, names: Names<'_>, out: &mut String) {
     let from = out.len();
     let writer = InfoWriter { source, names };

@@ -4,7 +4,8 @@
 const FOREIGN_KEYS: [(&[&str], &str); 8] = [
     (
         &["tcp", "udp"],
-        "a stream's number is `stream`, its transport `transport`, and ports are in `src` and `dst`",
+        "a stream's number is `stream`, its transport `transport`, and ports are in `src` and \
+         `dst`",
     ),
     (
         &["ip", "ipv6", "addr", "host", "net"],

@@ -152,7 +152,8 @@ impl<'a> FilterNames<'a> {
                 Err(format!("`{key_name}` is one value; there is nothing in it"))
             }
             (KeyParts::List(_), false) => Err(format!(
-                "`{key_name}` is a list: {key_name}[*].{name} asks for any of them, {key_name}[0].{name} for the first"
+                "`{key_name}` is a list: {key_name}[*].{name} asks for any of them, \
+                 {key_name}[0].{name} for the first"
             )),
             (KeyParts::Object(_), true) => Err(format!("`{key_name}` is no list")),
             // The names directly below are paths of fields.

@@ -69,7 +69,8 @@ impl FilterParser<'_> {
             self.at + self.rest().find(char::is_whitespace).unwrap_or(self.rest().len()).max(1);
         let message = match found {
             None => {
-                "something is missing here: a condition begins with a name, such as message or fields.trans_id"
+                "something is missing here: a condition begins with a name, such as message or \
+                 fields.trans_id"
             }
             Some(')') => "this parenthesis was never opened, or a condition is missing before it",
             Some('"' | '\'') => "a condition begins with a name, not with a text: message == \"…\"",

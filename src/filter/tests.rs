@@ -61,7 +61,8 @@ fn what_can_hold_is_accepted_without_a_word() {
         "not reply_to && fields.buffer.flags contains \"Player\"",
         "problems[*].bytes contains \"9C:BB\"",
         "fields[\"a name\"] == 'x' and fields.extra_3 == 0",
-        "record >= -1 and stream != -1 and elapsed_ms < 0 and frame in {-1..5} and record in {3..3}",
+        "record >= -1 and stream != -1 and elapsed_ms < 0 and frame in {-1..5} and record in \
+         {3..3}",
         "event == unanswered and waited_ms > 1000 and request < 100",
     ] {
         let filter = Filter::compile(expression, &tables, false)

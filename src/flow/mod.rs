@@ -159,7 +159,9 @@ pub struct FlowStats {
 ///
 /// ```
 /// use moulsniff::capture::{Capture, Moment};
-/// use moulsniff::flow::{Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals};
+/// use moulsniff::flow::{
+///     Cause, Dir, End, Flow, FlowLimits, FlowSink, Stream, StreamId, TcpOpening, Totals,
+/// };
 ///
 /// /// Counts the bytes of TCP streams.
 /// #[derive(Default)]
@@ -170,7 +172,16 @@ pub struct FlowStats {
 ///     fn tcp_data(&mut self, _: StreamId, _: Dir, _offset: u64, bytes: &[u8], _: Moment) {
 ///         self.0 += bytes.len();
 ///     }
-///     fn tcp_gap(&mut self, _: StreamId, _: Dir, _offset: u64, _len: u64, _: Cause, _: Moment) {}
+///     fn tcp_gap(
+///         &mut self,
+///         _: StreamId,
+///         _: Dir,
+///         _offset: u64,
+///         _len: u64,
+///         _: Cause,
+///         _: Moment,
+///     ) {
+///     }
 ///     fn tcp_end(&mut self, _: StreamId, _: Dir, _: End, _: &Totals, _: Moment) {}
 ///     fn udp(&mut self, _: &Stream, _: Dir, _bytes: &[u8], _missing: u32, _: Moment) {}
 /// }

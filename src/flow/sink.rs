@@ -79,8 +79,8 @@ pub enum Cause {
     Ended,
 }
 
-/// An anomaly in one direction of a stream. Each kind except resets, checksums and fragments is noted
-/// once a direction, at its first occurrence; [`Totals`] has the counts.
+/// An anomaly in one direction of a stream. Each kind except resets, checksums and fragments is
+/// noted once a direction, at its first occurrence; [`Totals`] has the counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// Bytes were captured twice with different content while the first ones were waiting. The
@@ -114,8 +114,8 @@ pub enum Note {
     /// At the end of the stream the receiver had acknowledged one number more than was captured: a
     /// FIN that was not captured, and not a byte.
     FinAssumed,
-    /// A RST with a payload, mostly written by a middlebox: the captured bytes. Each is noted. Where
-    /// no bytes are missing before them, they are also the last bytes of the stream.
+    /// A RST with a payload, mostly written by a middlebox: the captured bytes. Each is noted.
+    /// Where no bytes are missing before them, they are also the last bytes of the stream.
     ResetReason(Box<[u8]>),
     /// A packet's checksum is wrong. Given only with [`super::FlowLimits::checksums`]; the packet
     /// is used all the same.
@@ -170,8 +170,8 @@ pub struct Totals {
     pub first_zero_window: u64,
     /// For how many nanoseconds it took nothing, at the longest.
     pub longest_zero_window: i64,
-    /// For how many nanoseconds of the end its bytes lacked an acknowledgement, and it did not send
-    /// them again.
+    /// For how many nanoseconds of the end its bytes lacked an acknowledgement, and it did not
+    /// send them again.
     pub unacknowledged: i64,
 }
 

@@ -182,14 +182,15 @@ impl Difference {
 }
 
 impl Decoder {
-    /// Reads a capture whole and says what happened in it: sessions, what is wrong, statistics. With
-    /// a [`filter`](Decoder::filter), only the records that it keeps are in the statistics; sessions
-    /// and conclusions are those of all records.
+    /// Reads a capture whole and says what happened in it: sessions, what is wrong, statistics.
+    /// With a [`filter`](Decoder::filter), only the records that it keeps are in the statistics;
+    /// sessions and conclusions are those of all records.
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().keys("keys/dirtsand.ini")?;
     /// let found = decoder.examine("captures/moul/full_dirtsand.pcapng")?;
-    /// let players: Vec<&str> = found.sessions().iter().filter_map(|session| session.names().pop()).collect();
+    /// let players: Vec<&str> =
+    ///     found.sessions().iter().filter_map(|session| session.names().pop()).collect();
     /// assert!(!players.is_empty());
     /// assert!(found.error().is_none());
     /// # Ok::<(), moulsniff::Error>(())

@@ -65,8 +65,8 @@ impl Decoder {
 }
 
 impl<W: Write> CaptureWriter<W> {
-    /// A client connects to a server over TCP. The client acknowledges what the server sends a round
-    /// trip later. A connection that is not opened begins with its first message.
+    /// A client connects to a server over TCP. The client acknowledges what the server sends a
+    /// round trip later. A connection that is not opened begins with its first message.
     ///
     /// ```
     /// # use std::time::Duration;

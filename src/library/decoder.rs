@@ -61,7 +61,8 @@ impl Decoder {
     /// Adds a key file, or those of a folder, of any kind that the program's `--keys` takes.
     ///
     /// ```
-    /// let decoder = moulsniff::Decoder::new().keys("keys/shard.keys")?.keys("keys/dirtsand.ini")?;
+    /// let decoder =
+    ///     moulsniff::Decoder::new().keys("keys/shard.keys")?.keys("keys/dirtsand.ini")?;
     /// let mut records = decoder.open("captures/moul/kind_game.pcap")?.filter_map(Result::ok);
     /// assert!(records.any(|record| record.event() == Some("key")));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -150,7 +151,8 @@ impl Decoder {
     /// Adds message tables from a text; `name` is its name in errors.
     ///
     /// ```
-    /// let table = "protocol moul\n/// Asks for nothing.\nmessage auth client 9000 Cli2Auth_Nothing { trans_id: u32 }\n";
+    /// let table = "protocol moul\n/// Asks for nothing.\nmessage auth client 9000 \
+    ///              Cli2Auth_Nothing { trans_id: u32 }\n";
     /// let decoder = moulsniff::Decoder::new().table_text("mine", table);
     /// let records = decoder.decode("moul.auth.client", &[0x28, 0x23, 7, 0, 0, 0])?;
     /// assert_eq!(records[0].get("fields.trans_id").and_then(|id| id.as_i64()), Some(7));
@@ -165,7 +167,8 @@ impl Decoder {
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().decode_as("tcp:14617=moul");
-    /// let first = decoder.open("captures/moul/golden.pcap")?.next().ok_or("an empty capture")??;
+    /// let first =
+    ///     decoder.open("captures/moul/golden.pcap")?.next().ok_or("an empty capture")??;
     /// assert_eq!(first.protocol(), "moul");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -179,7 +182,8 @@ impl Decoder {
     ///
     /// ```
     /// let decoder = moulsniff::Decoder::new().filter("refused");
-    /// let first = decoder.open("captures/moul/golden.pcap")?.next().ok_or("nothing was refused")??;
+    /// let first =
+    ///     decoder.open("captures/moul/golden.pcap")?.next().ok_or("nothing was refused")??;
     /// assert_eq!(first.refused().as_deref(), Some("kNetErrPlayerNotFound"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -190,7 +194,8 @@ impl Decoder {
     /// Hides values that tables mark as secret, in values, spans, JSON and trees.
     ///
     /// ```
-    /// let decoder = moulsniff::Decoder::new().redact().filter("message == Cli2Auth_AcctLoginRequest");
+    /// let decoder =
+    ///     moulsniff::Decoder::new().redact().filter("message == Cli2Auth_AcctLoginRequest");
     /// let login = decoder.open("captures/moul/golden.pcap")?.next().ok_or("no login")??;
     /// assert!(login.json().contains("<redacted, "));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -258,8 +263,11 @@ impl Decoder {
     ///
     /// ```
     /// let rotated = ["captures/moul/golden.pcap", "captures/moul/kind_game.pcap"];
-    /// let services: Vec<String> =
-    ///     moulsniff::Decoder::new().open_all(rotated)?.filter_map(Result::ok).map(|record| record.service().to_owned()).collect();
+    /// let services: Vec<String> = moulsniff::Decoder::new()
+    ///     .open_all(rotated)?
+    ///     .filter_map(Result::ok)
+    ///     .map(|record| record.service().to_owned())
+    ///     .collect();
     /// assert!(services.contains(&"auth".to_owned()) && services.contains(&"game".to_owned()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -298,7 +306,11 @@ impl Decoder {
     /// ```
     /// let capture = std::fs::read("captures/moul/kind_game.pcap")?;
     /// let records = moulsniff::Decoder::new().keys("keys/dirtsand.ini")?.bytes(capture)?;
-    /// assert!(records.filter_map(Result::ok).any(|record| record.message() == Some("Cli2Game_JoinAgeRequest")));
+    /// assert!(
+    ///     records
+    ///         .filter_map(Result::ok)
+    ///         .any(|record| record.message() == Some("Cli2Game_JoinAgeRequest"))
+    /// );
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -71,7 +71,8 @@ impl Encoder {
     ///
     /// ```
     /// let mut encoder = moulsniff::Encoder::new()?.exact();
-    /// let ping = r#"{"message": "Cli2Auth_PingRequest", "fields": {"trans_id": 2, "payload": ""}}"#;
+    /// let ping =
+    ///     r#"{"message": "Cli2Auth_PingRequest", "fields": {"trans_id": 2, "payload": ""}}"#;
     /// let error = encoder.encode(ping).err().ok_or("a field is missing")?;
     /// assert_eq!(error.to_string(), "fields.ping_time_ms: is missing: u32");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -96,8 +97,8 @@ impl Encoder {
     /// ```
     ///
     /// # Errors
-    /// The text is no JSON, or its fields are not those of the message. The error's text begins with
-    /// the path of what is wrong.
+    /// The text is no JSON, or its fields are not those of the message. The error's text begins
+    /// with the path of what is wrong.
     pub fn encode(&mut self, json: &str) -> Result<Option<Vec<u8>>, LibraryError> {
         let json = Json::parse(json)?;
         let message = self.encoder.encode(&self.tables, &json, None)?;
@@ -109,7 +110,8 @@ impl Encoder {
     ///
     /// ```
     /// let mut encoder = moulsniff::Encoder::new()?;
-    /// let fetch = r#"{"message": "Cli2Auth_VaultNodeFetch", "fields": {"trans_id": 7, "node_id": 1001}}"#;
+    /// let fetch =
+    ///     r#"{"message": "Cli2Auth_VaultNodeFetch", "fields": {"trans_id": 7, "node_id": 1001}}"#;
     /// let bytes = encoder.encode_as("moul.auth.client", fetch)?;
     /// assert_eq!(bytes, [0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0]);
     /// # Ok::<(), moulsniff::Error>(())

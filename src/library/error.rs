@@ -57,7 +57,10 @@ impl LibraryError {
     /// The kind of thing that could not be read.
     ///
     /// ```
-    /// let error = moulsniff::Decoder::new().decode("moul.autz.client", &[]).err().ok_or("there is one")?;
+    /// let error = moulsniff::Decoder::new()
+    ///     .decode("moul.autz.client", &[])
+    ///     .err()
+    ///     .ok_or("there is one")?;
     /// assert_eq!(error.kind(), moulsniff::ErrorKind::Given);
     /// # Ok::<(), &str>(())
     /// ```

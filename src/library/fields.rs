@@ -9,9 +9,16 @@ use crate::tree::{Kind, Node, Severity, Sym, Tree, mark};
 /// A problem of a field.
 ///
 /// ```
-/// let records = moulsniff::Decoder::new().keys("keys/dirtsand.ini")?.open("captures/moul/kind_game.pcap")?;
+/// let records = moulsniff::Decoder::new()
+///     .keys("keys/dirtsand.ini")?
+///     .open("captures/moul/kind_game.pcap")?;
 /// for problem in records.filter_map(Result::ok).flat_map(|record| record.problems()) {
-///     assert!(problem.severity < moulsniff::Severity::Error, "{}: {}", problem.field, problem.text);
+///     assert!(
+///         problem.severity < moulsniff::Severity::Error,
+///         "{}: {}",
+///         problem.field,
+///         problem.text
+///     );
 /// }
 /// # Ok::<(), moulsniff::Error>(())
 /// ```
@@ -31,7 +38,9 @@ pub struct FieldProblem {
 /// The name that an earlier record gives to a number or a UUID of this one.
 ///
 /// ```
-/// let records = moulsniff::Decoder::new().keys("keys/dirtsand.ini")?.open("captures/moul/kind_game.pcap")?;
+/// let records = moulsniff::Decoder::new()
+///     .keys("keys/dirtsand.ini")?
+///     .open("captures/moul/kind_game.pcap")?;
 /// for record in records.filter_map(Result::ok) {
 ///     for name in record.names() {
 ///         assert!(name.record <= record.number() && !name.name.is_empty());
@@ -73,8 +82,8 @@ pub struct FieldSpan {
     pub first_bit: u64,
     /// How many bits it has.
     pub bits: u64,
-    /// Set where the children do not count in the message's own bytes: `decompressed`, `decrypted`,
-    /// `expanded`.
+    /// Set where the children do not count in the message's own bytes: `decompressed`,
+    /// `decrypted`, `expanded`.
     pub buffer: Option<&'static str>,
     /// The fields within it.
     pub children: Vec<FieldSpan>,

@@ -31,7 +31,10 @@ const PATHS: usize = 256;
 /// ```
 /// let decoder = moulsniff::Decoder::new();
 /// let record = &decoder.decode("moul.auth.client", &[0x1a, 0, 7, 0, 0, 0, 0xe9, 3, 0, 0])?[0];
-/// assert_eq!((record.protocol(), record.type_number(), record.bytes().len()), ("moul", Some(26), 10));
+/// assert_eq!(
+///     (record.protocol(), record.type_number(), record.bytes().len()),
+///     ("moul", Some(26), 10)
+/// );
 /// assert_eq!(record.get("fields.trans_id"), Some(7.into()));
 /// # Ok::<(), moulsniff::Error>(())
 /// ```

@@ -26,12 +26,14 @@ const WAITING: usize = 2;
 /// The records of a capture, in its order, each as soon as it is decoded.
 ///
 /// A thread of its own reads and decodes; it is at most a megabyte of records ahead, or a few
-/// records where each is larger ([`Decoder::threads`](super::Decoder::threads)). Dropping the iterator ends it at the next frame. An item that is
-/// an error says that a file is damaged or ends in the middle: everything before that was decoded,
-/// and the next file follows.
+/// records where each is larger ([`Decoder::threads`](super::Decoder::threads)). Dropping the
+/// iterator ends it at the next frame. An item that is an error says that a file is damaged or ends
+/// in the middle: everything before that was decoded, and the next file follows.
 ///
 /// ```
-/// let mut records = moulsniff::Decoder::new().keys("keys/dirtsand.ini")?.open("captures/moul/kind_game.pcap")?;
+/// let mut records = moulsniff::Decoder::new()
+///     .keys("keys/dirtsand.ini")?
+///     .open("captures/moul/kind_game.pcap")?;
 /// let first = records.next().ok_or("an empty capture")??;
 /// assert_eq!(first.number(), 1);
 /// let rest = records.by_ref().count() as u64;

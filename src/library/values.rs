@@ -13,7 +13,10 @@ use crate::tree::{Kind, Node, Sym};
 /// use moulsniff::Value;
 ///
 /// let result = Value::Enum { value: 20, name: Some("kNetErrAuthenticationFailed".into()) };
-/// assert_eq!((result.as_i64(), result.as_str()), (Some(20), Some("kNetErrAuthenticationFailed")));
+/// assert_eq!(
+///     (result.as_i64(), result.as_str()),
+///     (Some(20), Some("kNetErrAuthenticationFailed"))
+/// );
 /// assert_eq!(result.to_string(), "kNetErrAuthenticationFailed");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -46,11 +46,13 @@ impl RecordEmitter<'_> {
         let limit = |limit| EventKind::Limit { limit };
         let (kind, offset, length, text) = match note {
             Note::Conflict { offset } => {
-                let text = "sent twice with different bytes: those captured first stay (noted once for each direction)";
+                let text = "sent twice with different bytes: those captured first stay (noted \
+                            once for each direction)";
                 (EventKind::Remark, Some(offset), None, text)
             }
             Note::Late { offset, len } => {
-                let text = "bytes came after they had been counted as never captured (noted once for each direction)";
+                let text = "bytes came after they had been counted as never captured (noted once \
+                            for each direction)";
                 (EventKind::Remark, Some(offset), Some(len), text)
             }
             Note::Implausible { len } => {
@@ -59,11 +61,13 @@ impl RecordEmitter<'_> {
                 (EventKind::Remark, None, Some(len), text)
             }
             Note::StreamLimit => {
-                let text = "too many bytes wait for missing ones in this direction (--max-stream): these are given up";
+                let text = "too many bytes wait for missing ones in this direction \
+                            (--max-stream): these are given up";
                 (limit("max-stream"), None, None, text)
             }
             Note::TotalLimit => {
-                let text = "too many bytes wait for missing ones in all streams (--max-total): these are given up";
+                let text = "too many bytes wait for missing ones in all streams (--max-total): \
+                            these are given up";
                 (limit("max-total"), None, None, text)
             }
             Note::Checksum(WrongSum { of, found, right }) => {
@@ -76,7 +80,8 @@ impl RecordEmitter<'_> {
                 return self.say(side, at, service, EventKind::Checksum, text);
             }
             Note::FragmentLimit => {
-                let text = "too many IP fragments wait for others: what follows is only the beginning of a packet";
+                let text = "too many IP fragments wait for others: what follows is only the \
+                            beginning of a packet";
                 (limit("fragments"), None, None, text)
             }
             Note::ResetReason(bytes) => {

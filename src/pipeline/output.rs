@@ -14,8 +14,8 @@ use crate::tree::Tree;
 ///
 /// # Order of the calls
 ///
-/// All calls come from one thread, in the order of the capture. Record numbers are 1, 2, 3 … without
-/// holes, counted before any filter.
+/// All calls come from one thread, in the order of the capture. Record numbers are 1, 2, 3 …
+/// without holes, counted before any filter.
 ///
 /// - [`take_tree`](Output::take_tree) follows each `record` of a message at once.
 /// - [`plaintext`](Output::plaintext) comes before the records of the messages in it.
@@ -28,7 +28,8 @@ use crate::tree::Tree;
 ///
 /// Nothing. A record and all it refers to (names, bytes, tree, tables, event) is borrowed for the
 /// call, and its memory is reused for the next record. An output that needs something later copies
-/// it (see [`StoredRecord`](crate::record::StoredRecord)). The exception is the tree that `take_tree` lends mutably.
+/// it (see [`StoredRecord`](crate::record::StoredRecord)). The exception is the tree that
+/// `take_tree` lends mutably.
 ///
 /// # Gaps and counts
 ///
@@ -62,8 +63,8 @@ pub trait Output {
     /// Both directions of a recognised stream ended.
     fn stream_over(&mut self, _stream: &StreamOver<'_>) {}
 
-    /// Whether reading goes on. Called after each frame. With `may_block`, reading the next frame may
-    /// block: an output that shows records at once has to write them before this returns.
+    /// Whether reading goes on. Called after each frame. With `may_block`, reading the next frame
+    /// may block: an output that shows records at once has to write them before this returns.
     fn wants_more(&mut self, _may_block: bool) -> bool {
         true
     }

@@ -10,8 +10,8 @@ use crate::table::{
 };
 use crate::tree::TypeRef;
 
-/// Turns the messages of one connection into what is on the wire: encrypted, once the handshake says
-/// so.
+/// Turns the messages of one connection into what is on the wire: encrypted, once the handshake
+/// says so.
 pub trait Seal {
     /// The bytes of a message on the wire. Messages come in the order in which they are sent. The
     /// settings have the keys.

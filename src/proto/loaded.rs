@@ -50,12 +50,14 @@ fn check_services(protocol: &dyn Protocol, tables: &Tables) -> Result<(), TableE
             ),
             (true, true) if known => {
                 format!(
-                    "`{name}` is the protocol's own service: the service of servers at a port has another name"
+                    "`{name}` is the protocol's own service: the service of servers at a port has \
+                     another name"
                 )
             }
             (false, true) if !known => {
                 format!(
-                    "nothing has the service `{name}`: `service {name} when port N` says which servers have it"
+                    "nothing has the service `{name}`: `service {name} when port N` says which \
+                     servers have it"
                 )
             }
             _ => continue,
@@ -106,7 +108,8 @@ pub fn all_tables(texts: Vec<TableSource>) -> Result<Vec<LazyTables>, TableError
     if let Some((protocol, source)) = further.iter().find(|(protocol, _)| !known(protocol)) {
         let names: Vec<&str> = all.iter().map(|lazy| lazy.protocol().name()).collect();
         let message = format!(
-            "there is no protocol `{protocol}`; there are {}; `protocol {protocol} {{ … }}` declares one",
+            "there is no protocol `{protocol}`; there are {}; `protocol {protocol} {{ … }}` \
+             declares one",
             names.join(", ")
         );
         return Err(at_protocol(source, protocol, message));

@@ -104,8 +104,8 @@ pub struct SideTraffic {
     pub first_zero_window: u64,
     /// For how many nanoseconds it took nothing, at the longest.
     pub longest_zero_window: i64,
-    /// For how many nanoseconds of the end its bytes lacked an acknowledgement, and it did not send
-    /// them again.
+    /// For how many nanoseconds of the end its bytes lacked an acknowledgement, and it did not
+    /// send them again.
     pub unacknowledged: i64,
 }
 

@@ -622,7 +622,8 @@ mod tests {
             [
                 "? trans_id: u32 [transaction] Ties the reply\nto this request. <>",
                 "?span size: u32 []  <>",
-                "? payload: bytes[size - 4] as { … } [max 0x10, person text]  <? a: u8 []  <>; ? b: A []  <>>",
+                "? payload: bytes[size - 4] as { … } [max 0x10, person text]  <? a: u8 []  <>; ? \
+                 b: A []  <>>",
                 "? result: ENetError [refuses unless kNetSuccess | \"fine\"]  <>",
                 "? level: u8 [= 1 << 2]  <>",
                 "? of: Node[u32 bytes] [id node + player, shown range(-1, 2)]  <>",

@@ -53,7 +53,8 @@ mod tests {
 
     #[test]
     fn it_is_never_more_than_the_text() {
-        let text = "protocol t\nstruct S { a: utf8[u8], b: { c: utf8[u8], d: latin1[u8] secret }, e: bytes[2] }\n";
+        let text = "protocol t\nstruct S { a: utf8[u8], b: { c: utf8[u8], d: latin1[u8] secret }, \
+                    e: bytes[2] }\n";
         let tables =
             Tables::load("t", vec![TableSource { name: "t".into(), text: text.into() }], &[])
                 .unwrap();

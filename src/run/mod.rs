@@ -116,8 +116,8 @@ impl CaptureRun {
         self.read_loop.progress().beside(io::stdout())
     }
 
-    /// Formats batches for an [`Output`] that this run reads into, on as many threads as the reading
-    /// asks for.
+    /// Formats batches for an [`Output`] that this run reads into, on as many threads as the
+    /// reading asks for.
     pub fn format_pool<F: FormatBatch, W: Write + Send + 'static>(
         &self,
         format: F,

@@ -226,8 +226,8 @@ pub trait Session: Send {
     }
     /// The service, as far as it is known.
     fn service(&self) -> &str;
-    /// Whether the conversation's beginning was captured, as far as its messages tell. It counts for
-    /// UDP; of TCP the packets tell it.
+    /// Whether the conversation's beginning was captured, as far as its messages tell. It counts
+    /// for UDP; of TCP the packets tell it.
     fn has_beginning(&self) -> bool {
         true
     }
@@ -245,8 +245,8 @@ pub struct Learned {
     pub group: &'static str,
     /// Its name.
     pub name: String,
-    /// How many bytes of the name are a heading that it shares with other things. Tables for people
-    /// print the heading once. 0 for none.
+    /// How many bytes of the name are a heading that it shares with other things. Tables for
+    /// people print the heading once. 0 for none.
     pub heading: usize,
     /// Whether it describes the stream itself, or a change during the stream. The client's session
     /// then shows it, too.

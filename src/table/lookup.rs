@@ -224,7 +224,8 @@ impl Tables {
         transaction.into_iter().chain(named.iter().copied()).chain(said.iter().copied())
     }
 
-    /// The fields of a layout: name and type of each, those of all branches in the order of the text.
+    /// The fields of a layout: name and type of each, those of all branches in the order of the
+    /// text.
     pub fn fields_of(&self, layout: LayoutId) -> impl Iterator<Item = (Sym, TypeRef)> + '_ {
         let start = self.layout(layout).map_or(usize::MAX, |layout| layout.start as usize);
         let steps = self.steps().get(start..).unwrap_or(&[]).iter();

@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn what_is_compared_is_bounded() {
-        let text = "protocol t { transport tcp\n recognise client at 0 \"GET\" | \"PUT\"\n recognise client at 0 \"GE\" | \"PU\" }\nservice s { whole }\n";
+        let text = "protocol t { transport tcp\n recognise client at 0 \"GET\" | \"PUT\"\n \
+                    recognise client at 0 \"GE\" | \"PU\" }\nservice s { whole }\n";
         let tables =
             Tables::load("t", vec![TableSource { name: "t".into(), text: text.into() }], &[])
                 .unwrap();

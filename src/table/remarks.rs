@@ -41,7 +41,8 @@ impl Tables {
             let new = name(taken.new);
             if old != new {
                 let message = format!(
-                    "`{new}` takes the number or text of `{old}`, which cannot be recognised any more"
+                    "`{new}` takes the number or text of `{old}`, which cannot be recognised any \
+                     more"
                 );
                 found.push((taken.file, taken.at, message));
             }
@@ -78,7 +79,8 @@ impl Tables {
             }
         }
         let (file, at) = text?;
-        let message = "no text is marked `person` or `secret`, so `--pseudonyms` and `--redact` hide none of them";
+        let message = "no text is marked `person` or `secret`, so `--pseudonyms` and `--redact` \
+                       hide none of them";
         Some((file, at, message.to_string()))
     }
 
@@ -109,7 +111,8 @@ impl Tables {
                 match (offered, always) {
                     (None, _) if !protocol.offers.is_empty() || id.0 > 0 => {
                         say(format!(
-                            "no connection offers the service `{}`: `service {}` in the protocol does",
+                            "no connection offers the service `{}`: `service {}` in the protocol \
+                             does",
                             d.name, d.name
                         ));
                     }
@@ -206,7 +209,8 @@ impl Tables {
         let name_of = earlier.protocol();
         let say = |at: usize| {
             let message = format!(
-                "`{name_of}` is asked first, and takes every connection that this rule of `{}` recognises",
+                "`{name_of}` is asked first, and takes every connection that this rule of `{}` \
+                 recognises",
                 self.protocol()
             );
             TableError::at(name, text, at, message)
@@ -227,7 +231,8 @@ impl Tables {
         let selects = self.selected_bits(service)?;
         match selects {
             None if number != 0 && !by_header => Some(format!(
-                "nothing selects the messages of `{name}` (`selects FIELD`), so only number 0 can come"
+                "nothing selects the messages of `{name}` (`selects FIELD`), so only number 0 can \
+                 come"
             )),
             Some(bits) if bits < 64 && number >> bits != 0 => Some(format!(
                 "its number is {number}, and what selects the messages of `{name}` has {bits} bits"

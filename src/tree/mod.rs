@@ -299,8 +299,8 @@ impl Tree {
         &self.problems
     }
 
-    /// Removes the problems with a fixed text, all but the first where `but_one` is set. Returns how
-    /// many it removed.
+    /// Removes the problems with a fixed text, all but the first where `but_one` is set. Returns
+    /// how many it removed.
     pub fn remove_notes(&mut self, text: &str, but_one: bool) -> u64 {
         let before = self.problems.len();
         let mut spare = but_one;

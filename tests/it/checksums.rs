@@ -80,7 +80,8 @@ fn what_tshark_finds_wrong_is_found_wrong() {
         assert!(only.is_empty(), "{capture}: only we find these wrong: {only:?}");
         let missing = theirs.difference(&ours).count();
         println!(
-            "{capture}: {} wrong, {missing} of them in streams that are not read, or behind their end",
+            "{capture}: {} wrong, {missing} of them in streams that are not read, or behind their \
+             end",
             theirs.len()
         );
         assert!(

@@ -118,7 +118,8 @@ fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
 
 #[test]
 fn tables_and_descriptors_of_the_file_are_read() {
-    let table = "protocol moul\nmessage auth client 9000 Cli2Auth_AgePopulationRequest {\n    trans_id: u32 transaction\n}\n";
+    let table = "protocol moul\nmessage auth client 9000 Cli2Auth_AgePopulationRequest {\n    \
+                 trans_id: u32 transaction\n}\n";
     let config = ConfigFolder::new("tables", b"tables = ['more']\nsdl = 'states'\n");
     let folder = config.0.join("moulsniff");
     for (name, text) in [
@@ -157,7 +158,8 @@ fn mistakes_are_one_line_with_their_place() {
     let cases: &[(&[u8], &str)] = &[
         (
             b"kees = ['a']",
-            ":1:1: expected one of keys, sdl, tables, time, filters, columns, found `kees`; did you mean `keys`?",
+            ":1:1: expected one of keys, sdl, tables, time, filters, columns, found `kees`; did \
+             you mean `keys`?",
         ),
         (b"\n[filter]\na = 'b'", ":2:2: expected one of"),
         (b"[crypt_keys]\nauth.n = 'U0VDUkVU'", "found `crypt_keys`"),
@@ -167,7 +169,8 @@ fn mistakes_are_one_line_with_their_place() {
         (b"keys = 'a'\nkeys = 'b'", ":2:1: no TOML: duplicate key"),
         (
             b"# \xc3\xa9\ntime = 'lokal'",
-            ":2:8: expected one of absolute, local, relative, delta in quotes; did you mean `local`?",
+            ":2:8: expected one of absolute, local, relative, delta in quotes; did you mean \
+             `local`?",
         ),
         (b"time = 1979-05-27", ":1:8: expected one of absolute"),
         (b"[filters]\nr = ['refused']", ":2:5: expected NAME = a filter in quotes"),
@@ -316,7 +319,8 @@ fn names_stand_for_whole_conditions_and_columns() {
     assert_eq!(done.0, Some(0), "{}", done.2);
     let meta = crate::report::block(&fs::read_to_string(&page).unwrap(), "data-meta");
     let meta: serde_json::Value = serde_json::from_slice(&meta).unwrap();
-    let limit = "Only the records that this filter keeps: @either; @either is message == ConnectPacket or message == Cli2Srv_Connect";
+    let limit = "Only the records that this filter keeps: @either; @either is message == \
+                 ConnectPacket or message == Cli2Srv_Connect";
     assert_eq!(meta["limits"], serde_json::json!([limit]));
 }
 

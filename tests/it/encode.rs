@@ -290,7 +290,8 @@ fn a_mistake_is_one_line_with_the_path_and_what_was_expected() {
         ),
         (
             r#"{"trans_id": 7, "node_id": 1, "node_id": 2}"#,
-            "fields.node_id: is no field of Cli2Auth_VaultNodeFetch: not with these values of the fields before it",
+            "fields.node_id: is no field of Cli2Auth_VaultNodeFetch: not with these values of the \
+             fields before it",
         ),
         ("7", "fields: is no object of fields"),
     ] {
@@ -300,7 +301,8 @@ fn a_mistake_is_one_line_with_the_path_and_what_was_expected() {
         "Cli2Auth_VaultNodeFetsh",
         "{}",
         &line(
-            "message: there is no message `Cli2Auth_VaultNodeFetsh`; did you mean `Cli2Auth_VaultNodeFetch`?",
+            "message: there is no message `Cli2Auth_VaultNodeFetsh`; did you mean \
+             `Cli2Auth_VaultNodeFetch`?",
         ),
     );
 }
@@ -321,7 +323,8 @@ fn a_mistake_of_any_length_is_a_short_line() {
 fn many_lines_are_many_messages_and_a_broken_one_costs_only_itself() {
     let fetch = |node: u32| {
         format!(
-            "{{\"protocol\":\"moul\",\"message\":\"Cli2Auth_VaultNodeFetch\",\"fields\":{{\"trans_id\":7,\"node_id\":{node}}}}}"
+            "{{\"protocol\":\"moul\",\"message\":\"Cli2Auth_VaultNodeFetch\",\"fields\":{{\"\
+             trans_id\":7,\"node_id\":{node}}}}}"
         )
     };
     let pretty = fetch(3).replace(',', ",\n  ");

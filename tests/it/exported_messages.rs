@@ -127,7 +127,8 @@ fn other_tables_decode_the_bytes_anew() {
     let table = to.join("other.table");
     fs::write(
         &table,
-        "protocol moul\nmessage game client 0 Cli2Game_PingRequest {\n    ping: u32\n    example \"0000 07000000\" { \"ping\": 7 }\n}\n",
+        "protocol moul\nmessage game client 0 Cli2Game_PingRequest {\n    ping: u32\n    example \
+         \"0000 07000000\" { \"ping\": 7 }\n}\n",
     )
     .unwrap();
     let with = messages(exported.to_str().unwrap(), &["--tables", table.to_str().unwrap()]);

@@ -232,7 +232,8 @@ fn a_signal_at_any_moment_leaves_the_old_file_or_the_whole_new_one() {
 #[cfg(target_os = "linux")]
 type FaultyRun = (Option<i32>, String, BTreeMap<String, Vec<u8>>);
 
-/// Runs each way under strace, which makes system calls fail as `inject` says. `None` without strace.
+/// Runs each way under strace, which makes system calls fail as `inject` says. `None` without
+/// strace.
 #[cfg(target_os = "linux")]
 fn with_faults(test: &str, inject: &str, path: &str) -> Option<Vec<FaultyRun>> {
     if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
@@ -242,7 +243,8 @@ fn with_faults(test: &str, inject: &str, path: &str) -> Option<Vec<FaultyRun>> {
     let all = WAYS.iter().enumerate().map(|(index, way)| {
         let folder = folder(&format!("{test}-{index}"), way.target);
         let line = format!(
-            "exec strace -f -qq -o /dev/null {path} -e inject={inject} \"$0\" -q --no-config \"$@\""
+            "exec strace -f -qq -o /dev/null {path} -e inject={inject} \"$0\" -q --no-config \
+             \"$@\""
         );
         let done = command(&line, way, &folder).output().unwrap();
         let found = contents(&folder);

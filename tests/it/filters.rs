@@ -474,7 +474,8 @@ fn a_mistake_is_shown_in_its_place() {
 
 #[test]
 fn every_beginning_of_an_expression_is_read_or_refused() {
-    let whole = "not (a.b[*].\"c\\\"\" contains \"x\\u0041\" and *.n in {1, 2}) or message ~ 'é' && time < 2026-11-20T";
+    let whole = "not (a.b[*].\"c\\\"\" contains \"x\\u0041\" and *.n in {1, 2}) or message ~ 'é' \
+                 && time < 2026-11-20T";
     let moul = moulsniff::proto::protocol_named("moul").unwrap();
     let tables = [moulsniff::proto::LazyTables::new(moul, Vec::new()).unwrap()];
     for end in (0..whole.len()).filter(|i| whole.is_char_boundary(*i)) {

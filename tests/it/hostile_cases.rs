@@ -587,17 +587,25 @@ fn unknown_messages(n: u32) -> Vec<u8> {
 fn many_names(n: u32) -> Vec<u8> {
     let startup = (
         0,
-        "({\"startup-req-3\",5,\"A\",0,\"*i4\",0,1,0,0,1,1,1,\"m\",\"m\",\"m\",\"e\",([\"tell\":1,]),([]),})"
+        "({\"startup-req-3\",5,\"A\",0,\"*i4\",0,1,0,0,1,1,1,\"m\",\"m\",\"m\",\"e\",([\"tell\":1,\
+         ]),([]),})"
             .to_owned(),
     );
     let lists = (0..n).map(|i| {
         let entry = |k: u32| {
             format!(
-                "\"mud{}\":({{-1,\"1.2.3.4\",{k},2,3,\"l\",\"b\",\"d\",\"t\",\"o\",\"e\",([]),([]),}}),",
+                "\"mud{}\":({{-1,\"1.2.3.4\",{k},2,3,\"l\",\"b\",\"d\",\"t\",\"o\",\"e\",([]),\
+                 ([]),}}),",
                 i * 20 + k
             )
         };
-        (1, format!("({{\"mudlist\",5,\"*i4\",0,\"A\",0,1,([{}]),}})", (0..20).map(entry).collect::<String>()))
+        (
+            1,
+            format!(
+                "({{\"mudlist\",5,\"*i4\",0,\"A\",0,1,([{}]),}})",
+                (0..20).map(entry).collect::<String>()
+            ),
+        )
     });
     mudmode(std::iter::once(startup).chain(lists))
 }

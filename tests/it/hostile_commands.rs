@@ -165,7 +165,8 @@ fn names_of_mudmode(n: u32) -> Vec<u8> {
     };
     let startup = (
         0,
-        "({\"startup-req-3\",5,\"A\",0,\"*i4\",0,1,0,0,1,1,1,\"m\",\"m\",\"m\",\"e\",([\"tell\":1,]),([]),})"
+        "({\"startup-req-3\",5,\"A\",0,\"*i4\",0,1,0,0,1,1,1,\"m\",\"m\",\"m\",\"e\",([\"tell\":1,\
+         ]),([]),})"
             .to_owned(),
     );
     let said = (0..n).flat_map(move |i| {

@@ -18,20 +18,24 @@ fn capture() -> Vec<u8> {
     let quoted = HARM.replace('\n', "\\n");
     let packets = [
         format!(
-            "({{\"startup-req-3\",5,\"{quoted}\",0,\"*i4\",0,1,0,0,1,1,1,\"{quoted}\",\"{quoted}\",\"{quoted}\",\"e\",([\"{quoted}\":1,]),([]),}})"
+            "({{\"startup-req-3\",5,\"{quoted}\",0,\"*i4\",0,1,0,0,1,1,1,\"{quoted}\",\"{quoted}\"\
+             ,\"{quoted}\",\"e\",([\"{quoted}\":1,]),([]),}})"
         ),
         format!(
             "({{\"tell\",5,\"A\",\"{quoted}\",\"B\",\"{quoted}\",\"{quoted}\",\"{quoted}\",}})"
         ),
         format!(
-            "({{\"{quoted}\",5,\"A\",0,\"B\",0,([\"{quoted}\":([\"{quoted}\":1.5,\"k\":\"\\xff\",]),]),}})"
+            "({{\"{quoted}\",5,\"A\",0,\"B\",0,([\"{quoted}\":([\"{quoted}\":1.5,\"k\":\"\\xff\",\
+             ]),]),}})"
         ),
         format!("({{\"{HARM}\",5,\"A\",0,\"B\",0,}})"),
         format!(
             "({{\"error\",5,\"*i4\",0,\"A\",0,\"{quoted}\",\"{quoted}\",({{\"{quoted}\",5,}}),}})"
         ),
         format!(
-            "({{\"mudlist\",5,\"*i4\",0,\"A\",0,1,([\"{quoted}\":({{-1,\"1.2.3.4\",1,2,3,\"{quoted}\",\"{quoted}\",\"{quoted}\",\"t\",\"o\",\"e\",([\"{quoted}\":1,]),([]),}}),]),}})"
+            "({{\"mudlist\",5,\"*i4\",0,\"A\",0,1,([\"{quoted}\":({{-1,\"1.2.3.4\",1,2,3,\"\
+             {quoted}\",\"{quoted}\",\"{quoted}\",\"t\",\"o\",\"e\",([\"{quoted}\":1,]),([]),}}),\
+             ]),}})"
         ),
         HARM.to_string(),
     ];

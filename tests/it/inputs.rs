@@ -91,7 +91,8 @@ fn log_of(service: &str, stream: u64) -> (String, Vec<Value>) {
     let folder = folder(&format!("inputs-log-{service}"));
     let exported = folder.join("messages.pcapng");
     let filter = format!(
-        "service == {service} and stream == {stream} and not (message == ConnectPacket or message == Cli2Srv_Connect or message == Srv2Cli_Encrypt)"
+        "service == {service} and stream == {stream} and not (message == ConnectPacket or message \
+         == Cli2Srv_Connect or message == Srv2Cli_Encrypt)"
     );
     let words =
         ["export", "messages", CAPTURE, "-q", "-Y", &filter, "-o", exported.to_str().unwrap()];

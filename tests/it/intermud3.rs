@@ -212,7 +212,8 @@ fn same(truth: &Value, found: &Value) -> bool {
 #[test]
 fn integers_of_any_length_keep_their_digits() {
     let message = first(
-        "({0,-0,007,9007199254740992,9007199254740993,-9223372036854775808,100000000000000000000,-0099999999999999999999,})",
+        "({0,-0,007,9007199254740992,9007199254740993,-9223372036854775808,100000000000000000000,\
+         -0099999999999999999999,})",
     );
     assert_eq!(
         message["fields"]["value"],
@@ -557,7 +558,8 @@ fn a_stream_cut_at_any_byte_gives_the_packets_before_the_cut() {
 fn damage_never_stops_the_reading() {
     let tables = tables();
     let whole = packet(
-        "({\"mudlist\",5,\"*lab\",0,\"A\",0,3,([\"M\":({-1,\"127.0.0.1\",4300,([1:2,\"a\":({}),]),}),\"D\":0,]),})\0",
+        "({\"mudlist\",5,\"*lab\",0,\"A\",0,3,([\"M\":({-1,\"127.0.0.1\",4300,([1:2,\"a\":({}),]),\
+         }),\"D\":0,]),})\0",
     );
     for at in 0..whole.len() {
         for byte in [0, b'"', b'\\', b'(', b'}', b']', b',', b':', b'/', b'-', 0xff] {

@@ -24,7 +24,8 @@ fn behind(whole: &[u8], frames: usize) -> Vec<u8> {
     out
 }
 
-/// A message: its frame and who sent it (a datagram may hold several, a segment too), with its name.
+/// A message: its frame and who sent it (a datagram may hold several, a segment too), with its
+/// name.
 type Told = BTreeMap<(u64, String, String), usize>;
 
 /// Of a stream with fewer messages left, nobody can say what it is.

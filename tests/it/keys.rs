@@ -135,13 +135,13 @@ fn files_for_clients_are_refused_with_the_reason() {
     let says = |name: &str| KeyFile::parse(name, &bytes(name)).unwrap_err().to_string();
     assert_eq!(
         says("server.ini"),
-        "server.ini: a client's server.ini holds only N and X, the public halves; a shard's private K is needed \
-         (Key.Auth.K of dirtsand.ini)"
+        "server.ini: a client's server.ini holds only N and X, the public halves; a shard's \
+         private K is needed (Key.Auth.K of dirtsand.ini)"
     );
     assert_eq!(
         says("moss_auth_key_public.bin"),
-        "moss_auth_key_public.bin: make_cyan_dh -c wrote this for clients: it holds only the prime and the public key; \
-         the file of -s or -w is needed"
+        "moss_auth_key_public.bin: make_cyan_dh -c wrote this for clients: it holds only the \
+         prime and the public key; the file of -s or -w is needed"
     );
 }
 
@@ -252,10 +252,10 @@ fn a_check_tells_sizes_and_servers() {
     let report = Report::new("dirtsand.ini", &bytes("dirtsand.ini")).unwrap();
     assert_eq!(
         report.to_string(),
-        "dirtsand.ini: DIRTSAND configuration\n\
-         \x20 auth        N d3cafaea…, 512 bits, safe prime; private exponent of 512 bits\n\
-         \x20 game        N dc6f62df…, 512 bits, safe prime; private exponent of 512 bits\n\
-         \x20 gatekeeper  N d3b2646a…, 512 bits, safe prime; private exponent of 512 bits\n"
+        "dirtsand.ini: DIRTSAND configuration\n\x20 auth        N d3cafaea…, 512 bits, safe \
+         prime; private exponent of 512 bits\n\x20 game        N dc6f62df…, 512 bits, safe prime; \
+         private exponent of 512 bits\n\x20 gatekeeper  N d3b2646a…, 512 bits, safe prime; \
+         private exponent of 512 bits\n"
     );
     let report = Report::new("server.ini", &bytes("server.ini")).unwrap();
     assert_eq!(report.public.len(), 3);

@@ -84,7 +84,8 @@ fn a_list_without_a_last_element_is_an_error_in_the_traffic() {
 fn a_form_that_does_not_fit_ends_no_list() {
     let table = crate::exported_messages::folder("lists-forms").join("forms.table");
     let text = "protocol moul\nstruct A { a: u8 if a == 9 { last } b: u16 }\nstruct B { c: u16 }
-        struct Element { form: bytes[2] as A | B, end: u8, if end == 0 { last } }\nstruct List { all: Element[until last] }";
+        struct Element { form: bytes[2] as A | B, end: u8, if end == 0 { last } }\nstruct List { \
+                all: Element[until last] }";
     std::fs::write(&table, text).unwrap();
     let words = [
         "decode",

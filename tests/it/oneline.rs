@@ -91,7 +91,8 @@ fn columns_stay_under_each_other_at_every_width() {
     let folder = env!("CARGO_MANIFEST_DIR");
     for (width, least) in [(80, 26), (100, 20), (120, 40), (200, 90)] {
         let command = format!(
-            "cd {folder}; LC_ALL=C.UTF-8 COLUMNS={width} {program} {capture} --keys {keys} --oneline -q --color never"
+            "cd {folder}; LC_ALL=C.UTF-8 COLUMNS={width} {program} {capture} --keys {keys} \
+             --oneline -q --color never"
         );
         let Some(text) = on_a_terminal(&command) else { return };
         let lines: Vec<Vec<char>> =
@@ -175,7 +176,8 @@ fn what_is_said_of_many_fields_is_said_once() {
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let note = "  · note, 48 times: a boolean of 204: in refs[0].seen, refs[1].seen, refs[2].seen and others\n";
+    let note = "  · note, 48 times: a boolean of 204: in refs[0].seen, refs[1].seen, refs[2].seen \
+                and others\n";
     assert_eq!(text.matches(note).count(), 1, "{text}");
     assert_eq!(text.matches("a boolean of 204").count(), 1);
     assert!(text.contains("  · note: "), "what is said once has no number");
@@ -184,7 +186,8 @@ fn what_is_said_of_many_fields_is_said_once() {
 #[test]
 fn without_an_info_line_a_message_shows_its_own_first_fields() {
     let table = crate::exported_messages::folder("own-fields").join("own.table");
-    let blocks = "Sender: { Agent: uuidbe Session: uuidbe secret } Said: { Text: utf8[u16] trimmed Kind: u8 Channel: u32 }";
+    let blocks = "Sender: { Agent: uuidbe Session: uuidbe secret } Said: { Text: utf8[u16] \
+                  trimmed Kind: u8 Channel: u32 }";
     let secondlife = format!("protocol secondlife\nmessage circuit both low 80 Own {{ {blocks} }}");
     let fields = "Sender.Agent=00000000-0000-0000-0000-0000000000aa Said.Text=hello Said.Kind=1";
     let ouro = "protocol ouro\nmessage user client 2 Own { first: bits(5) second: bits(2) }";

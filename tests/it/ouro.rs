@@ -538,7 +538,8 @@ fn links_over_tcp_are_read_whatever_happens_to_them() {
 #[test]
 fn commands_the_wiki_describes_only_lack_their_number() {
     let table = scratch("ouro.table");
-    let text = "protocol ouro\nmessage user client 7 DBGAMECLIENT_CHECK_NAME extends DBGAMECLIENT_CHECK_NAME {}\n";
+    let text = "protocol ouro\nmessage user client 7 DBGAMECLIENT_CHECK_NAME extends \
+                DBGAMECLIENT_CHECK_NAME {}\n";
     std::fs::write(&table, text).unwrap();
     // Version 0: 7 goes as 12; the length counts 7 bits of number, 40 of text, 4 of the last value.
     let (tables, _) = tables().with_type("Flag").unwrap();

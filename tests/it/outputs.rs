@@ -281,7 +281,8 @@ fn files_of_an_earlier_run_are_told_of() {
     assert_eq!(split("4"), (Some(0), String::new()));
     assert_eq!(split("4"), (Some(0), String::new()));
     let before = contents(&dir.join("parts"));
-    let told = "moulsniff: parts: part-02.pcapng and 1 more would stay beside the 2 new parts; remove them, or name another folder\n";
+    let told = "moulsniff: parts: part-02.pcapng and 1 more would stay beside the 2 new parts; \
+                remove them, or name another folder\n";
     assert_eq!(split("2"), (Some(2), told.into()));
     assert_eq!(contents(&dir.join("parts")), before);
     assert_eq!(split("8").0, Some(0));
@@ -294,7 +295,8 @@ fn files_of_an_earlier_run_are_told_of() {
             run(&dir, &["follow", "--all", "a.pcapng", "--keys", "k.ini", "-q", "-o", "out"]);
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
-    let told = "moulsniff: out: tcp-77777-client.txt was there before; no stream of this run has such a name\n";
+    let told = "moulsniff: out: tcp-77777-client.txt was there before; no stream of this run has \
+                such a name\n";
     assert_eq!(follow(), (Some(0), told.into()));
     assert_eq!(fs::read(dir.join("out/tcp-77777-client.txt")).unwrap(), b"old");
     fs::remove_file(dir.join("out/tcp-77777-client.txt")).unwrap();

@@ -100,7 +100,10 @@ fn every_command_knows_the_protocol() {
     );
     let shown = with(&["tables", "show", "tinychat"]);
     assert!(
-        shown.starts_with("// tinychat protocol, tests/data/tinychat.table:1\nprotocol tinychat {\n    transport tcp"),
+        shown.starts_with(
+            "// tinychat protocol, tests/data/tinychat.table:1\nprotocol tinychat {\n    \
+             transport tcp"
+        ),
         "{shown}"
     );
     assert!(shown.ends_with("}\n"), "{shown}");
@@ -140,7 +143,8 @@ fn mistakes_of_a_declaration_are_shown_with_their_place_and_what_was_meant() {
         (
             "transport tcp",
             "transprot tcp",
-            "wrong:2:5: a protocol has transport, ports, recognise, service, state, but no `transprot`; did you mean `transport`?",
+            "wrong:2:5: a protocol has transport, ports, recognise, service, state, but no \
+             `transprot`; did you mean `transport`?",
         ),
         ("transport tcp", "transport sctp", "wrong:2:15: expected `tcp` or `udp`, found `sctp`"),
         (
@@ -184,7 +188,8 @@ fn what_no_bytes_can_give_is_pointed_out() {
     let found = checked("far", &table.replace("server 2 Welcome", "server 300 Welcome"));
     assert!(
         found.contains(
-            "no bytes can give `Welcome`: its number is 300, and what selects the messages of `chat` has 8 bits"
+            "no bytes can give `Welcome`: its number is 300, and what selects the messages of \
+             `chat` has 8 bits"
         ),
         "{found}"
     );
@@ -374,8 +379,9 @@ fn a_thousand_changed_tables_are_errors_or_work() {
 fn a_message_that_one_side_usually_sends_tells_which_end_is_the_client() {
     let table = |marks: [&str; 2]| {
         format!(
-            "protocol polls {{ transport udp\n recognise fits }}\nstruct Start {{ kind: u8 }}\nservice poll {{ begins Start, selects kind, whole }}\n\
-             message poll both 1 Ask {} {{ what: u8 }}\nmessage poll both 2 Tell {} {{ what: u16 }}\n",
+            "protocol polls {{ transport udp\n recognise fits }}\nstruct Start {{ kind: u8 \
+             }}\nservice poll {{ begins Start, selects kind, whole }}\nmessage poll both 1 Ask {} \
+             {{ what: u8 }}\nmessage poll both 2 Tell {} {{ what: u16 }}\n",
             marks[0], marks[1]
         )
     };
@@ -412,12 +418,13 @@ fn a_message_that_one_side_usually_sends_tells_which_end_is_the_client() {
 
 #[test]
 fn a_header_whose_form_depends_on_the_state_computes_its_length_and_number() {
-    let text = "protocol staged { transport tcp\n state stage = 0 }\n\
-        struct Start { if state.stage == 1 { span kind: u8, span size: u16be, span total: computed(size + 3) }\n\
-        else { span size: u8, span kind: u32be, span total: computed(size) } }\n\
-        service s { begins Start, selects kind, length total max 1000 }\n\
-        message s client 70000 First { set stage = 1, data: bytes[*]\n example \"06 00011170 ff\" { \"data\": \"ff\" } }\n\
-        message s both 'x' Later { data: bytes[*]\n example with stage = 1 \"78 0001 aa\" { \"data\": \"aa\" } }\n";
+    let text = "protocol staged { transport tcp\n state stage = 0 }\nstruct Start { if \
+                state.stage == 1 { span kind: u8, span size: u16be, span total: computed(size + \
+                3) }\nelse { span size: u8, span kind: u32be, span total: computed(size) } \
+                }\nservice s { begins Start, selects kind, length total max 1000 }\nmessage s \
+                client 70000 First { set stage = 1, data: bytes[*]\n example \"06 00011170 ff\" { \
+                \"data\": \"ff\" } }\nmessage s both 'x' Later { data: bytes[*]\n example with \
+                stage = 1 \"78 0001 aa\" { \"data\": \"aa\" } }\n";
     assert_eq!(checked("staged", text), "2 examples, 0 failed\n");
     let path = scratch("staged.table").display().to_string();
     let out = printed(&[
@@ -433,7 +440,8 @@ fn a_header_whose_form_depends_on_the_state_computes_its_length_and_number() {
     let said: Vec<String> =
         said.iter().map(|r| format!("{} {}", r["message"], r["fields"]["data"])).collect();
     assert_eq!(said, ["\"First\" \"ff\"", "\"Later\" \"aabb\"", "\"Later\" \"\""]);
-    let absent = "protocol absent { transport tcp }\nservice s { whole }\nmessage s both any M { a: u8, b: computed(a - 5), c: u8 }\n";
+    let absent = "protocol absent { transport tcp }\nservice s { whole }\nmessage s both any M { \
+                  a: u8, b: computed(a - 5), c: u8 }\n";
     assert_eq!(checked("absent", absent).lines().last(), Some("0 examples, 0 failed"));
     let path = scratch("absent.table").display().to_string();
     let out = printed(&["--tables", &path, "--json", "decode", "absent.s.client", "0107"]);
@@ -447,7 +455,8 @@ fn a_header_whose_form_depends_on_the_state_computes_its_length_and_number() {
 fn texts_are_compared_with_texts_and_with_nothing_else() {
     let said = |condition: &str| {
         let text = format!(
-            "protocol words {{ transport tcp }}\nservice s {{ whole }}\nmessage s both any M {{ a: utf8[z], n: u8, w: utf16[2], if {condition} {{ b: u8 }} }}\n"
+            "protocol words {{ transport tcp }}\nservice s {{ whole }}\nmessage s both any M {{ \
+             a: utf8[z], n: u8, w: utf16[2], if {condition} {{ b: u8 }} }}\n"
         );
         checked("words", &text)
             .lines()
@@ -478,7 +487,8 @@ fn texts_are_compared_with_texts_and_with_nothing_else() {
 fn a_rule_that_never_decides_is_pointed_out() {
     let said = |rules: &str| {
         let text = format!(
-            "protocol rules {{ transport tcp\n ports 7777\n{rules}\n}}\nservice s {{ whole }}\nservice t {{ whole }}\n"
+            "protocol rules {{ transport tcp\n ports 7777\n{rules}\n}}\nservice s {{ whole \
+             }}\nservice t {{ whole }}\n"
         );
         checked("rules", &text)
             .lines()
@@ -518,7 +528,8 @@ fn two_protocols_that_are_checked_together_must_not_take_each_others_connections
         let write = |name: &str, rule: &str| {
             let path = scratch(format!("{name}.table")).display().to_string();
             let text = format!(
-                "protocol {name} {{ transport tcp\n ports 7777\n{rule}\n}}\nservice s {{ whole }}\nmessage s both any M {{ x: bytes[*]\n example \"00\" {{ \"x\": \"00\" }} }}\n"
+                "protocol {name} {{ transport tcp\n ports 7777\n{rule}\n}}\nservice s {{ whole \
+                 }}\nmessage s both any M {{ x: bytes[*]\n example \"00\" {{ \"x\": \"00\" }} }}\n"
             );
             std::fs::write(&path, text).unwrap();
             path
@@ -529,7 +540,8 @@ fn two_protocols_that_are_checked_together_must_not_take_each_others_connections
             .find(|line| line.contains("asked first"))
             .map_or(String::new(), |line| line.rsplit('/').next().unwrap().to_string())
     };
-    let taken = "`firstone` is asked first, and takes every connection that this rule of `secondone` recognises";
+    let taken = "`firstone` is asked first, and takes every connection that this rule of \
+                 `secondone` recognises";
     assert_eq!(
         said("recognise at 0 \"AB\"", "recognise client { at 0 \"ABC\", fits }"),
         format!("secondone.table:3:1: {taken}")
@@ -546,8 +558,9 @@ fn two_protocols_that_are_checked_together_must_not_take_each_others_connections
 fn words_that_differ_in_case_alone_are_one_where_case_has_no_meaning() {
     let text = |any: &str| {
         format!(
-            "protocol words {{ transport tcp }}\nservice s {{ begins L, selects word{any}, ends \"\\n\" }}\nstruct L {{ word: utf8[to blanks] }}\n\
-                 message s client \"GET\" Get {{}}\nmessage s client \"get\" Got {{}}\n"
+            "protocol words {{ transport tcp }}\nservice s {{ begins L, selects word{any}, ends \
+             \"\\n\" }}\nstruct L {{ word: utf8[to blanks] }}\nmessage s client \"GET\" Get \
+             {{}}\nmessage s client \"get\" Got {{}}\n"
         )
     };
     let taken = "`Got` takes the number or text of `Get`, which cannot be recognised any more";

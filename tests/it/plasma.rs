@@ -445,8 +445,8 @@ fn what_no_program_knows_is_noted() {
     }
 }
 
-/// The bytes of a Game2Cli_PropagateBuffer with an instance in it; messages that are no net messages
-/// stand in a plNetMsgGameMessage.
+/// The bytes of a Game2Cli_PropagateBuffer with an instance in it; messages that are no net
+/// messages stand in a plNetMsgGameMessage.
 fn propagated(reader: &Reader, instance: &Value) -> Vec<u8> {
     let mut buffer = parse_hex(instance["hex"].as_str().unwrap()).unwrap();
     if instance["kind"] == "plMessage" {
@@ -518,10 +518,10 @@ fn a_line_says_what_a_value_was_before_on_the_same_connection() {
         .iter()
         .map(|record| (record["stream"].as_u64().unwrap(), record["info"].as_str().unwrap()))
         .collect();
-    let first = "physical SDL of KickableBall by Nämé: position 1.5 -2.5 3.5, orientation 0 0 0 1, \
-                 linear 0 0 -9.75, angular 0.1 0.2 0.3 and 1 more";
+    let first = "physical SDL of KickableBall by Nämé: position 1.5 -2.5 3.5, orientation 0 0 0 \
+                 1, linear 0 0 -9.75, angular 0.1 0.2 0.3 and 1 more";
     let then = "physical SDL of KickableBall by Nämé: position 1.5 -2.5 3.5 → 2 3 4";
-    let whole = "physical SDL of KickableBall: position 2 3 4 → 1.5 -2.5 3.5, orientation 0 0 0 1, \
-                 linear 0 0 -9.75, angular 0.1 0.2 0.3 and 1 more";
+    let whole = "physical SDL of KickableBall: position 2 3 4 → 1.5 -2.5 3.5, orientation 0 0 0 \
+                 1, linear 0 0 -9.75, angular 0.1 0.2 0.3 and 1 more";
     assert_eq!(lines, [(4, first), (5, first), (4, then), (5, then), (4, whole)]);
 }

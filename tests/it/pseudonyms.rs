@@ -510,7 +510,8 @@ fn the_payload_of_a_ping_and_the_player_who_asks_to_link_are_hidden() {
     put(1, "0000 33221100 77665544 11000000", b"written in a ping");
     // A plNetMsgGameMessage with a plLinkingMgrMsg: kLinkPlayerHere, with the KI number of the
     // player who asks.
-    let asks = "4b03 00 00000000 0000000000000000 41080000 01000000 03000000 01 01 0b000000 0100 0000 8c03 00 e0250400";
+    let asks = "4b03 00 00000000 0000000000000000 41080000 01000000 03000000 01 01 0b000000 0100 \
+                0000 8c03 00 e0250400";
     put(0, &format!("2800 6b020000 3c000000 6b02 00000000 00000000 00 2c000000 {asks} 00"), &[]);
     let capture = to.join("pings.pcap");
     fs::write(&capture, talk.bytes()).unwrap();

@@ -215,7 +215,8 @@ fn a_grids_own_template_is_told_by_its_content() {
     let dir = scratch("template");
     std::fs::create_dir_all(&dir).unwrap();
     let file = dir.join("any-name");
-    let text = "// ours\nversion 2.0\n{ UseCircuitCode Low 3 NotTrusted Unencoded\n{ Ours Single { Whole Fixed 36 } } }\n";
+    let text = "// ours\nversion 2.0\n{ UseCircuitCode Low 3 NotTrusted Unencoded\n{ Ours Single \
+                { Whole Fixed 36 } } }\n";
     std::fs::write(&file, text).unwrap();
     let records =
         moulsniff(&[&capture("opensim"), "--json", "--quiet", "--tables", file.to_str().unwrap()]);

@@ -14,7 +14,8 @@ const QUEUE: &str = "/CE/11111111-2222-4333-8444-555555555555";
 /// A request.
 fn post(host: &str, path: &str, kind: &str, body: &str) -> String {
     format!(
-        "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}",
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: \
+         {}\r\n\r\n{body}",
         body.len()
     )
 }
@@ -52,9 +53,13 @@ fn login(first: &str) -> String {
         member("version", "7.1.9.74745"),
     ]
     .concat();
-    let options = "<member><name>options</name><value><array><data><value><string>inventory-root</string></value><value><string>buddy-list</string></value></data></array></value></member>";
+    let options = "<member><name>options</name><value><array><data><value><string>inventory-root</\
+                   string></value><value><string>buddy-list</string></value></data></array></\
+                   value></member>";
     let body = format!(
-        "<?xml version=\"1.0\"?><methodCall><methodName>login_to_simulator</methodName><params><param><value><struct>{members}{options}</struct></value></param></params></methodCall>"
+        "<?xml version=\"1.0\"?><methodCall><methodName>login_to_simulator</\
+         methodName><params><param><value><struct>{members}{options}</struct></value></param></\
+         params></methodCall>"
     );
     post("10.9.0.2:8002", "/", "text/xml", &body)
 }
@@ -99,13 +104,20 @@ fn let_in(client: Client) -> String {
     ]
     .concat();
     let body = format!(
-        "<?xml version=\"1.0\" encoding=\"utf-8\"?><methodResponse><params><param><value><struct>{members}</struct></value></param></params></methodResponse>"
+        "<?xml version=\"1.0\" \
+         encoding=\"utf-8\"?><methodResponse><params><param><value><struct>{members}</struct></\
+         value></param></params></methodResponse>"
     );
     reply("200 OK", "text/xml", &body)
 }
 
 fn refusal() -> String {
-    let body = "<?xml version=\"1.0\"?><methodResponse><params><param><value><struct><member><name>reason</name><value>key</value></member><member><name>message</name><value>Could not authenticate your avatar.</value></member><member><name>login</name><value>false</value></member></struct></value></param></params></methodResponse>";
+    let body = "<?xml version=\"1.0\"?\
+                ><methodResponse><params><param><value><struct><member><name>reason</\
+                name><value>key</value></member><member><name>message</name><value>Could not \
+                authenticate your \
+                avatar.</value></member><member><name>login</name><value>false</value></member></\
+                struct></value></param></params></methodResponse>";
     reply("200 OK", "text/xml", body)
 }
 
@@ -174,13 +186,38 @@ fn session() -> Vec<u8> {
     web.says(grid, 0, &login("Ada"));
     web.says(grid, 1, &let_in(ADA));
     let region = web.open();
-    web.says(region, 0, &ask(SEED, "<array><string>EventQueueGet</string><string>SimulatorFeatures</string><string>GetTexture</string></array>"));
+    web.says(
+        region,
+        0,
+        &ask(
+            SEED,
+            "<array><string>EventQueueGet</string><string>SimulatorFeatures</\
+             string><string>GetTexture</string></array>",
+        ),
+    );
     web.says(region, 1, &seeds());
     let queue = web.open();
     web.says(queue, 0, &poll("<undef/>", "0"));
-    web.says(region, 0, "GET /CAPS/22222222-2222-4333-8444-555555555555 HTTP/1.1\r\nHost: 10.9.0.3:9000\r\nAccept: application/llsd+xml\r\n\r\n");
-    web.says(region, 1, &answer("<map><key>MeshRezEnabled</key><boolean>1</boolean><key>OpenSimExtras</key><map><key>say-range</key><integer>20</integer></map></map>"));
-    web.says(region, 0, "GET /CAPS/33333333-2222-4333-8444-555555555555/?texture_id=00895567-4724-cb43-ed92-0b47caed1546 HTTP/1.1\r\nHost: 10.9.0.3:9000\r\n\r\n");
+    web.says(
+        region,
+        0,
+        "GET /CAPS/22222222-2222-4333-8444-555555555555 HTTP/1.1\r\nHost: \
+         10.9.0.3:9000\r\nAccept: application/llsd+xml\r\n\r\n",
+    );
+    web.says(
+        region,
+        1,
+        &answer(
+            "<map><key>MeshRezEnabled</key><boolean>1</boolean><key>OpenSimExtras</\
+             key><map><key>say-range</key><integer>20</integer></map></map>",
+        ),
+    );
+    web.says(
+        region,
+        0,
+        "GET /CAPS/33333333-2222-4333-8444-555555555555/?\
+         texture_id=00895567-4724-cb43-ed92-0b47caed1546 HTTP/1.1\r\nHost: 10.9.0.3:9000\r\n\r\n",
+    );
     web.says(region, 1, &reply("404 Not Found", "text/plain", "no such texture"));
     web.made.wait(1500);
     web.says(queue, 1, &answer(EVENTS));
@@ -394,7 +431,11 @@ fn bodies_come_in_chunks_and_compressed() {
     packer.write_all(body.as_bytes()).unwrap();
     let packed = packer.finish().unwrap();
     let chunked = |bytes: &[u8], more: &str| {
-        let mut out = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: application/llsd+xml\r\n{more}\r\n").into_bytes();
+        let mut out = format!(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: \
+             application/llsd+xml\r\n{more}\r\n"
+        )
+        .into_bytes();
         for chunk in bytes.chunks(7) {
             out.extend(format!("{:x}\r\n", chunk.len()).as_bytes());
             out.extend(chunk);
@@ -479,7 +520,8 @@ fn a_texture_is_fetched_in_parts() {
     let get = format!("GET {path} HTTP/1.1\r\nAccept: image/x-j2c;x, application/llsd+xml\r\n\r\n");
     let part = |range: &str, body: &str| {
         let head = format!(
-            "HTTP/1.1 206 Partial\r\nContent-Range: bytes {range}/8\r\nContent-Type: image/x-j2c\r\n"
+            "HTTP/1.1 206 Partial\r\nContent-Range: bytes {range}/8\r\nContent-Type: \
+             image/x-j2c\r\n"
         );
         format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
     };

@@ -286,7 +286,8 @@ fn an_error_about_another_kind_of_file_shows_nothing_of_it() {
     let said = String::from_utf8_lossy(&program.stderr).into_owned();
     assert_eq!(
         said,
-        "moulsniff: keys/dirtsand.ini:1:1: this is no table file: those begin with `protocol NAME`\n"
+        "moulsniff: keys/dirtsand.ini:1:1: this is no table file: those begin with `protocol \
+         NAME`\n"
     );
 }
 

@@ -366,7 +366,8 @@ fn names_of_moul_messages_say_who_sends_and_who_receives() {
 #[test]
 fn what_ends_too_early_names_the_field_that_is_missing() {
     let table = crate::exported_messages::folder("too-early").join("short.table");
-    let text = "protocol moul\nstruct Short { first: u16 text: utf8[u8] numbers: u16[u8] inner: { a: u8 b: u32 } }";
+    let text = "protocol moul\nstruct Short { first: u16 text: utf8[u8] numbers: u16[u8] inner: { \
+                a: u8 b: u32 } }";
     std::fs::write(&table, text).unwrap();
     for (bytes, error) in [
         ("01", "the region ends 1 byte too early for first; 1 byte before its end"),

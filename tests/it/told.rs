@@ -84,7 +84,11 @@ fn a_story_is_some_dozens_of_lines_and_tells_replies_with_requests() {
     assert!(find("join instance city as \u{c1}v\u{e4}tar \u{d8}ne")["answered_ms"].is_number());
     assert_eq!(find("download dat/exact32k.bin")["times"], 2);
     assert_eq!(find("download missing\\file.gz")["refused"], "kNetErrFileNotFound");
-    assert!(find("say \"Shorah! \u{41f}\u{440}\u{438}\u{432}\u{435}\u{442} \u{4f60}\u{597d}\"")["record"].is_number());
+    assert!(
+        find("say \"Shorah! \u{41f}\u{440}\u{438}\u{432}\u{435}\u{442} \u{4f60}\u{597d}\"")
+            ["record"]
+            .is_number()
+    );
 }
 
 #[test]

@@ -232,7 +232,8 @@ fn a_capture_may_be_given_with_r() {
 fn a_group_of_commands_alone_is_a_mistake_that_lists_them() {
     mistake(
         &["keys"],
-        "'moulsniff keys' requires a subcommand but one was not provided [subcommands: check, inject, strip, help] (--help",
+        "'moulsniff keys' requires a subcommand but one was not provided [subcommands: check, \
+         inject, strip, help] (--help",
     );
     mistake(&["tables", "-q"], "[subcommands: list, show, html, vectors, lua, new, check, help] (");
     mistake(&["export"], "[subcommands: files, vault, chat, messages, frames, help] (");

@@ -53,9 +53,9 @@ fn make_page() -> Result<(), Box<dyn Error>> {
     let report_style = text("src/print/report/style.css")?;
     let [script, style] = [text("web/page.js")?, text("web/page.css")?];
     let policy = format!(
-        "default-src 'none'; script-src 'wasm-unsafe-eval' {} {}; style-src {} {}; worker-src blob:; \
-         frame-src blob:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; \
-         trusted-types moulsniff",
+        "default-src 'none'; script-src 'wasm-unsafe-eval' {} {}; style-src {} {}; worker-src \
+         blob:; frame-src blob:; base-uri 'none'; form-action 'none'; require-trusted-types-for \
+         'script'; trusted-types moulsniff",
         hash(&script),
         hash(&report_script),
         hash(&style),

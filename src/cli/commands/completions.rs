@@ -33,7 +33,8 @@ fn add(shell: Shell, words: &[&str], offered: &[String], text: &mut String) {
         Shell::Fish => {
             let condition = words.join("; and __fish_seen_subcommand_from ");
             text.push_str(&format!(
-                "complete -c moulsniff -n \"__fish_moulsniff_using_subcommand {condition}\" -f -a \"{}\"\n",
+                "complete -c moulsniff -n \"__fish_moulsniff_using_subcommand {condition}\" -f -a \
+                 \"{}\"\n",
                 offered.join(" ")
             ));
         }
@@ -44,7 +45,8 @@ fn add(shell: Shell, words: &[&str], offered: &[String], text: &mut String) {
         Shell::PowerShell => {
             let line = |word: &String| {
                 format!(
-                    "            [CompletionResult]::new('{word}', '{word}', [CompletionResultType]::ParameterValue, '{word}')\n"
+                    "            [CompletionResult]::new('{word}', '{word}', \
+                     [CompletionResultType]::ParameterValue, '{word}')\n"
                 )
             };
             let lines: String = offered.iter().map(line).collect();

@@ -1,6 +1,6 @@
 //! `moulsniff extcap`: Wireshark's protocol for programs that capture (doc/extcap in its sources).
-//! Wireshark asks for interfaces, their link type and their options, and then for packets: decrypted
-//! messages, as `export messages` writes them, into a pipe.
+//! Wireshark asks for interfaces, their link type and their options, and then for packets:
+//! decrypted messages, as `export messages` writes them, into a pipe.
 
 use std::path::PathBuf;
 
@@ -67,7 +67,8 @@ pub(super) fn run(args: &ExtcapArgs) -> Result<Status, CliError> {
     }
     if args.extcap_dlts {
         let text = format!(
-            "dlt {{number={LINK_TYPE}}}{{name=WIRESHARK_UPPER_PDU}}{{display=Decrypted messages}}\n"
+            "dlt {{number={LINK_TYPE}}}{{name=WIRESHARK_UPPER_PDU}}{{display=Decrypted \
+             messages}}\n"
         );
         return print(text.as_bytes());
     }
@@ -75,7 +76,8 @@ pub(super) fn run(args: &ExtcapArgs) -> Result<Status, CliError> {
         return print(list_options(name).as_bytes());
     }
     let (Some(fifo), true) = (&args.fifo, args.capture) else {
-        let why = "extcap is started by Wireshark: --extcap-interfaces, --extcap-dlts, --extcap-config or --capture with --fifo";
+        let why = "extcap is started by Wireshark: --extcap-interfaces, --extcap-dlts, \
+                   --extcap-config or --capture with --fifo";
         return Err(CliError::Typed(why.into()));
     };
     let mut read = args.read.clone();
@@ -84,7 +86,8 @@ pub(super) fn run(args: &ExtcapArgs) -> Result<Status, CliError> {
     let live = match (name, name.strip_prefix(PREFIX)) {
         (FILE_INTERFACE, _) => {
             let Some(file) = &args.file else {
-                let why = "--file: expected the capture that is read; in Wireshark it is an option of the interface";
+                let why = "--file: expected the capture that is read; in Wireshark it is an \
+                           option of the interface";
                 return Err(CliError::Typed(why.into()));
             };
             LiveArgs { tail: Some(file.clone()), ..LiveArgs::default() }
@@ -103,7 +106,8 @@ pub(super) fn run(args: &ExtcapArgs) -> Result<Status, CliError> {
 fn list_interfaces() -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut text = format!(
-        "extcap {{version={version}}}{{display=moulsniff}}\ninterface {{value={FILE_INTERFACE}}}{{display=moulsniff: a capture that grows}}\n"
+        "extcap {{version={version}}}{{display=moulsniff}}\ninterface \
+         {{value={FILE_INTERFACE}}}{{display=moulsniff: a capture that grows}}\n"
     );
     for interface in interfaces().unwrap_or_default() {
         let name = plain(&interface.name);
@@ -123,17 +127,26 @@ fn list_options(interface: &str) -> String {
         number += 1;
     };
     if interface == FILE_INTERFACE {
-        add("{call=--file}{display=Capture}{tooltip=A capture that another program writes}{type=fileselect}{required=true}{mustexist=false}".into());
+        add("{call=--file}{display=Capture}{tooltip=A capture that another program \
+             writes}{type=fileselect}{required=true}{mustexist=false}"
+            .into());
     }
     for secrets in PROTOCOLS.iter().filter_map(|protocol| protocol.secrets()) {
         let option = secrets.option();
         add(format!(
-            "{{call=--{option}}}{{display=Key file ({option})}}{{type=fileselect}}{{mustexist=true}}"
+            "{{call=--{option}}}{{display=Key file \
+             ({option})}}{{type=fileselect}}{{mustexist=true}}"
         ));
     }
-    add("{call=--tables}{display=Table file}{tooltip=Further protocols and messages}{type=fileselect}{mustexist=true}".into());
-    add("{call=--filter}{display=Filter}{tooltip=Which messages are shown, as moulsniff -Y takes it}{type=string}".into());
-    add("{call=--decode-as}{display=Decode as}{tooltip=A port and a protocol, as in tcp:14000=NAME}{type=string}".into());
+    add("{call=--tables}{display=Table file}{tooltip=Further protocols and \
+         messages}{type=fileselect}{mustexist=true}"
+        .into());
+    add("{call=--filter}{display=Filter}{tooltip=Which messages are shown, as moulsniff -Y takes \
+         it}{type=string}"
+        .into());
+    add("{call=--decode-as}{display=Decode as}{tooltip=A port and a protocol, as in \
+         tcp:14000=NAME}{type=string}"
+        .into());
     text
 }
 

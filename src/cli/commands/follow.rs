@@ -34,9 +34,8 @@ const AT_ONCE: usize = 64;
 
 /// Following streams.
 #[derive(Args, Debug)]
-#[command(
-    override_usage = "moulsniff follow [OPTIONS] [tcp:|udp:]N CAPTURE...\n       moulsniff follow [OPTIONS] --all -o DIR CAPTURE..."
-)]
+#[command(override_usage = "moulsniff follow [OPTIONS] [tcp:|udp:]N CAPTURE...\n       moulsniff \
+                            follow [OPTIONS] --all -o DIR CAPTURE...")]
 #[command(mut_arg("captures", |arg| arg.long_help(None::<&str>).help(
     "Print this stream (tcp:3, udp:0, or 3 for tcp:3; not with --all) of these captures, which are read as one, in the order given; `-` is standard input"
 )))]
@@ -138,7 +137,8 @@ fn stream(text: &str) -> Result<StreamKey, CliError> {
 
 fn no_stream(text: &str) -> CliError {
     let text = format!(
-        "`{text}` is no stream: expected a number, tcp:N or udp:N, and then captures (or --all -o DIR)"
+        "`{text}` is no stream: expected a number, tcp:N or udp:N, and then captures (or --all -o \
+         DIR)"
     );
     CliError::Typed(text)
 }

@@ -34,8 +34,8 @@ const MAX_BYTES: u64 = 16 << 20;
 pub enum KeysCommand {
     /// Show what key files contain, without secrets, and which connections of captures they open
     Check {
-        /// Key files, and captures: of each key file it is told which of their connections it opens,
-        /// and why not the others. Captures alone: the keys in them
+        /// Key files, and captures: of each key file it is told which of their connections it
+        /// opens, and why not the others. Captures alone: the keys in them
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// Print JSON, one object a file
@@ -463,8 +463,9 @@ fn inject(args: &InjectArgs) -> Result<Status, CliError> {
     file.commit().map_err(|e| CliError::File(name.clone(), e))?;
     let warning = private.then(|| {
         format!(
-            "WARNING: {name} now holds {} long-term PRIVATE KEYS. Anyone who has this file can read every session with these servers, past and \
-             future. Do not pass it on to anyone who may not; `moulsniff keys strip` takes the keys out.",
+            "WARNING: {name} now holds {} long-term PRIVATE KEYS. Anyone who has this file can \
+             read every session with these servers, past and future. Do not pass it on to anyone \
+             who may not; `moulsniff keys strip` takes the keys out.",
             block.long_term
         )
     });

@@ -86,7 +86,8 @@ pub enum Command {
     Schema(schema::SchemaArgs),
     /// Show the settings and where each comes from
     ///
-    /// That is the configuration file, the environment or the command line. The file is $XDG_CONFIG_HOME/moulsniff/config.toml, else ~/.config/moulsniff/config.toml; on
+    /// That is the configuration file, the environment or the command line. The file is
+    /// $XDG_CONFIG_HOME/moulsniff/config.toml, else ~/.config/moulsniff/config.toml; on
     /// Windows %APPDATA%\moulsniff\config.toml. It may have: `keys`, `sdl` and `tables` (paths),
     /// `time` (as -t), and tables `[filters]` and `[columns]` of names, which -Y and --columns use
     /// as @NAME. Key files are named and never shown.

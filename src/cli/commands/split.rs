@@ -37,8 +37,8 @@ pub struct SplitArgs {
     /// Write this many parts, at most 256
     #[arg(long, value_name = "N", value_parser = |text: &str| number_within(text, 1..=256))]
     pub into: u16,
-    /// Write part-00.pcapng, part-01.pcapng and so on into this folder. It is created if necessary;
-    /// existing parts are replaced, and a folder with further parts is refused
+    /// Write part-00.pcapng, part-01.pcapng and so on into this folder. It is created if
+    /// necessary; existing parts are replaced, and a folder with further parts is refused
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
     /// Take these addresses or networks, separated by commas, for servers: a client's traffic with
@@ -87,7 +87,8 @@ pub(super) fn run(args: &SplitArgs) -> Result<Status, CliError> {
     let frames = splitter.frames();
     let left_out = splitter.left_out();
     if is_unread || frames == 0 && !unreadable.is_empty() {
-        // The system could not read on, or nothing was read that older files are to be replaced with.
+        // The system could not read on, or nothing was read that older files are to be replaced
+        // with.
         return Err(CliError::several(unreadable));
     }
     let done = splitter.finish().map_err(|e| CliError::File(file_name(&args.output), e))?;
@@ -176,7 +177,8 @@ fn networks(texts: &[String]) -> Result<Vec<HostPattern>, CliError> {
     let read = |text: &String| {
         HostPattern::parse(text).filter(|pattern| !pattern.has_port()).ok_or_else(|| {
             CliError::Typed(format!(
-                "--servers {text}: expected an address or a network, such as 10.1.2.3 or 10.0.0.0/8"
+                "--servers {text}: expected an address or a network, such as 10.1.2.3 or \
+                 10.0.0.0/8"
             ))
         })
     };

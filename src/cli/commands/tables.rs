@@ -55,8 +55,8 @@ pub enum TablesCommand {
     },
     /// Write a reference of all messages and types as HTML pages
     Html {
-        /// Write the pages into this folder, beginning with index.html; it is created if necessary,
-        /// and pages of the same name are replaced
+        /// Write the pages into this folder, beginning with index.html; it is created if
+        /// necessary, and pages of the same name are replaced
         #[arg(short, long, value_name = "DIR")]
         output: PathBuf,
         /// The tables.
@@ -84,8 +84,8 @@ pub enum TablesCommand {
     },
     /// Check table files and run their examples
     Check {
-        /// Check these table files, or folders with files that end in .table; all of them are added
-        /// to the embedded tables
+        /// Check these table files, or folders with files that end in .table; all of them are
+        /// added to the embedded tables
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
@@ -222,7 +222,8 @@ fn skeleton(name: &str, transport: TransportWord, out: &mut String) -> Result<St
     let letters = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     if !letters || !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.len() > 64 {
         let text = format!(
-            "`{name}` is no name for a protocol: those have lower-case letters and digits, such as `chat2`"
+            "`{name}` is no name for a protocol: those have lower-case letters and digits, such \
+             as `chat2`"
         );
         return Err(CliError::Typed(text));
     }

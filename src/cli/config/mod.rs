@@ -119,7 +119,8 @@ impl Config {
         let name = files::name(path);
         if fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
             let text = format!(
-                "{name}: expected {WHAT}, found a folder, a named pipe or a device, which is not read"
+                "{name}: expected {WHAT}, found a folder, a named pipe or a device, which is not \
+                 read"
             );
             return Err(CliError::Unreadable(text));
         }

@@ -131,7 +131,8 @@ impl ConfigText<'_> {
 
     fn path(&self, value: &Spanned<DeValue<'_>>) -> Result<PathBuf, CliError> {
         let Some(path) = value.get_ref().as_str().filter(|path| !path.is_empty()) else {
-            let what = "expected the path of a file or folder in quotes, or several in brackets: [\"a\", \"b\"]";
+            let what = "expected the path of a file or folder in quotes, or several in brackets: \
+                        [\"a\", \"b\"]";
             return Err(self.wrong(value.span().start, what));
         };
         match path.strip_prefix("~/").zip(home()) {
@@ -157,7 +158,8 @@ impl ConfigText<'_> {
             let at = key.span().start;
             if !can_be_named(name) {
                 let what = format!(
-                    "the name of a {what} has ASCII letters, digits, _ and -, and begins with a letter"
+                    "the name of a {what} has ASCII letters, digits, _ and -, and begins with a \
+                     letter"
                 );
                 return Err(self.wrong(at, &what));
             }

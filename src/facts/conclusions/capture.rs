@@ -221,7 +221,8 @@ impl CaptureFacts {
             let head = format!("one direction alone was captured of {which}");
             (Kind::OneDirection, head, ": capture where both directions pass")
         } else if self.joined_late == all {
-            let advice = ": start to capture before the client connects, since encrypted connections are known by their beginning";
+            let advice = ": start to capture before the client connects, since encrypted \
+                          connections are known by their beginning";
             (Kind::JoinedLate, format!("{which} began before the capture"), advice)
         } else {
             let head = format!("{tcp} TCP and {udp} UDP conversations are of other protocols");
@@ -290,12 +291,14 @@ impl CaptureFacts {
             let reversed = files.overlaps.iter().any(|overlap| overlap.reversed);
             let (weight, text, more) = if reversed {
                 let text = format!(
-                    "the files were not read in the order of time: {later} begins before {earlier}{further}"
+                    "the files were not read in the order of time: {later} begins before \
+                     {earlier}{further}"
                 );
                 (Weight::Stop, text, "moulsniff …")
             } else {
                 let text = format!(
-                    "{earlier} and {later} overlap in time by {}{further}: two captures of the same traffic are to be merged by time first",
+                    "{earlier} and {later} overlap in time by {}{further}: two captures of the \
+                     same traffic are to be merged by time first",
                     length(*nanos)
                 );
                 (Weight::Trouble, text, "mergecap -w merged.pcapng …")
@@ -425,7 +428,8 @@ impl Gaps {
             let since =
                 self.first.map_or(String::new(), |(_, at)| format!(" from {} on", clock(at.time)));
             let text = format!(
-                "{} of {} were never captured{since} ({} in {}), {} of all: frames are missing in the capture, their receivers have them",
+                "{} of {} were never captured{since} ({} in {}), {} of all: frames are missing in \
+                 the capture, their receivers have them",
                 counted(self.scattered, "byte"),
                 counted(self.streams, "connection"),
                 counted(self.gaps, "gap"),

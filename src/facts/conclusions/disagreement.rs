@@ -126,7 +126,8 @@ impl Disagreements {
         Some(place)
     }
 
-    /// A stream ended. Returns whether bytes of it became no message although all of them are there.
+    /// A stream ended. Returns whether bytes of it became no message although all of them are
+    /// there.
     pub(super) fn stream(
         &mut self,
         _stream: &StreamRef,

@@ -1,5 +1,5 @@
-//! Connections that stay closed for want of a key: why, in one sentence for all that stay closed for
-//! the same reason.
+//! Connections that stay closed for want of a key: why, in one sentence for all that stay closed
+//! for the same reason.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +115,8 @@ impl ClosedConnections {
                     Kind::JoinedLate,
                     Blame::Capture,
                     format!(
-                        "{which} began before the capture and {stay} closed, {bytes}: start to capture before the client connects"
+                        "{which} began before the capture and {stay} closed, {bytes}: start to \
+                         capture before the client connects"
                     ),
                     "moulsniff … --oneline -Y 'event in {no_key, wrong_key}'",
                 ),
@@ -123,7 +124,8 @@ impl ClosedConnections {
                     Kind::Dropped,
                     Blame::Capture,
                     format!(
-                        "{which} {stay} closed, {bytes}, since frames of the beginning were not captured whole"
+                        "{which} {stay} closed, {bytes}, since frames of the beginning were not \
+                         captured whole"
                     ),
                     "moulsniff … --oneline -Y 'event == gap'",
                 ),

@@ -146,7 +146,8 @@ impl Loss {
                 (Kind::Loss, Blame::Network, String::new())
             };
             let text = format!(
-                "{} {of} never came to the place of the capture, {} of {all} between {ends} ({service}, {stream}){why}",
+                "{} {of} never came to the place of the capture, {} of {all} between {ends} \
+                 ({service}, {stream}){why}",
                 counted(self.lost, noun),
                 percent(self.lost, all)
             );
@@ -155,7 +156,8 @@ impl Loss {
         if self.resent > 0 {
             let kind = if udp { Kind::Resent } else { Kind::Loss };
             let text = format!(
-                "{} {of} {} sent again, {} of {} between {ends} ({service}, {stream}): they or their acknowledgements were lost",
+                "{} {of} {} sent again, {} of {} between {ends} ({service}, {stream}): they or \
+                 their acknowledgements were lost",
                 counted(self.resent, noun),
                 plural(self.resent, "was", "were"),
                 percent(self.resent, self.packets),
@@ -178,7 +180,8 @@ impl Loss {
                 n => format!(": with the bytes of the numbers in reverse {n} of them are right"),
             };
             let text = format!(
-                "the {who} acknowledged {} that {} never sent between {ends} ({service}, {stream}){swapped}",
+                "the {who} acknowledged {} that {} never sent between {ends} ({service}, \
+                 {stream}){swapped}",
                 counted(self.strange, noun),
                 plural(self.strange, "was", "were"),
             );

@@ -6,8 +6,8 @@
 //! refusal and an identity is, sessions say by events and facts what else they met.
 //!
 //! What is kept of an open stream is small and bounded. Of ended streams only what was wrong is
-//! kept, [`MAX_FINDINGS`] of a kind; further ones are counted. `docs/diagnosing.md` explains every kind and
-//! threshold.
+//! kept, [`MAX_FINDINGS`] of a kind; further ones are counted. `docs/diagnosing.md` explains every
+//! kind and threshold.
 
 mod capture;
 mod disagreement;

@@ -1,5 +1,5 @@
-//! Refusals that ended something: the last step of a client, being kicked off, and clients that come
-//! again and again only to be refused. Refusals after which it went on are counted.
+//! Refusals that ended something: the last step of a client, being kicked off, and clients that
+//! come again and again only to be refused. Refusals after which it went on are counted.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};

@@ -185,7 +185,8 @@ impl ServerTimes {
             let parts = match (client, server) {
                 (Some(client), Some(server)) => {
                     format!(
-                        ": {client} between the capture and the client, {server} between it and the server"
+                        ": {client} between the capture and the client, {server} between it and \
+                         the server"
                     )
                 }
                 (Some(_), None) => " between the capture and the client".to_string(),
@@ -206,7 +207,8 @@ impl ServerTimes {
         let datagrams = self.stream.id.0 == Transport::Udp;
         let why = if datagrams { "nothing in UDP tells" } else { "the capture does not show" };
         let text = format!(
-            "nothing between clients and the {service} server {} was answered within {}: the network or the programs, {why} which",
+            "nothing between clients and the {service} server {} was answered within {}: the \
+             network or the programs, {why} which",
             self.stream.ends.server,
             length(shortest)
         );

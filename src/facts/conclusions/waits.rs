@@ -152,7 +152,8 @@ impl WaitingStream {
         let open = matches!(self.how, EndedBy::Open | EndedBy::GivenUp);
         let (kind, mut text) = if *part {
             let text = format!(
-                "{who} got a part of the reply to {message}{about}, asked at {since}, the last at {}, and nothing more in the {} until {end}",
+                "{who} got a part of the reply to {message}{about}, asked at {since}, the last at \
+                 {}, and nothing more in the {} until {end}",
                 clock(before(until.time, *idle)),
                 length(*idle)
             );
@@ -164,7 +165,8 @@ impl WaitingStream {
             (Kind::Waiting, text)
         } else {
             let text = format!(
-                "{who} asked for {awaited}{about} at {since}{times} and got none: {end} {waited_text} later"
+                "{who} asked for {awaited}{about} at {since}{times} and got none: {end} \
+                 {waited_text} later"
             );
             (Kind::ClosedWaiting, text)
         };

@@ -1,7 +1,7 @@
 //! Infers names for the numbers of players, nodes, ages and accounts. From a message with a name
 //! and a number it learns that they belong together; trees then show the name beside the number in
-//! later messages. Of things that change it learns what they were before. It knows no protocol: tables mark types as names or as numbers of a kind of
-//! thing.
+//! later messages. Of things that change it learns what they were before. It knows no protocol:
+//! tables mark types as names or as numbers of a kind of thing.
 
 mod changes;
 mod known_names;
@@ -332,8 +332,8 @@ mod tests {
 
     const LOGIN: &str = "0300 01000000 d4c3b2a1 0900 70006c00610069006e007500730065007200
         5d1b91b0dfcaf9bf617b340305a40c2266631886 0000 0300 770069006e00";
-    const LOGIN_REPLY: &str =
-        "0400 01000000 00000000 e78a2e1963b2444b996e2b492a30da53 08000000 01000000
+    const LOGIN_REPLY: &str = "0400 01000000 00000000 e78a2e1963b2444b996e2b492a30da53 08000000 \
+                               01000000
         00000000000000000000000000000000";
     const ACCOUNT_CREATED: &str = "0800 02000000 00000000 e78a2e1963b2444b996e2b492a30da53";
 

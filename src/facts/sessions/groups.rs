@@ -51,8 +51,8 @@ impl Sessions {
         }
     }
 
-    /// A message states the secret by which the session of a stream is known: the stream joins those
-    /// with the same one.
+    /// A message states the secret by which the session of a stream is known: the stream joins
+    /// those with the same one.
     pub(super) fn identify_session(&mut self, id: TransportStream, session: &str) {
         let Some(stream) = self.streams.get_mut(&id).filter(|stream| !stream.late) else { return };
         if stream.session.as_deref() == Some(session) {

@@ -222,7 +222,8 @@ impl<'a> FilterParser<'a> {
         } else if matches!(target, PathTarget::Anything) {
             return Err(self.wrong(
                 at..self.text.len().min(at + 1),
-                "`*` alone is every value, and is searched: * contains \"Player Two\", * == 7; or a name follows: *.node_id",
+                "`*` alone is every value, and is searched: * contains \"Player Two\", * == 7; or \
+                 a name follows: *.node_id",
             ));
         } else {
             Check::Present
@@ -283,7 +284,9 @@ impl<'a> FilterParser<'a> {
         }
         let near = suggestion(word, WORDS.into_iter());
         let text = if near.is_empty() || word.is_empty() {
-            "expected an operator (== != < <= > >= contains matches in has), `and`, `or`, or the end".to_string()
+            "expected an operator (== != < <= > >= contains matches in has), `and`, `or`, or the \
+             end"
+            .to_string()
         } else {
             format!("`{word}` is no operator{near}")
         };

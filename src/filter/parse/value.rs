@@ -192,11 +192,11 @@ impl FilterParser<'_> {
         let built = builder.size_limit(REGEX_SIZE).dfa_size_limit(REGEX_MEMORY).build();
         built.map(|regex| Check::Matches(regex.into())).map_err(|error| {
             let message = match error {
-                regex::Error::CompiledTooBig(_) => {
-                    "this regular expression is too large: its repetitions, written out, take more \
-                     than 1 MiB; `\\w` and other classes are smaller with (?-u), which knows ASCII alone"
-                        .to_string()
-                }
+                regex::Error::CompiledTooBig(_) => "this regular expression is too large: its \
+                                                    repetitions, written out, take more than 1 \
+                                                    MiB; `\\w` and other classes are smaller with \
+                                                    (?-u), which knows ASCII alone"
+                    .to_string(),
                 error => {
                     let text = error.to_string();
                     let last = text.lines().last().unwrap_or("").trim_start_matches("error: ");
@@ -307,7 +307,8 @@ fn check_key(literal: &Literal, key: &RecordKey, comparison: CompareOp) -> Resul
             Err(format!("`{}` is true or absent: it is asked for by its name alone", key.name))
         }
         KeyKind::Time if literal.time.is_none() => Err(format!(
-            "`{raw}` is no time; one is written 2026-11-20T09:30:27Z, or 09:30 for that time of any day"
+            "`{raw}` is no time; one is written 2026-11-20T09:30:27Z, or 09:30 for that time of \
+             any day"
         )),
         KeyKind::Host => match (literal.host, literal.number) {
             (Some(host), _) if ordered && !host.is_single() => {
@@ -315,7 +316,8 @@ fn check_key(literal: &Literal, key: &RecordKey, comparison: CompareOp) -> Resul
             }
             (Some(_), _) | (None, Some(NumberLiteral::Int(0..=0xffff))) => Ok(()),
             _ => Err(format!(
-                "`{raw}` is no address; one is written 127.0.0.1, 10.0.0.0/8, :14617 or 127.0.0.1:14617"
+                "`{raw}` is no address; one is written 127.0.0.1, 10.0.0.0/8, :14617 or \
+                 127.0.0.1:14617"
             )),
         },
         // Hex of some events, an object of others: only the object's numbers have an order.

@@ -84,7 +84,8 @@ fn several_holes_acknowledged_long_ago_are_told_together() {
         wait 2s                     |
         < 500 ack 106               |
         wait 2s                     |
-        < 500 ack 106               | > gap 0+1 Acknowledged @3; > 1 'b' @3; > gap 2+1 Acknowledged @4; > 3 'd' @4; > gap 4+1 Acknowledged @5; > 5 'f' @5
+        < 500 ack 106               | > gap 0+1 Acknowledged @3; > 1 'b' @3; > gap 2+1 \
+         Acknowledged @4; > 3 'd' @4; > gap 4+1 Acknowledged @5; > 5 'f' @5
         ",
     );
 }
@@ -132,7 +133,8 @@ fn unacknowledged_bytes_behind_a_hole_come_out_at_the_end() {
         < 499 syn ack 100           |
         > 105 ack 500 'world'       |
         > 115 ack 500 '!'           |
-        end                         | > gap 0+5 Ended @3; > 5 'world' @3; > gap 10+5 Ended; > 15 '!'; > end CaptureEnd; < end CaptureEnd
+        end                         | > gap 0+5 Ended @3; > 5 'world' @3; > gap 10+5 Ended; > 15 \
+         '!'; > end CaptureEnd; < end CaptureEnd
         ",
     );
 }
@@ -195,7 +197,8 @@ fn one_direction_alone() {
         wait 11s                    |
         > 115 ack 502 '!'           |
         wait 11s                    |
-        > 116 ack 503 '?'           | > gap 5+5 Unanswered @3; > 10 'again' @3; > 15 '!' @4; > 16 '?'
+        > 116 ack 503 '?'           | > gap 5+5 Unanswered @3; > 10 'again' @3; > 15 '!' @4; > 16 \
+         '?'
         > 117 fin ack 510           | > end Fin
         end                         | < gap 0+10 Ended; < end CaptureEnd
         ",
@@ -232,7 +235,8 @@ fn more_waits_than_all_streams_together_may_hold() {
         > 99 syn                    | open 1 Syn
         < 499 syn ack 100           |
         > 101 ack 500 'bbbbb'       |
-        > 111 ack 500 'ccccc'       | #0 > note TotalLimit; #0 > gap 0+1 Limit @3; #0 > 1 'aaaaa' @3
+        > 111 ack 500 'ccccc'       | #0 > note TotalLimit; #0 > gap 0+1 Limit @3; #0 > 1 'aaaaa' \
+         @3
         ",
     );
 }

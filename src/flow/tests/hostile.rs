@@ -30,7 +30,8 @@ fn a_jump_that_goes_on_is_believed_and_nothing_behind_it_is_lost() {
         > 2000000105 ack 500 'a'        |
         > 2000000106 ack 500 'b'        |
         > 2000000107 ack 500 'c'        |
-        > 2000000108 ack 500 'd'        | > gap 5+2000000000 Limit @3; > 2000000005 'a' @3; > 2000000006 'b' @4; > 2000000007 'c' @5; > 2000000008 'd'
+        > 2000000108 ack 500 'd'        | > gap 5+2000000000 Limit @3; > 2000000005 'a' @3; > \
+         2000000006 'b' @4; > 2000000007 'c' @5; > 2000000008 'd'
         > 2000000109 ack 500 'e'        | > 2000000009 'e'
         ",
     );
@@ -46,7 +47,8 @@ fn a_jump_is_believed_when_the_receiver_confirms_it_or_the_sender_closes_behind_
         > 2000000105 ack 500 'a'        |
         < 500 ack 2000000106            | > gap 0+2000000005 Limit @3; > 2000000005 'a' @3
         < 3000000500 ack 2000000106 'b' |
-        < 3000000501 fin ack 2000000106 | < gap 0+3000000000 Limit @5; < 3000000000 'b' @5; < end Fin
+        < 3000000501 fin ack 2000000106 | < gap 0+3000000000 Limit @5; < 3000000000 'b' @5; < end \
+         Fin
         ",
     );
     dialogue(
@@ -56,7 +58,8 @@ fn a_jump_is_believed_when_the_receiver_confirms_it_or_the_sender_closes_behind_
         > 2000000105 ack 500 'a'        |
         > 2000000106 ack 500 'b'        |
         < 3000000106 ack 100 'c'        |
-        end                             | > gap 0+2000000005 Limit @3; > 2000000005 'a' @3; > 2000000006 'b' @4; > end CaptureEnd; < note Implausible { len: 1 }; < end CaptureEnd
+        end                             | > gap 0+2000000005 Limit @3; > 2000000005 'a' @3; > \
+         2000000006 'b' @4; > end CaptureEnd; < note Implausible { len: 1 }; < end CaptureEnd
         ",
     );
 }

@@ -557,6 +557,7 @@ fn udp_streams_are_pairs_of_ends() {
     talk.flow.finish(&mut talk.log);
     assert_eq!(
         talk.take_log(),
-        "udp 0 > 'ask'; udp 1 > 'other'; udp 0 < 'answer'; udp 1 end Evicted; udp 2 > 'new'; udp 0 end CaptureEnd; udp 2 end CaptureEnd"
+        "udp 0 > 'ask'; udp 1 > 'other'; udp 0 < 'answer'; udp 1 end Evicted; udp 2 > 'new'; udp \
+         0 end CaptureEnd; udp 2 end CaptureEnd"
     );
 }

@@ -97,7 +97,8 @@ fn a_reset_may_say_why() {
         "
         > 99 syn                    | open 0 Syn
         < 499 syn ack 100           |
-        < 500 rst ack 100 'go away' | < note ResetReason([103, 111, 32, 97, 119, 97, 121]); < 0 'go away'; < end Rst
+        < 500 rst ack 100 'go away' | < note ResetReason([103, 111, 32, 97, 119, 97, 121]); < 0 \
+         'go away'; < end Rst
         < 507 rst ack 100 'go'      | < note ResetReason([103, 111])
         > 200 rst ack 507 'no'      | > note ResetReason([110, 111])
         > 100 ack 500 'hello'       | > 0 'hello'
@@ -208,7 +209,8 @@ fn streams_are_numbered_in_order_of_their_first_frame() {
         > 1 ack 1                   |
         port 6000                   |
         < 1 ack 1                   | open 2 Middle
-        end                         | #0 > end CaptureEnd; #0 < end CaptureEnd; #1 > end CaptureEnd; #1 < end CaptureEnd; > end CaptureEnd; < end CaptureEnd
+        end                         | #0 > end CaptureEnd; #0 < end CaptureEnd; #1 > end \
+         CaptureEnd; #1 < end CaptureEnd; > end CaptureEnd; < end CaptureEnd
         ",
     );
     assert_eq!(talk.flow.stats().tcp_streams, 3);

@@ -119,8 +119,9 @@ impl PieceWriter {
         self.bytes(offset, bytes, out);
     }
 
-    /// `{"from":"client","time":…,"frame":7,"record":2,"message":"ConnectPacket","offset":0,"length":51,"bytes":"16…"}`,
-    /// or `{"from":"server","time":…,"frame":9,"record":4,"event":"gap","text":"…"}`
+    /// `{"from":"client","time":…,"frame":7,"record":2,"message":"ConnectPacket","offset":0,"
+    /// length":51,"bytes":"16…"}`, or `{"from":"server","time":…,"frame":9,"record":4,"event":"gap"
+    /// ,"text":"…"}`
     fn json(&self, head: &PieceHead, bytes: &[u8], said: &str, out: &mut Vec<u8>) {
         let PieceHead { from, at, offset, kind } = *head;
         let mut time = String::new();

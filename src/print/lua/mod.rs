@@ -226,7 +226,8 @@ mod tests {
 
     const TABLE: &str = "protocol test
         service auth { number: u16 }
-        message auth client 1 Login { trans_id: u32, name: utf8[u8], ids: u64[u8], size: u8, at: { size: utf8[u8] } }
+        message auth client 1 Login { trans_id: u32, name: utf8[u8], ids: u64[u8], size: u8, at: { \
+                         size: utf8[u8] } }
         message auth server 2 Reply { trans_id: u32, size: i32 }
     ";
 

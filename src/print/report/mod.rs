@@ -37,7 +37,8 @@ use crate::tree::ProblemCounts;
 use chunk::ChunkBuilder;
 use columns::{ReportColumns, flag};
 
-/// Rows in a chunk at most, and bytes after which it ends: opening a record means opening one chunk.
+/// Rows in a chunk at most, and bytes after which it ends: opening a record means opening one
+/// chunk.
 const CHUNK_ROWS: u64 = 1024;
 const CHUNK_BYTES: usize = 8 << 20;
 
@@ -213,8 +214,8 @@ impl<W: Write> ReportWriter<W> {
     pub fn new(mut out: W, options: ReportOptions, account: &Account) -> io::Result<Self> {
         let script = SCRIPT.join("\n");
         let policy = format!(
-            "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'; \
-             require-trusted-types-for 'script'",
+            "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action \
+             'none'; require-trusted-types-for 'script'",
             hash(&script),
             hash(STYLE)
         );
@@ -367,8 +368,8 @@ impl<W: Write> ReportWriter<W> {
     }
 }
 
-/// The object `meta`, with three more members: lists of which each item is JSON already. There may be
-/// very many items, so no tree of JSON is made of them.
+/// The object `meta`, with three more members: lists of which each item is JSON already. There may
+/// be very many items, so no tree of JSON is made of them.
 fn meta_block(
     meta: &Value,
     sessions: impl Iterator<Item = String>,

@@ -17,7 +17,11 @@ pub use rows::{SessionRow, session_rows, session_state};
 pub use text::{INDENT as SESSION_INDENT, session_text, step_text};
 
 /// The header of [`session_csv`].
-pub const SESSION_COLUMNS: &str = "session,protocol,client,who,who_kind,who_id,of,of_kind,of_id,start,end,duration_ms,state,streams,places,place,place_from,place_to,messages_client,messages_server,requests_sent,requests_answered,requests_refused,requests_unanswered,p50_ms,p95_ms,max_ms,network_p50_ms,slowest,slowest_network_ms,errors,warnings,notes,first_record,last_record,sent_again,lost,acknowledgements,mean_ack_ms";
+pub const SESSION_COLUMNS: &str = "session,protocol,client,who,who_kind,who_id,of,of_kind,of_id,start,end,duration_ms,state,\
+     streams,places,place,place_from,place_to,messages_client,messages_server,requests_sent,\
+     requests_answered,requests_refused,requests_unanswered,p50_ms,p95_ms,max_ms,network_p50_ms,\
+     slowest,slowest_network_ms,errors,warnings,notes,first_record,last_record,sent_again,lost,\
+     acknowledgements,mean_ack_ms";
 
 /// Appends a session, about which these conclusions are, as one line of comma-separated values, one
 /// value a column: of who the client is, its most particular identity and the one that this is of.

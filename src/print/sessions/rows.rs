@@ -95,7 +95,8 @@ pub fn session_rows(rows: &[SessionRow], out: &mut String) {
     ];
     let _ = writeln!(
         out,
-        "{DIM}{:>number$}  {:<who$}  {:<place$}  {:<begin$}  {:<end$}  requests  refused  state{END}",
+        "{DIM}{:>number$}  {:<who$}  {:<place$}  {:<begin$}  {:<end$}  requests  refused  \
+         state{END}",
         "session", "who", "place", "from", "to"
     );
     for row in rows {
@@ -106,7 +107,8 @@ pub fn session_rows(rows: &[SessionRow], out: &mut String) {
             if row.refused > 0 { (BAD.to_string(), END.to_string()) } else { Default::default() };
         let _ = writeln!(
             out,
-            "{:>number$}  {}  {}  {:<begin$}  {:<end$}  {:>8}  {bad}{refused:>7}{good}  {on}{}{off}",
+            "{:>number$}  {}  {}  {:<begin$}  {:<end$}  {:>8}  {bad}{refused:>7}{good}  \
+             {on}{}{off}",
             row.number,
             padded(&row.who, who),
             padded(&row.place, place),

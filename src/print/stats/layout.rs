@@ -221,7 +221,8 @@ mod tests {
         table.write(&mut out);
         assert_eq!(
             out,
-            "\nbytes    payload  opaque\nall           10       3\ngame\n  tcp 4        7       0\n"
+            "\nbytes    payload  opaque\nall           10       3\ngame\n  tcp 4        7       \
+             0\n"
         );
     }
 
@@ -231,7 +232,8 @@ mod tests {
         let heads: Vec<String> = (0..20).map(|n| format!("a long head {n}")).collect();
         let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
         let mut table = Table::new("table", &heads);
-        let name = "a name of several words that is longer than what is left beside the columns, and longer than a line";
+        let name = "a name of several words that is longer than what is left beside the columns, \
+                    and longer than a line";
         table.row(name.into(), cells(&[u64::MAX; 20]));
         table.row("x".repeat(200), cells(&[1; 20]));
         table.write(&mut out);

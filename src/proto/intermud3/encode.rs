@@ -53,7 +53,8 @@ struct TextWriter<'e, 'a> {
 const MAX_DEPTH: usize = 250;
 
 impl TextWriter<'_, '_> {
-    /// A packet: an array whose first element is its type. The message's name decides the positions.
+    /// A packet: an array whose first element is its type. The message's name decides the
+    /// positions.
     fn packet(&mut self, fields: u32, name: &str) -> Result<(), EncodeStop> {
         let tables = self.encoding.tables;
         let json = self.encoding.json;

@@ -50,7 +50,8 @@ impl PacketRun<'_> {
             self.tree.problem(Problem::new(
                 Severity::Warning,
                 index,
-                "a quote that is not escaped, at byte {a}: the text is taken unchanged up to byte {b}",
+                "a quote that is not escaped, at byte {a}: the text is taken unchanged up to byte \
+                 {b}",
                 bare as i64,
                 found.end as i64,
             ));

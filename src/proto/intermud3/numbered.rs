@@ -44,7 +44,8 @@ impl PacketRun<'_> {
     /// would have. It belongs to the closing bracket.
     pub(super) fn pass_width(&mut self) {
         if let Some(len) = self.width(0) {
-            let text = "how many values a key has in the empty mapping, at byte {a}: LDMud writes it where it is not one";
+            let text = "how many values a key has in the empty mapping, at byte {a}: LDMud writes \
+                        it where it is not one";
             self.say(Severity::Note, self.top.node, text, self.pos);
             self.pos += len;
         }

@@ -296,7 +296,8 @@ impl I3Session {
             && let Some(length) = misread
         {
             let text = format!(
-                "a reader that takes that NUL for part of a length reads an empty packet before this byte and a length of {length} at it"
+                "a reader that takes that NUL for part of a length reads an empty packet before \
+                 this byte and a length of {length} at it"
             );
             context
                 .emit

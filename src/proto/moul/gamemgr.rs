@@ -120,7 +120,8 @@ fn add_game(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u
         let text = match value {
             0 => "the kind of game is not known: nothing that set it up was captured",
             _ => {
-                "the kind of game is not known; this is the only one with such a message of this length"
+                "the kind of game is not known; this is the only one with such a message of this \
+                 length"
             }
         };
         run.problem(Severity::Note, node, text, 0, 0);

@@ -108,8 +108,8 @@ fn read_p_string(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Res
 const WIDE_END: u64 = 1 << 33;
 
 /// Seconds since 1970, in 32 bits. A time that these cannot say is 0xffffffff, and 64 signed bits
-/// follow. Older writers mean 0xffffffff itself: then what follows is hardly ever a time before 1970
-/// or from 2038 to [`WIDE_END`], and only such a time is taken for the 64 bits.
+/// follow. Older writers mean 0xffffffff itself: then what follows is hardly ever a time before
+/// 1970 or from 2038 to [`WIDE_END`], and only such a time is taken for the 64 bits.
 fn read_wide_time(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Result<u64, Stop> {
     let start = cursor.pos();
     let seconds = u32::from_le_bytes(cursor.array()?);

@@ -319,7 +319,8 @@ mod tests {
 
     #[test]
     fn a_repeated_opening_begins_a_connection() {
-        let text = "[>>> 1]\n01 00 96 03 00 00\n[>>> 2]\n01 00 96 03 00 00 00 00\n[>>> 3]\n01 00 97 03 00 00 00 00\n";
+        let text = "[>>> 1]\n01 00 96 03 00 00\n[>>> 2]\n01 00 96 03 00 00 00 00\n[>>> 3]\n01 00 \
+                    97 03 00 00 00 00\n";
         let pieces = read("Auth.log", text);
         let begins: Vec<(u16, bool)> = pieces.iter().map(|piece| (piece.0, piece.1)).collect();
         assert_eq!(begins, [(1, true), (2, true), (2, false)]);

@@ -272,8 +272,9 @@ impl MoulSession {
     /// Reports, once in a run, that keys carried by the capture are no longer tried.
     pub(super) fn report_budget(&mut self, at: Moment, context: &mut Context<'_>) {
         if MoulSettings::of(context.settings).keys.budget.should_report() {
-            let text = "the keys that the capture carries have caused too much work without opening anything: from here on not all of them are tried; \
-                        with --keys a key is always tried";
+            let text = "the keys that the capture carries have caused too much work without \
+                        opening anything: from here on not all of them are tried; with --keys a \
+                        key is always tried";
             self.report(
                 Side::Server,
                 EventKind::Limit { limit: "carried keys" },

@@ -127,7 +127,8 @@ mod tests {
     use super::*;
     use crate::table::parse_hex;
 
-    const AUTH: &str = "0a 1f00 96030000 32000000 01000000 219848ea356cd04b9daebb17c585e680 14000000 00000000000000000000000000000000";
+    const AUTH: &str = "0a 1f00 96030000 32000000 01000000 219848ea356cd04b9daebb17c585e680 \
+                        14000000 00000000000000000000000000000000";
 
     #[test]
     fn a_connect_packet_is_known_when_its_length_is_there() {

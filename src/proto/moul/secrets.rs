@@ -44,7 +44,8 @@ impl Secrets for ShardKeys {
         let CarriedBounds { private, sessions } = CarriedBounds::default();
         let all = settings.get_or_default::<MoulSettings>()?.keys.add_carried(file);
         let text = format!(
-            "{CARRIED}: more than {private} private keys or {sessions} of sessions, the rest is passed over"
+            "{CARRIED}: more than {private} private keys or {sessions} of sessions, the rest is \
+             passed over"
         );
         (!all).then_some(text)
     }

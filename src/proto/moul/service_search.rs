@@ -25,8 +25,8 @@ const PROOF_AT_PORT: i32 = 40;
 const PROOF_CLEAR: i32 = 40;
 /// Of a direction, this many tenths of the bytes behind the first message have to be messages.
 const MESSAGES: usize = 7;
-/// Evidence against a message that decides: something in it is wrong. With less, it may be one whose
-/// numbers have no names.
+/// Evidence against a message that decides: something in it is wrong. With less, it may be one
+/// whose numbers have no names.
 const NO_MESSAGE: i32 = -100;
 /// How often framing may be lost in a direction.
 const MAX_BREAKS: usize = 4;

@@ -33,8 +33,8 @@ pub(super) struct MoulSession {
     downloads: Downloads,
     /// The connection's beginning was not captured.
     pub(super) joined: bool,
-    /// No more client bytes follow the waiting ones for now: the server has answered, or the stream
-    /// has ended.
+    /// No more client bytes follow the waiting ones for now: the server has answered, or the
+    /// stream has ended.
     pub(super) alone: bool,
     /// A session key that opened one direction of a connection older than the capture, while the
     /// other waits for more bytes.
@@ -47,9 +47,9 @@ pub(super) struct MoulSession {
     pub(super) known: Option<(ServiceId, String)>,
 }
 
-/// Texts of 8-bit units that are not UTF-8. A server that writes Latin-1 does so in every such text,
-/// so only the first one of a connection gets a note. Further ones are counted, and an event gives
-/// their number where their direction ends.
+/// Texts of 8-bit units that are not UTF-8. A server that writes Latin-1 does so in every such
+/// text, so only the first one of a connection gets a note. Further ones are counted, and an event
+/// gives their number where their direction ends.
 #[derive(Debug, Default)]
 pub(super) struct LatinTexts {
     /// Whether a message had the note.

@@ -19,8 +19,8 @@ use crate::tree::Tree;
 use Side::{Client, Server};
 
 /// The connect packet of a game client.
-const CONNECT: &str = "0b 1f00 96030000 32000000 01000000 219848ea356cd04b9daebb17c585e680 24000000 \
-    b8e5d32d22d7c8439f2adf1245e36178 eaac0f7ee1daec4aa4cae76c05fdcfcf";
+const CONNECT: &str = "0b 1f00 96030000 32000000 01000000 219848ea356cd04b9daebb17c585e680 \
+                       24000000 b8e5d32d22d7c8439f2adf1245e36178 eaac0f7ee1daec4aa4cae76c05fdcfcf";
 const PING: &str = "0000 0df0ad0b";
 const JOIN: &str = "0100 0f000000 0e000000 e78a2e1963b2444b996e2b492a30da53 86000000";
 const JOINED: &str = "0100 0f000000 00000000";

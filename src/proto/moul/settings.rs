@@ -16,7 +16,8 @@ pub(super) const OPTIONS: [OptionSpec; 2] = [
         name: KEYS,
         value_name: "FILE",
         help: "Decrypt with these keys of a shard: a file, or a folder of them",
-        more_help: "It takes dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's key files, and shard.keys. May be given several times.",
+        more_help: "It takes dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's key files, \
+                    and shard.keys. May be given several times.",
         kind: OptionKind::Files(FileRule {
             what: "a key file",
             most_bytes: MAX_KEY_FILE,
@@ -30,7 +31,8 @@ pub(super) const OPTIONS: [OptionSpec; 2] = [
         name: SDL,
         value_name: "PATH",
         help: "MOUL: read state descriptors, besides those in the capture",
-        more_help: "It takes .sdl files, plain or encrypted, and folders of them. May be given several times.",
+        more_help: "It takes .sdl files, plain or encrypted, and folders of them. May be given \
+                    several times.",
         kind: OptionKind::Files(FileRule {
             what: "a state descriptor file",
             most_bytes: MAX_FILE as u64,

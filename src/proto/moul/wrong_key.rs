@@ -33,7 +33,8 @@ pub(super) fn explain_wrong_key(keys: &KeyRing, service: Option<KeyService>) -> 
         list_names(candidates.iter().filter_map(|c| c.key.service()).map(|s| s.to_string()));
     let others = others.unwrap_or_else(|| "other servers".into());
     format!(
-        "encrypted, and no key for {service} was given: those that were given are for {others}, and do not open it"
+        "encrypted, and no key for {service} was given: those that were given are for {others}, \
+         and do not open it"
     )
 }
 
@@ -73,12 +74,13 @@ mod tests {
         let says = |files: &[(&str, &[u8])], service| explain_wrong_key(&ring(files), service);
         assert_eq!(
             says(&[("dirtsand.ini", dirtsand)], Some(KeyService::Auth)),
-            "encrypted, and none of the 3 keys that were given opens it, not even the one for auth (dirtsand.ini): \
-             this is another shard"
+            "encrypted, and none of the 3 keys that were given opens it, not even the one for \
+             auth (dirtsand.ini): this is another shard"
         );
         assert_eq!(
             says(&[("game_key.der", moss)], Some(KeyService::Auth)),
-            "encrypted, and no key for auth was given: those that were given are for game, and do not open it"
+            "encrypted, and no key for auth was given: those that were given are for game, and do \
+             not open it"
         );
         assert_eq!(
             says(&[("game_key.der", moss)], None),

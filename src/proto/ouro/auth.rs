@@ -150,7 +150,8 @@ impl AuthSession {
                 if let Some(blocks) = blocks
                     && !decrypt_login(blocks, opened.version)
                 {
-                    let text = "a login, which is encrypted with DES: this build cannot read it (the feature `des` is off)";
+                    let text = "a login, which is encrypted with DES: this build cannot read it \
+                                (the feature `des` is off)";
                     context.emit.event(at, Event::new(EventKind::Remark, SERVICE, from, text));
                     context.emit.account(from, Share::Closed, length as u64);
                     continue;
@@ -180,7 +181,8 @@ impl AuthSession {
             return;
         }
         if !std::mem::replace(&mut self.remarked, true) {
-            let text = "the AuthServer's own protocol by its port, which is not the one of links, in a form that is not known; left alone";
+            let text = "the AuthServer's own protocol by its port, which is not the one of links, \
+                        in a form that is not known; left alone";
             context.emit.event(at, Event::new(EventKind::Remark, SERVICE, from, text));
         }
         context.emit.plaintext(from, stream.offset(), stream.waiting());
@@ -256,7 +258,8 @@ impl Session for AuthSession {
         if self.opened.is_none() {
             self.left_alone = true;
         } else if !std::mem::replace(&mut direction.lost, true) {
-            let text = "how many messages the gap holds is not known, so that what follows cannot be decrypted";
+            let text = "how many messages the gap holds is not known, so that what follows cannot \
+                        be decrypted";
             context.emit.event(at, Event::new(EventKind::Remark, SERVICE, from, text));
         }
     }

@@ -63,7 +63,8 @@ impl UnjoinedPiece {
             }
             UnjoinedPiece::Differs => Some((
                 Severity::Warning,
-                "another piece came with this position; this one is not put together with the others",
+                "another piece came with this position; this one is not put together with the \
+                 others",
             )),
             UnjoinedPiece::Impossible => Some((
                 Severity::Warning,

@@ -307,7 +307,8 @@ impl Cookies {
             return Some(match self.decided.replace(true) {
                 Some(true) => "cookies are on: they echo each other",
                 _ => {
-                    "cookies are on after all: they echo each other; user commands before this were shown without"
+                    "cookies are on after all: they echo each other; user commands before this \
+                     were shown without"
                 }
             });
         }
@@ -318,13 +319,15 @@ impl Cookies {
             None if likely => {
                 self.decided = Some(true);
                 Some(
-                    "cookies are taken to be on: the first user command begins with two small numbers of 32 bits",
+                    "cookies are taken to be on: the first user command begins with two small \
+                     numbers of 32 bits",
                 )
             }
             None => {
                 self.decided = Some(false);
                 Some(
-                    "cookies are taken to be off: the first user command does not begin as with cookies",
+                    "cookies are taken to be off: the first user command does not begin as with \
+                     cookies",
                 )
             }
             Some(true) if !likely => {
@@ -357,7 +360,8 @@ mod tests {
         said
     }
 
-    const TAKEN_ON: &str = "cookies are taken to be on: the first user command begins with two small numbers of 32 bits";
+    const TAKEN_ON: &str = "cookies are taken to be on: the first user command begins with two \
+                            small numbers of 32 bits";
 
     #[test]
     fn cookies_are_certain_when_they_echo_each_other() {

@@ -1,5 +1,5 @@
-//! Links sequence numbers and acknowledgements of a link to their records, and counts what they show
-//! of datagrams that were never captured, in bounded memory.
+//! Links sequence numbers and acknowledgements of a link to their records, and counts what they
+//! show of datagrams that were never captured, in bounded memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -167,8 +167,8 @@ pub struct CircuitDirection {
     ahead: AheadAcks,
     /// The counts.
     pub counters: Counters,
-    /// The counts by message number, for messages that asked for acknowledgements or came more than
-    /// once.
+    /// The counts by message number, for messages that asked for acknowledgements or came more
+    /// than once.
     pub tallies: BTreeMap<u32, Tally>,
 }
 
@@ -289,8 +289,9 @@ impl CircuitDirection {
         Some(*sent)
     }
 
-    /// Counts an acknowledgement of a datagram that is not remembered: of one that was not captured,
-    /// or of one that was never sent. Of one that is not far ahead, later datagrams tell which.
+    /// Counts an acknowledgement of a datagram that is not remembered: of one that was not
+    /// captured, or of one that was never sent. Of one that is not far ahead, later datagrams tell
+    /// which.
     fn count_unknown(&mut self, sequence: u32) {
         let behind = self.next.map_or(0, |next| next.wrapping_sub(sequence));
         if (1..=JUMP).contains(&behind) {

@@ -206,7 +206,8 @@ impl DatagramLayouts {
             run.problem(
                 Severity::Note,
                 flags + 2,
-                "an extra header of {a bytes}, read behind the message number, where the viewer looks for it",
+                "an extra header of {a bytes}, read behind the message number, where the viewer \
+                 looks for it",
                 i64::from(packet.extra),
                 0,
             );

@@ -1,5 +1,5 @@
-//! Second Life and OpenSim: the UDP messages of a circuit between a viewer and a simulator, and what
-//! viewers and grids say over HTTP. See `docs/secondlife.md`.
+//! Second Life and OpenSim: the UDP messages of a circuit between a viewer and a simulator, and
+//! what viewers and grids say over HTTP. See `docs/secondlife.md`.
 //!
 //! Knows how a circuit's datagrams are framed and numbered, and how HTTP's messages are. The tables
 //! know what is in the messages.

@@ -466,7 +466,8 @@ impl Session for CircuitSession {
         context: &mut Context<'_>,
     ) {
         let Some(frame) = self.frame else {
-            let text = "the tables do not say how a datagram is laid out: PacketHeader, body or PacketEnd is missing";
+            let text = "the tables do not say how a datagram is laid out: PacketHeader, body or \
+                        PacketEnd is missing";
             return undecoded(from, at, bytes, text.into(), context);
         };
         let socks = self.is_socks(bytes, &frame, context.tables);
@@ -497,7 +498,9 @@ impl Session for CircuitSession {
         self.client.forget();
         self.server.forget();
         self.requests.forget();
-        let text = "sent datagrams and requests were forgotten to make room: later answers and acknowledgements are not matched to them".into();
+        let text = "sent datagrams and requests were forgotten to make room: later answers and \
+                    acknowledgements are not matched to them"
+            .into();
         event(EventKind::Limit { limit: "max-total" }, Side::Client, at, text, context);
     }
 

@@ -243,7 +243,12 @@ mod tests {
     use super::*;
     use crate::proto::load_tables;
 
-    const TEMPLATE: &str = "// a grid's own\nversion 2.0\n{\n\tChatFromViewer Low 80 NotTrusted Zerocoded\n\t{\n\t\tAgentData\t\t\tSingle\n\t\t{\tAgentID\tLLUUID\t}\n\t}\n\t{\n\t\tChatData Single\n\t\t{ Message Variable 2 }\n\t\t{ Type U8 }\n\t\t{ Channel S32 }\n\t}\n{ Extra Variable { Mood Variable 1 } } }\n{ OurOwn High 77 NotTrusted Unencoded { Things Multiple 2 { Port IPPORT } } }";
+    const TEMPLATE: &str = "// a grid's own\nversion 2.0\n{\n\tChatFromViewer Low 80 NotTrusted \
+                            Zerocoded\n\t{\n\t\tAgentData\t\t\tSingle\n\t\t{\tAgentID\tLLUUID\t}\\
+                            n\t}\n\t{\n\t\tChatData Single\n\t\t{ Message Variable 2 }\n\t\t{ \
+                            Type U8 }\n\t\t{ Channel S32 }\n\t}\n{ Extra Variable { Mood Variable \
+                            1 } } }\n{ OurOwn High 77 NotTrusted Unencoded { Things Multiple 2 { \
+                            Port IPPORT } } }";
 
     #[test]
     fn a_template_is_told_by_its_first_words() {
@@ -273,10 +278,12 @@ mod tests {
     fn messages_that_are_as_ours_are_left_out() {
         let message = |count, last| {
             format!(
-                "version 2.0 {{ MoneyTransferRequest2 Low 9 Trusted Unencoded {{ A Single {{ B U8 }} }} }}
+                "version 2.0 {{ MoneyTransferRequest2 Low 9 Trusted Unencoded {{ A Single {{ B U8 \
+                 }} }} }}
                 {{ ObjectExtraParams Low 99 NotTrusted Zerocoded
                 {{ AgentData Single {{ AgentID LLUUID }} {{ SessionID LLUUID }} }}
-                {{ ObjectData {count} {{ ObjectLocalID U32 }} {{ ParamType U16 }} {{ ParamInUse BOOL }} {{ ParamSize U32 }} {{ ParamData {last} }} }} }}"
+                {{ ObjectData {count} {{ ObjectLocalID U32 }} {{ ParamType U16 }} {{ ParamInUse \
+                 BOOL }} {{ ParamSize U32 }} {{ ParamData {last} }} }} }}"
             )
         };
         let kept = |count, last| {
@@ -287,7 +294,8 @@ mod tests {
         assert!(!kept("Variable", "Variable 1"));
         let text = "version 2.0 { EstateOwnerMessage Low 260 NotTrusted Unencoded
             { AgentData Single { AgentID LLUUID } { SessionID LLUUID } { TransactionID LLUUID } }
-            { MethodData Single { Method Variable 1 } { Invoice LLUUID } } { ParamList Variable { Parameter Variable 1 } } }";
+            { MethodData Single { Method Variable 1 } { Invoice LLUUID } } { ParamList Variable { \
+                    Parameter Variable 1 } } }";
         assert!(
             !to_source("grid.msg", text).unwrap().text.contains("EstateOwnerMessage"),
             "a field in a choice"
@@ -302,7 +310,8 @@ mod tests {
         let block = |name, fields| format!("{{ {name} Variable {fields} }}");
         let data = block(
             "Data",
-            "{ X U16 } { Y U16 } { Name Variable 1 } { Access U8 } { RegionFlags U32 } { WaterHeight U8 } { Agents U8 } { MapImageID LLUUID }",
+            "{ X U16 } { Y U16 } { Name Variable 1 } { Access U8 } { RegionFlags U32 } { \
+             WaterHeight U8 } { Agents U8 } { MapImageID LLUUID }",
         );
         let agent = "{ AgentData Single { AgentID LLUUID } { Flags U32 } }";
         let kept = |blocks: &str| {

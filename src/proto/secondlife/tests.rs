@@ -160,7 +160,8 @@ fn what_is_no_message_is_an_event() {
 #[test]
 fn a_circuit_opens_closes_and_opens_again() {
     let open = parse_hex(
-        "40 00000001 00 ffff0003 01000000 00112233445566778899aabbccddeeff 00000000000000000000000000000000",
+        "40 00000001 00 ffff0003 01000000 00112233445566778899aabbccddeeff \
+         00000000000000000000000000000000",
     );
     let close = parse_hex("00 00000002 00 fffffffd");
     let open = open.unwrap();
@@ -177,10 +178,12 @@ fn a_circuit_opens_closes_and_opens_again() {
 
 /// Datagrams with every form of structure in them: an avatar's update, a chat, a terse update.
 fn samples() -> Vec<Vec<u8>> {
-    let terse = "80 00000009 00 0f 0001e803 0001e803 ffff 01 3c 5fcfce3c 0002 01 dfd823bc 49d723bc 73f97f3f 50bdb341 7f2a0001 43670800 \
-                 0143989a d0411b82 6c802c80 ff7fff7f ff7fff7f ff7fc68c 5bffff7f ff7fff7f 0002";
-    let extra = "40 00000007 00 ffff0063 00000000000000000000000000000000 00000000000000000000000000000000 \
-                 01 07000000 1000 01 11000000 10 81020304 000000000000000000000000";
+    let terse = "80 00000009 00 0f 0001e803 0001e803 ffff 01 3c 5fcfce3c 0002 01 dfd823bc \
+                 49d723bc 73f97f3f 50bdb341 7f2a0001 43670800 0143989a d0411b82 6c802c80 ff7fff7f \
+                 ff7fff7f ff7fc68c 5bffff7f ff7fff7f 0002";
+    let extra = "40 00000007 00 ffff0063 00000000000000000000000000000000 \
+                 00000000000000000000000000000000 01 07000000 1000 01 11000000 10 81020304 \
+                 000000000000000000000000";
     [
         PING,
         terse,
@@ -325,7 +328,8 @@ fn judged(client: &str, server: &str, last: bool) -> Verdict {
     SecondLife.recognise_udp(&opening, tables())
 }
 
-const USE_CODE: &str = "40 00000001 00 ffff0003 01000000 00112233445566778899aabbccddeeff 00112233445566778899aabbccddeeff";
+const USE_CODE: &str = "40 00000001 00 ffff0003 01000000 00112233445566778899aabbccddeeff \
+                        00112233445566778899aabbccddeeff";
 
 #[test]
 fn a_circuit_is_recognised_on_any_port_and_either_way_round() {
@@ -367,11 +371,13 @@ fn other_protocols_are_left_alone() {
         ),
         (
             "DNS answer",
-            "4000 8180 0001 0001 0000 0000 03777777 00 0001 0001 c00c 0001 0001 0000003c 0004 5db8d822",
+            "4000 8180 0001 0001 0000 0000 03777777 00 0001 0001 c00c 0001 0001 0000003c 0004 \
+             5db8d822",
         ),
         (
             "multicast DNS answer",
-            "0000 8400 0000 0001 0000 0000 05746573 7431056c 6f63616c 00 0001 8001 00000078 0004 c0a80001",
+            "0000 8400 0000 0001 0000 0000 05746573 7431056c 6f63616c 00 0001 8001 00000078 0004 \
+             c0a80001",
         ),
         (
             "QUIC initial",
@@ -391,7 +397,8 @@ fn other_protocols_are_left_alone() {
         ("STUN", "0001 0000 2112a442 000102030405060708090a0b"),
         (
             "NTP",
-            "23 00 06 ec 00000000 00000000 00000000 0000000000000000 0000000000000000 0000000000000000 0000000000000001",
+            "23 00 06 ec 00000000 00000000 00000000 0000000000000000 0000000000000000 \
+             0000000000000000 0000000000000001",
         ),
         ("Quake 3", "ffffffff 67657473 74617475 730a"),
         ("Source query", "ffffffff 54536f75 72636520 456e6769 6e652051 75657279 00"),

@@ -64,7 +64,8 @@ impl Compiler<'_> {
             if s.params.iter().any(|p| !own_params.contains(p)) {
                 return self.error(
                     0,
-                    "a structure with parameters can be extended only by one that names the same parameters",
+                    "a structure with parameters can be extended only by one that names the same \
+                     parameters",
                 );
             }
             self.entries(&s.entries, &mut scope, &mut ops)?;

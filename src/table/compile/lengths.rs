@@ -14,7 +14,8 @@ impl Compiler<'_> {
         }
         self.error(
             of.at,
-            "what `[until last]` ends is a list of a structure in which `last` says that it is the last one",
+            "what `[until last]` ends is a list of a structure in which `last` says that it is \
+             the last one",
         )
     }
 
@@ -88,7 +89,10 @@ impl Compiler<'_> {
         );
         self.error(
             e.at,
-            format!("`{name}` is no integer type, no field before this place, and no value of an enum{near}"),
+            format!(
+                "`{name}` is no integer type, no field before this place, and no value of an \
+                 enum{near}"
+            ),
         )
     }
 }

@@ -89,7 +89,8 @@ mod tests {
     #[test]
     fn what_has_no_bytes_by_its_length_is_not_missing() {
         let padded = "protocol p
-            struct Message { size: u8 data: bytes[size] padding: bytes[(4 - size % 4) % 4] optional }";
+            struct Message { size: u8 data: bytes[size] padding: bytes[(4 - size % 4) % 4] \
+                      optional }";
         assert_eq!(
             read_with(padded, &[4, 1, 2, 3, 4]),
             r#"{"size":4,"data":"01020304","padding":""}"#

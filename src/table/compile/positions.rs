@@ -111,11 +111,13 @@ impl Compiler<'_> {
         match (self.positional, self.describes_itself(ty)) {
             (true, false) => self.error(
                 written.at,
-                "in an array's positions stand `int`, `uint`, `float`, `text`, `value`, `packet`, `mapping`, positions declared elsewhere, and lists of these",
+                "in an array's positions stand `int`, `uint`, `float`, `text`, `value`, `packet`, \
+                 `mapping`, positions declared elsewhere, and lists of these",
             ),
             (false, true) => self.error(
                 written.at,
-                "a self-describing value is possible only in `positions`, and in messages of a `positional` service",
+                "a self-describing value is possible only in `positions`, and in messages of a \
+                 `positional` service",
             ),
             _ => Ok(()),
         }
@@ -143,8 +145,11 @@ impl Compiler<'_> {
         let mut found = Positions::default();
         for entry in entries {
             let Entry::Field(FieldAst { at, mods, span, of, .. }) = entry else {
-                return self
-                    .error(0, "an array's positions are fields alone: whether one is there cannot depend on another");
+                return self.error(
+                    0,
+                    "an array's positions are fields alone: whether one is there cannot depend on \
+                     another",
+                );
             };
             let mods = mods.as_deref().unwrap_or(&NO_MODS);
             if *span {
@@ -194,7 +199,8 @@ mod tests {
     #[test]
     fn positions_have_names_and_types_in_order() {
         let text = "positions Head { type: text, ttl: uint }
-            message s both \"tell\" extends Head { data: mapping of int optional, who: { name: text }[*] optional }";
+            message s both \"tell\" extends Head { data: mapping of int optional, who: { name: \
+                    text }[*] optional }";
         let tables = load(&format!("{SERVICE}{text}")).unwrap();
         let def = tables.message(tables.message_named("tell").unwrap()).unwrap();
         let layout = tables.layout(def.layout.unwrap()).unwrap();

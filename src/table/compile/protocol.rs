@@ -53,7 +53,8 @@ impl Compiler<'_> {
                 let near =
                     crate::suggest::suggestion(name, self.state_ids.keys().map(String::as_str));
                 let text = format!(
-                    "there is no state `{name}`: `protocol NAME {{ state {name} = 0 }}` declares it{near}"
+                    "there is no state `{name}`: `protocol NAME {{ state {name} = 0 }}` declares \
+                     it{near}"
                 );
                 self.error(at, text)
             }

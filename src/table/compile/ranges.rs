@@ -71,7 +71,8 @@ mod tests {
     #[test]
     fn a_number_is_told_in_the_range_that_it_is_nearest_to() {
         let tables = load(
-            "numbers high = 0 max 254\nnumbers fixed = 0 max 0xffffffff\nmessage s both low 51 A {}",
+            "numbers high = 0 max 254\nnumbers fixed = 0 max 0xffffffff\nmessage s both low 51 A \
+             {}",
         )
         .unwrap();
         assert_eq!(tables.number_in_range(0xffff_0033), Some(("low", 51)));

@@ -103,7 +103,11 @@ impl Compiler<'_> {
     ) -> Result<ServiceFraming, TableError> {
         let FramingAst { begins, selects, any_case, length, max, frame, resync } = &s.framing;
         if (begins.is_some() || selects.is_some() || length.is_some()) && !s.header.is_empty() {
-            return self.error(at, "a service has a header of its own, or says what its messages begin with (`begins`, `selects`, `length`): not both");
+            return self.error(
+                at,
+                "a service has a header of its own, or says what its messages begin with \
+                 (`begins`, `selects`, `length`): not both",
+            );
         }
         let mut framing = ServiceFraming {
             frame: frame.clone(),

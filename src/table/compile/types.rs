@@ -185,7 +185,10 @@ impl Compiler<'_> {
         if self.out.types.len().max(self.out.steps.len()) > MAX_COMPILED {
             return self.error(
                 at,
-                format!("the tables have more than {MAX_COMPILED} types or fields, with parents and aliases filled in"),
+                format!(
+                    "the tables have more than {MAX_COMPILED} types or fields, with parents and \
+                     aliases filled in"
+                ),
             );
         }
         Ok(())

@@ -152,7 +152,8 @@ impl<'a> Json<'a> {
         of.get(piece.from as usize..(piece.from + piece.length) as usize).unwrap_or("")
     }
 
-    /// Where a value stands, as a path such as `fields.rooms[2].name`. Keys of `root` are the first.
+    /// Where a value stands, as a path such as `fields.rooms[2].name`. Keys of `root` are the
+    /// first.
     pub fn path(&self, root: u32, node: u32) -> String {
         let mut path = String::new();
         let mut at = root;

@@ -166,8 +166,8 @@ impl Encoding<'_> {
         }
     }
 
-    /// `{"value": 20, "name": "kName"}` or `{"value": 3, "names": ["kA", "kB"]}`. The number counts;
-    /// without one, the names.
+    /// `{"value": 20, "name": "kName"}` or `{"value": 3, "names": ["kA", "kB"]}`. The number
+    /// counts; without one, the names.
     fn named_number(
         &mut self,
         field: &Field,

@@ -231,7 +231,8 @@ impl Encoding<'_> {
                         self.fail_at(&unknown.field, "no number says what the other fields are")
                     }
                     None => {
-                        let text = "has too many or too few bytes for these fields: how many follow decides which ones there are";
+                        let text = "has too many or too few bytes for these fields: how many \
+                                    follow decides which ones there are";
                         self.fail(check.object, text)
                     }
                 }

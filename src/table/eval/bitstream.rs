@@ -1,7 +1,8 @@
 //! The types of OuroDev's bit streams: values that begin and end at any bit, the least significant
 //! bit first.
 //!
-//! `docs/ouro.md` documents their encoding. This file knows no protocol, and reads nothing beyond the cursor's region.
+//! `docs/ouro.md` documents their encoding. This file knows no protocol, and reads nothing beyond
+//! the cursor's region.
 
 use super::super::cursor::{Cursor, Short};
 use super::{Call, Run, Stop};

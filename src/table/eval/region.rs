@@ -279,7 +279,8 @@ impl Run<'_> {
             }
             Inflated::Limit => {
                 let most = self.state.limits.decompressed as i64;
-                let text = "the content becomes longer than what is kept: {a} bytes in a message (--max-decompressed)";
+                let text = "the content becomes longer than what is kept: {a} bytes in a message \
+                            (--max-decompressed)";
                 self.problem(Severity::Error, node, text, most, 0);
             }
             Inflated::LeftOver(n) => {

@@ -231,7 +231,8 @@ impl<'a> TableParser<'a> {
         self.part()?;
         let start = self.now.at;
         let NameAst { name: word, .. } = self.name(
-            "a declaration (service, numbers, message, struct, class, positions, enum, flags, family, type, code, dialect)",
+            "a declaration (service, numbers, message, struct, class, positions, enum, flags, \
+             family, type, code, dialect)",
         )?;
         let (NameAst { name, at }, kind) = match word.as_str() {
             "service" => self.service()?,
@@ -252,7 +253,8 @@ impl<'a> TableParser<'a> {
             "dialect" => (self.name("the dialect's name")?, ItemKind::Dialect),
             other => {
                 let message = format!(
-                    "`{other}` begins no declaration; one of service, numbers, message, struct, class, positions, enum, flags, family, type, code, dialect does"
+                    "`{other}` begins no declaration; one of service, numbers, message, struct, \
+                     class, positions, enum, flags, family, type, code, dialect does"
                 );
                 return Err(self.lex.error(start, message));
             }

@@ -77,8 +77,8 @@ impl TableParser<'_> {
         Ok(left)
     }
 
-    /// An expression that is a number: what may be compared. Of its signs, those of later lines bind
-    /// closer: `|`, `^`, `&`, shifts, sums, products.
+    /// An expression that is a number: what may be compared. Of its signs, those of later lines
+    /// bind closer: `|`, `^`, `&`, shifts, sums, products.
     pub(super) fn parse_number(&mut self) -> Result<ExprAst, TableError> {
         self.operations(&[("|", BinaryOp::BitOr)], Self::alternative)
     }

@@ -27,17 +27,17 @@ const MAX_JSON: usize = 256 << 20;
 #[derive(Args, Debug)]
 pub struct EncodeArgs {
     /// Encode as PROTOCOL.SERVICE.DIRECTION, such as moul.auth.client, where the JSON does not say
-    /// it; then messages as JSON (beginning with `{`) or files of them, one after the other. Without
-    /// any, they are read from standard input
+    /// it; then messages as JSON (beginning with `{`) or files of them, one after the other.
+    /// Without any, they are read from standard input
     #[arg(value_name = "NAME|JSON|FILE")]
     #[arg(value_parser = CompletionWords::SENDERS, hide_possible_values = true)]
     pub words: Vec<String>,
     /// Write the bytes as they are into this file, not as hex onto standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write a capture of connections and datagrams between the ends that the records name, at their
-    /// times. Connections are encrypted as their handshakes say: with the given keys, or else with one
-    /// that is made and written beside, into FILE.keys
+    /// Write a capture of connections and datagrams between the ends that the records name, at
+    /// their times. Connections are encrypted as their handshakes say: with the given keys, or
+    /// else with one that is made and written beside, into FILE.keys
     #[arg(long, value_name = "FILE", conflicts_with = "output")]
     pub capture: Option<PathBuf>,
     /// Send at most so many bytes of a stream in one frame

@@ -6,7 +6,8 @@ use crate::facts::{FileTransfer, ListEntry, PartOrder};
 use crate::print::{csv_cell, format_time};
 
 /// The columns of index.csv.
-pub(super) const INDEX_COLUMNS: &str = "record,last_record,time,stream,protocol,service,from,name,wire_name,kind,size,sha256,complete,missing,remarks\n";
+pub(super) const INDEX_COLUMNS: &str = "record,last_record,time,stream,protocol,service,from,name,\
+                                        wire_name,kind,size,sha256,complete,missing,remarks\n";
 /// The columns of listed.csv.
 pub(super) const LISTED_COLUMNS: &str = "record,list,name,asked,size,md5,packed_size,packed_md5\n";
 

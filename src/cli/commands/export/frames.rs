@@ -65,7 +65,8 @@ pub struct ExportFramesArgs {
 pub(super) fn run(args: &ExportFramesArgs) -> Result<Status, CliError> {
     let privacy = &args.read.privacy;
     if privacy.redact || privacy.pseudonyms.is_some() {
-        let why = "original frames are copied as they are, so nothing in them can be hidden; `export messages` can";
+        let why = "original frames are copied as they are, so nothing in them can be hidden; \
+                   `export messages` can";
         return Err(CliError::Typed(why.into()));
     }
     let Plan { reading, setup, filter, limit, ending, .. } = Plan::new(PlanArgs {

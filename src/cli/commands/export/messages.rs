@@ -29,8 +29,8 @@ use crate::run::CaptureRun;
 /// Messages.
 #[derive(Args, Debug)]
 pub struct ExportMessagesArgs {
-    /// Write the capture to this file, as pcapng with Wireshark's exported PDUs (link type 252); an
-    /// existing file is replaced. `-` is standard output: each message is written as it is read
+    /// Write the capture to this file, as pcapng with Wireshark's exported PDUs (link type 252);
+    /// an existing file is replaced. `-` is standard output: each message is written as it is read
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// The captures.
@@ -108,7 +108,8 @@ pub(in crate::cli::commands) fn write_messages(
     if packets.large > 0 && !ending.quiet {
         let large = packets.large;
         say(format_args!(
-            "{} {} more than {MAX_BYTES} bytes: Wireshark reads the file up to the first of them, this program reads all",
+            "{} {} more than {MAX_BYTES} bytes: Wireshark reads the file up to the first of them, \
+             this program reads all",
             counted(large, "packet"),
             plural(large, "has", "have")
         ));
@@ -116,7 +117,8 @@ pub(in crate::cli::commands) fn write_messages(
     if packets.left_out > 0 && !ending.quiet {
         let left_out = packets.left_out;
         say(format_args!(
-            "{} {} left out: a packet of pcapng has at most 16 MiB with the message's tree, and a time between 1970 and 2554",
+            "{} {} left out: a packet of pcapng has at most 16 MiB with the message's tree, and a \
+             time between 1970 and 2554",
             counted(left_out, "message"),
             plural(left_out, "is", "are")
         ));

@@ -123,7 +123,8 @@ pub(super) fn read_any(name: &str, bytes: &[u8]) -> Result<(Format, KeyFileConte
     }
     for magic in ["whatdoyousee", "notthedroids", "BriceIsSmart"] {
         if bytes.starts_with(magic.as_bytes()) {
-            let text = "an encrypted file of a client's; clients hold only public halves, a shard's private K is needed";
+            let text = "an encrypted file of a client's; clients hold only public halves, a \
+                        shard's private K is needed";
             return Err(whole(text).of_another_kind());
         }
     }
@@ -188,9 +189,11 @@ fn explain_refusal(text: &str) -> &'static str {
     } else if text.contains("Key.Auth.") || text.contains("Key.Droid") {
         "a DIRTSAND configuration without keys: expected Key.Auth.N, Key.Auth.K and so on"
     } else if text.contains("Server.Auth.") || text.contains("Server.Gate.") {
-        "a client's server.ini opens nothing, this one holds no keys at all: a shard's private K is needed"
+        "a client's server.ini opens nothing, this one holds no keys at all: a shard's private K \
+         is needed"
     } else {
-        "not a key file: expected dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's DER or -w file, or shard.keys"
+        "not a key file: expected dirtsand.ini, moulars.toml, NAGUS's configuration, MOSS's DER or \
+         -w file, or shard.keys"
     }
 }
 
@@ -205,10 +208,12 @@ pub(super) fn check_opens_something(
     }
     let text = match format {
         Format::ClientIni => {
-            "a client's server.ini holds only N and X, the public halves; a shard's private K is needed (Key.Auth.K of dirtsand.ini)"
+            "a client's server.ini holds only N and X, the public halves; a shard's private K is \
+             needed (Key.Auth.K of dirtsand.ini)"
         }
         Format::MossPublic => {
-            "make_cyan_dh -c wrote this for clients: it holds only the prime and the public key; the file of -s or -w is needed"
+            "make_cyan_dh -c wrote this for clients: it holds only the prime and the public key; \
+             the file of -s or -w is needed"
         }
         Format::Dirtsand | Format::DirtsandGenerator => {
             "no whole key: expected Key.Auth.N and Key.Auth.K, or Game, or Gate"
@@ -217,10 +222,12 @@ pub(super) fn check_opens_something(
             "no whole key: expected auth.n and auth.k in [crypt_keys], or game, or gate"
         }
         Format::Nagus if contents.no_keys_wanted => {
-            "a NAGUS configuration without keys: a server that does not encrypt needs none, and any other cannot be read with it"
+            "a NAGUS configuration without keys: a server that does not encrypt needs none, and \
+             any other cannot be read with it"
         }
         Format::Nagus => {
-            "no whole key: expected key_n and key_a in [server.auth], [server.game] or [server.gatekeeper]"
+            "no whole key: expected key_n and key_a in [server.auth], [server.game] or \
+             [server.gatekeeper]"
         }
         _ => "no key in this file: expected a line `private` or `session`",
     };

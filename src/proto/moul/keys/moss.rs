@@ -48,7 +48,8 @@ pub(super) fn read_der(file: &str, bytes: &[u8]) -> Result<KeyFileContents, KeyE
     let p = reader.read_integer("p")?;
     let g = reader.read_integer("g")?;
     if reader.at == end {
-        let text = "expected a third INTEGER, the private exponent: these are Diffie-Hellman parameters without a key";
+        let text = "expected a third INTEGER, the private exponent: these are Diffie-Hellman \
+                    parameters without a key";
         return Err(KeyError::new(file, KeyPlace::Byte(end), text));
     }
     let exponent = reader.read_integer("the private exponent")?;
@@ -104,7 +105,8 @@ pub(super) fn read_raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     if !big_prime {
         return Err(wrong(
             0,
-            "not a key file, or damaged: expected a prime in the first 64 bytes, as make_cyan_dh -w writes",
+            "not a key file, or damaged: expected a prime in the first 64 bytes, as make_cyan_dh \
+             -w writes",
         ));
     }
     if rest.is_empty() {
@@ -117,7 +119,8 @@ pub(super) fn read_raw(file: &str, bytes: &[u8]) -> Result<Raw, KeyError> {
     let mut contents = make_contents(file, KeyService::from_file_name(file), None, big, exponent)?;
     if rest.len() < PRIME {
         let text = format!(
-            "a private exponent of {} bytes: right if the key is so short, wrong if the file was cut",
+            "a private exponent of {} bytes: right if the key is so short, wrong if the file was \
+             cut",
             rest.len()
         );
         contents.notes.push(text);

@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn a_value_goes_on_while_lines_are_indented_deeper() {
-        let text = "[a]\nconfig =\n\t{\n\t# remark\n\t\tkey_n = no option,\n\t}\nKey_N = x\n  y\n[b] # end\nz=1\n\n  w = 2\n";
+        let text = "[a]\nconfig =\n\t{\n\t# remark\n\t\tkey_n = no option,\n\t}\nKey_N = x\n  \
+                    y\n[b] # end\nz=1\n\n  w = 2\n";
         let expected = [
             ("a", "config", "\n{\nkey_n = no option,\n}"),
             ("a", "key_n", "x\ny"),

@@ -17,7 +17,8 @@ pub fn write_shard_keys(keys: &[PrivateKey], sessions: &[impl AsRef<str>]) -> St
     let mut text = format!("{HEADER} 1 entries={}\n", keys.len() + sessions.len());
     if !keys.is_empty() {
         text.push_str(
-            "\n# SECRET: a shard's private keys. They open every session with this shard, past and future.\n",
+            "\n# SECRET: a shard's private keys. They open every session with this shard, past \
+             and future.\n",
         );
         keys.iter().for_each(|key| push_private_line(key, &mut text));
     }

@@ -55,12 +55,16 @@ const STATES: [(&str, &str, &str); 8] = [
 
 const DESCRIPTORS: &str = "
 STATEDESC VecInner { VERSION 1 VAR BOOL iFlag[1] DEFAULT=false VAR INT iNum[1] DEFAULT=0 }
-STATEDESC VecInner { VERSION 2 VAR BOOL iFlag[1] VAR INT iNum[1] VAR STRING32 iName[1] VAR SHORT iArr[] }
-STATEDESC VecMiddle { VERSION 4 VAR INT mNum[1] VAR $VecInner mInner[1] VAR $VecInner mList[] VAR POINT3 mPos[1] }
+STATEDESC VecInner { VERSION 2 VAR BOOL iFlag[1] VAR INT iNum[1] VAR STRING32 iName[1] VAR SHORT \
+                           iArr[] }
+STATEDESC VecMiddle { VERSION 4 VAR INT mNum[1] VAR $VecInner mInner[1] VAR $VecInner mList[] VAR \
+                           POINT3 mPos[1] }
 STATEDESC VecNested { VERSION 2
-    VAR INT nBefore[1] VAR $VecInner nOne[1] VAR $VecInner nFour[4] VAR $VecInner nList[] VAR FLOAT nAfter[1] VAR $VecMiddle nDeep[] }
+    VAR INT nBefore[1] VAR $VecInner nOne[1] VAR $VecInner nFour[4] VAR $VecInner nList[] VAR \
+                           FLOAT nAfter[1] VAR $VecMiddle nDeep[] }
 STATEDESC Kinds { VERSION 1
-    VAR DOUBLE d[1] VAR TIME t[1] VAR BYTE b[2] VAR AGETIMEOFDAY a[1] VAR VECTOR3 v[1] VAR RGB c[1] VAR RGBA ca[1] VAR QUATERNION q[1]
+    VAR DOUBLE d[1] VAR TIME t[1] VAR BYTE b[2] VAR AGETIMEOFDAY a[1] VAR VECTOR3 v[1] VAR RGB \
+                           c[1] VAR RGBA ca[1] VAR QUATERNION q[1]
     VAR RGB8 c8[1] VAR RGBA8 ca8[2] VAR CREATABLE m[1] VAR AGETIMEOFDAY as[] VAR PLKEY k[] }
 STATEDESC In { VERSION 1 VAR BYTE x[1] }
 STATEDESC Out { VERSION 1 VAR $In list[] }

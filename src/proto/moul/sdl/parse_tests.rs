@@ -24,10 +24,10 @@ fn default(line: &str) -> Option<String> {
 
 #[test]
 fn a_file_as_the_game_has_them() {
-    let text = "# State Description Language for SomeAge\r\n\r\nSTATEDESC SomeAge\r\n{\r\n\tVERSION 2\r\n\r\n# Age Mechanics\r\n\
-                \tVAR BOOL    someFlag[1]  DEFAULT=false DEFAULTOPTION=VAULT\r\n\
-                \tVAR INT\tsomeState[2] DEFAULT = 0 DISPLAYOPTION=hidden DISPLAYOPTION=red # why\r\n\
-                \tVAR $Inner  list[]\r\n}\r\n";
+    let text = "# State Description Language for SomeAge\r\n\r\nSTATEDESC \
+                SomeAge\r\n{\r\n\tVERSION 2\r\n\r\n# Age Mechanics\r\n\tVAR BOOL    someFlag[1]  \
+                DEFAULT=false DEFAULTOPTION=VAULT\r\n\tVAR INT\tsomeState[2] DEFAULT = 0 \
+                DISPLAYOPTION=hidden DISPLAYOPTION=red # why\r\n\tVAR $Inner  list[]\r\n}\r\n";
     let descriptor = one(text);
     assert_eq!((&*descriptor.name, descriptor.version), ("SomeAge", 2));
     let [flag, state, list] = descriptor.variables() else { panic!() };
@@ -88,7 +88,8 @@ fn old_and_odd_spellings_are_taken() {
 
 #[test]
 fn a_nested_variable_remembers_the_newest_version_before_it() {
-    let text = "STATEDESC In { VERSION 2 } STATEDESC In { VERSION 1 } STATEDESC Out { VERSION 1 VAR $in a[] }";
+    let text = "STATEDESC In { VERSION 2 } STATEDESC In { VERSION 1 } STATEDESC Out { VERSION 1 \
+                VAR $in a[] }";
     let parsed = parse("a.sdl", text);
     let VariableKind::Nested(nested) = &parsed.descriptors[2].variables()[0].kind else { panic!() };
     assert_eq!(nested.seen, Some(2));
@@ -138,7 +139,8 @@ fn mistakes_name_the_place() {
 
 #[test]
 fn a_text_cut_anywhere_ends_in_order() {
-    let text = "STATEDESC ä { VERSION 1 VAR $B b[] VAR POINT3 p[2] DEFAULT=(1,2,\"3\") DISPLAYOPTION=red INTERNAL; } # end";
+    let text = "STATEDESC ä { VERSION 1 VAR $B b[] VAR POINT3 p[2] DEFAULT=(1,2,\"3\") \
+                DISPLAYOPTION=red INTERNAL; } # end";
     for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
         let parsed = parse("a.sdl", &text[..end]);
         assert!(parsed.descriptors.len() <= 1);

@@ -330,7 +330,8 @@ mod tests {
     #[test]
     fn a_nested_record_has_the_version_its_file_had_or_the_newest() {
         let store = store(
-            "STATEDESC in { VERSION 1 } STATEDESC out { VERSION 1 VAR $IN a[1] VAR $other b[1] } STATEDESC in { VERSION 2 }",
+            "STATEDESC in { VERSION 1 } STATEDESC out { VERSION 1 VAR $IN a[1] VAR $other b[1] } \
+             STATEDESC in { VERSION 2 }",
         );
         let out = store.find("out", 1).unwrap();
         let (_, known) = out.nested(0).unwrap();

@@ -516,7 +516,8 @@ impl Packing {
             _ if out.len() > most => {
                 out.truncate(most);
                 Some(
-                    "the content becomes longer than what is kept: {a} bytes in a message (--max-decompressed)",
+                    "the content becomes longer than what is kept: {a} bytes in a message \
+                     (--max-decompressed)",
                 )
             }
             Ok(_) => None,

@@ -174,7 +174,8 @@ impl HttpSession {
                     return HttpStep::Message(whole as usize, head, body);
                 }
                 if last {
-                    let text = "{a} of the {b bytes} of the body are there: the connection ended, or bytes are missing";
+                    let text = "{a} of the {b bytes} of the body are there: the connection ended, \
+                                or bytes are missing";
                     let (fault, skip) = (fault(text, rest.len(), length), length - there);
                     return HttpStep::Message(bytes.len(), head, Body { fault, skip, ..body });
                 }
@@ -193,7 +194,8 @@ impl HttpSession {
                     ChunkEnd::Need(_) if last || bytes.len() > most => {
                         let text = match last {
                             true => {
-                                "the body's last chunk is missing: the connection ended, or bytes are missing"
+                                "the body's last chunk is missing: the connection ended, or bytes \
+                                 are missing"
                             }
                             false => {
                                 "the body has more than the {a bytes} that are kept (--max-message)"
@@ -471,8 +473,8 @@ fn method_name(body: &[u8]) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The name of a reply and its message in the tables, an empty name if the request is not known; and
-/// the session of which it is.
+/// The name of a reply and its message in the tables, an empty name if the request is not known;
+/// and the session of which it is.
 fn reply_name(
     types: HttpTypes,
     asked: Option<&Asked>,

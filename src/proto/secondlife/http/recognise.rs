@@ -34,7 +34,8 @@ fn is_telling(bytes: &[u8]) -> bool {
     WORDS.iter().any(|word| memchr::memmem::find(&bytes, word).is_some())
 }
 
-/// Whether a request is for a capability of OpenSim: `/CAPS/` or `/CE/`, a word or none, and a UUID.
+/// Whether a request is for a capability of OpenSim: `/CAPS/` or `/CE/`, a word or none, and a
+/// UUID.
 fn names_capability(client: &[u8]) -> bool {
     let line = client.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let found = [&b"/CAPS/"[..], b"/CE/"]

@@ -1,9 +1,9 @@
 //! LLSD, the self-describing values of Second Life, into the tree: undefined, booleans, integers,
 //! reals, UUIDs, texts, dates, URIs, bytes, arrays and maps within each other.
 //!
-//! This file knows values, and how they become nodes; its parts know the encodings: binary, notation,
-//! XML, and XML-RPC, whose values are the same. `typed` knows what tables say of the keys of maps.
-//! Nothing here knows messages. The span of a value includes what stands before
+//! This file knows values, and how they become nodes; its parts know the encodings: binary,
+//! notation, XML, and XML-RPC, whose values are the same. `typed` knows what tables say of the keys
+//! of maps. Nothing here knows messages. The span of a value includes what stands before
 //! it, such as its key and separators, and every array and map has its brackets as spans, so that
 //! spans cover the bytes without overlap. Sources: the wiki's page "LLSD", and the viewer's
 //! `llsdserialize.cpp` and `llsdserialize_xml.cpp`.
@@ -705,7 +705,8 @@ mod tests {
             r#"{"t":true,"f":false,"s":"it","l":"http://a/","d":"2006-02-01T14:29:53Z","r":-1500.0}"#,
         );
         is_text(
-            "<? llsd/notation ?>\n{ 'x' : [ !, i5 , u00010203-0405-0607-0809-0a0b0c0d0e0f ], 'b':[b16\"00FF\",b64\"AP8=\",b(1)\"z\"] }\n",
+            "<? llsd/notation ?>\n{ 'x' : [ !, i5 , u00010203-0405-0607-0809-0a0b0c0d0e0f ], \
+             'b':[b16\"00FF\",b64\"AP8=\",b(1)\"z\"] }\n",
             r#"{"x":[null,5,"00010203-0405-0607-0809-0a0b0c0d0e0f"],"b":["00ff","00ff","7a"]}"#,
         );
         is_text(r"{'it\'s':'a\tb\x41'}", r#"{"it's":"a\tbA"}"#);
@@ -714,7 +715,11 @@ mod tests {
     #[test]
     fn values_of_every_kind_in_xml() {
         is_text(
-            "<?xml version='1.0' ?>\n<llsd> <map><key>a &amp; b</key><string>&lt;&#233;&gt;</string><key>n</key><integer>-5</integer>\n<!-- all --><key>l</key><array><undef/><real>0.25</real><real/><boolean>1</boolean><uuid>00010203-0405-0607-0809-0a0b0c0d0e0f</uuid><binary>AP8=</binary><array/><map></map></array></map> </llsd>\n\0",
+            "<?xml version='1.0' ?>\n<llsd> <map><key>a &amp; \
+             b</key><string>&lt;&#233;&gt;</string><key>n</key><integer>-5</integer>\n<!-- all \
+             --><key>l</key><array><undef/><real>0.25</real><real/><boolean>1</\
+             boolean><uuid>00010203-0405-0607-0809-0a0b0c0d0e0f</uuid><binary>AP8=</binary><array/\
+             ><map></map></array></map> </llsd>\n\0",
             r#"{"a & b":"<é>","n":-5,"l":[null,0.25,0.0,true,"00010203-0405-0607-0809-0a0b0c0d0e0f","00ff",[],{}]}"#,
         );
     }

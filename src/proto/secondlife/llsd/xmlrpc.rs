@@ -2,8 +2,8 @@
 //! `<value><struct><member><name>id</name><value><int>5</int></value></member></struct></value>`.
 //! A value without an element within it is a text.
 //!
-//! What stands around values (`methodCall`, `params`, `member`, `data` …) is passed over; it belongs
-//! to the node that follows it.
+//! What stands around values (`methodCall`, `params`, `member`, `data` …) is passed over; it
+//! belongs to the node that follows it.
 
 use super::{Fault, LlsdReader, Part};
 use crate::tree::Sym;
