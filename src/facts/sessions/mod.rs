@@ -46,13 +46,13 @@ use crate::table::Tables;
 /// The most streams of open sessions. Beyond that, the sessions idle for longest are taken as over.
 const MAX_STREAMS: usize = 16_384;
 /// The memory of an open stream, roughly, in bytes: here, in the flow, in its protocol's session.
-const STREAM: usize = 10 << 10;
+const STREAM: usize = 8 << 10;
 /// The most streams remembered of finished sessions, whose ends may still come. Beyond that, the
 /// oldest are forgotten.
 const MAX_PAST: usize = 1 << 18;
 /// The part of the run's account that is left to others, in bytes. Where there is no more, little
 /// is kept of further requests that wait, steps, places and identities, and what is not is counted.
-const LEFT: usize = 48 << 20;
+const LEFT: usize = 32 << 20;
 /// Sessions that are over are looked for once in so much capture time, in nanoseconds.
 const LOOK_EVERY: i64 = 60 * 1_000_000_000;
 
