@@ -18,6 +18,19 @@ pub fn is_uuid(text: &[u8]) -> bool {
         })
 }
 
+/// The bytes of a UUID in its usual text, in either case.
+pub fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+    if !is_uuid(text.as_bytes()) {
+        return None;
+    }
+    let mut digits = text.chars().filter_map(|c| c.to_digit(16));
+    let mut bytes = [0; 16];
+    for byte in &mut bytes {
+        *byte = (digits.next()? << 4 | digits.next()?) as u8;
+    }
+    Some(bytes)
+}
+
 /// The lower-case hex digits of sixteen bytes.
 #[inline(always)]
 pub fn hex_block(bytes: &[u8; 16]) -> [[u8; 2]; 16] {
@@ -111,6 +124,15 @@ mod tests {
             let right: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(hex(bytes), right);
         }
+    }
+
+    #[test]
+    fn a_uuid_is_read_from_its_text() {
+        let bytes: [u8; 16] = std::array::from_fn(|at| at as u8 * 17);
+        let text = uuid_text(&bytes, false);
+        assert_eq!(parse_uuid(&text), Some(bytes));
+        assert_eq!(parse_uuid(&text.to_uppercase()), Some(bytes));
+        assert_eq!(parse_uuid(&text.replace('-', "0")), None);
     }
 
     #[test]

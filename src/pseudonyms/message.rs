@@ -5,7 +5,7 @@ use super::Pseudonyms;
 use super::leaf::{HiddenLeaf, Hide};
 use super::region::write_back;
 use super::values::FILLER;
-use crate::digits::swap_uuid;
+use crate::digits::{parse_uuid, swap_uuid};
 use crate::session::Message;
 use crate::table::{Person, Tables};
 use crate::tree::{BufferOrigin, Kind, Node, Sym, TextKind, Tree, TreeParts, mark};
@@ -42,9 +42,14 @@ impl Pseudonyms {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Remembers what tables mark, so that it is found where they mark nothing.
+    /// Remembers what tables mark, so that it is found where they mark nothing. UUIDs that are names
+    /// of fields, as those of avatars are in LLSD, can have no marks.
     fn learn(&mut self, hidden: &[Hide], tables: &Tables) {
-        let Pseudonyms { values, known, parts, bytes, .. } = self;
+        let Pseudonyms { values, known, parts, bytes, secrets_alone, .. } = self;
+        let names = (0..parts.names.len()).filter(|_| !*secrets_alone);
+        let uuids =
+            names.filter_map(|at| parse_uuid(parts.dynamic(Sym(Sym::DYNAMIC + at as u32))?));
+        uuids.for_each(|uuid| known.uuid(uuid, values));
         for (node, hide) in parts.nodes.iter().zip(hidden) {
             let Hide::Person(person) = hide else { continue };
             match (node.kind, person) {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::permute::{Digit, Permuter};
-use crate::digits::is_uuid;
+use crate::digits::{is_uuid, parse_uuid};
 use crate::maps::BoundedMap;
 
 /// What replaces free text.
@@ -257,12 +257,7 @@ impl Values {
 
     /// Appends the pseudonym of a UUID in its usual text.
     fn uuid_text(&self, text: &str, out: &mut String) {
-        let hex: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
-        let nibble = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or(0) as u8;
-        let mut bytes = [0u8; 16];
-        for (byte, pair) in bytes.iter_mut().zip(hex.chunks(2)) {
-            *byte = pair.iter().fold(0, |value, digit| value << 4 | nibble(digit));
-        }
+        let mut bytes = parse_uuid(text).unwrap_or_default();
         self.uuid(&mut bytes);
         let upper = text.bytes().any(|byte| byte.is_ascii_uppercase());
         let mut digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);

@@ -44,11 +44,14 @@ pub fn pages(all: &[Vec<Item<'_>>]) -> Vec<Page> {
     pages
 }
 
-/// The names of a protocol that have pages, and the paths of these.
+/// The declarations of a protocol that have pages, and the paths of these.
 #[derive(Default)]
 struct Links<'a> {
-    messages: HashMap<&'a str, String>,
-    types: HashMap<&'a str, String>,
+    /// By the declaration's place in the tables' texts.
+    pages: HashMap<(u32, usize), String>,
+    /// Several services may have a message of the same name.
+    messages: HashMap<&'a str, Vec<&'a Item<'a>>>,
+    types: HashMap<&'a str, &'a Item<'a>>,
 }
 
 impl<'a> Links<'a> {
@@ -62,23 +65,37 @@ impl<'a> Links<'a> {
                 path.push_str("=2");
             }
             path.push_str(".html");
-            let pages = if item.message.is_some() { &mut links.messages } else { &mut links.types };
-            pages.insert(item.name, path);
+            links.pages.insert((item.listed.file, item.listed.range.0), path);
+            match item.message {
+                Some(_) => links.messages.entry(item.name).or_default().push(item),
+                None => _ = links.types.insert(item.name, item),
+            }
         }
         links
     }
 
     /// The path of a declaration's page.
     fn path(&self, item: &Item<'_>) -> &str {
-        let pages = if item.message.is_some() { &self.messages } else { &self.types };
-        pages.get(item.name).map_or("", String::as_str)
+        self.pages.get(&(item.listed.file, item.listed.range.0)).map_or("", String::as_str)
     }
 
-    /// A name, as a link where it has a page.
-    fn name(&self, name: &str, is_message: bool) -> String {
-        let pages = if is_message { &self.messages } else { &self.types };
-        match pages.get(name) {
-            Some(path) => format!("<a href=\"../../{}\">{}</a>", escaped(path), escaped(name)),
+    /// The name of a type, as a link where it has a page.
+    fn type_name(&self, name: &str) -> String {
+        self.link(name, self.types.get(name).copied())
+    }
+
+    /// The name of a message, as a link where it has a page: of the service's own, if it has one.
+    fn message_name(&self, name: &str, service: Option<&str>) -> String {
+        let named = self.messages.get(name).map_or(&[][..], Vec::as_slice);
+        let own = named.iter().find(|item| item.service() == service);
+        self.link(name, own.or(named.first()).copied())
+    }
+
+    fn link(&self, name: &str, item: Option<&Item<'_>>) -> String {
+        match item {
+            Some(item) => {
+                format!("<a href=\"../../{}\">{}</a>", escaped(self.path(item)), escaped(name))
+            }
             None => escaped(name),
         }
     }
@@ -91,7 +108,7 @@ impl<'a> Links<'a> {
             let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
             let (word, behind) = rest.split_at(length);
             if !word.is_empty() {
-                out.push_str(&self.name(word, false));
+                out.push_str(&self.type_name(word));
             }
             let other = behind.find(is_word).unwrap_or(behind.len());
             let (signs, next) = behind.split_at(other);
@@ -263,7 +280,10 @@ fn item_page(item: &Item<'_>, links: &Links<'_>) -> String {
         let used: Vec<String> = item
             .used_by
             .iter()
-            .map(|name| links.name(name, !links.types.contains_key(name)))
+            .map(|name| match links.types.contains_key(name) {
+                true => links.type_name(name),
+                false => links.message_name(name, item.service()),
+            })
             .collect();
         let _ = writeln!(body, "<h2 id=\"used\">Used by</h2>\n<p>{}</p>", used.join(", "));
     }
@@ -296,7 +316,8 @@ fn facts(item: &Item<'_>, links: &Links<'_>, body: &mut String) {
             line("Number", format!("{number} (0x{number:x}){within}"));
         }
         let messages = |names: Vec<&str>| {
-            names.iter().map(|name| links.name(name, true)).collect::<Vec<_>>().join(", ")
+            let links = names.iter().map(|name| links.message_name(name, item.service()));
+            links.collect::<Vec<_>>().join(", ")
         };
         let answers: Vec<&str> = item.answers().collect();
         if !answers.is_empty() {
@@ -312,10 +333,10 @@ fn facts(item: &Item<'_>, links: &Links<'_>, body: &mut String) {
         line("Number", format!("{number} (0x{number:x})"));
     }
     if let Some(family) = &item.declaration.family {
-        line("Family", links.name(family, false));
+        line("Family", links.type_name(family));
     }
     if let Some(parent) = &item.declaration.parent {
-        line("Begins with", format!("the fields of {}", links.name(parent, false)));
+        line("Begins with", format!("the fields of {}", links.type_name(parent)));
     }
     if let Some((of, modifiers)) = &item.declaration.alias {
         line("Stands for", format!("<code>{}</code> {}", links.type_text(of), badges(modifiers)));

@@ -392,6 +392,31 @@ fn under_pseudonyms_sessions_are_the_same() {
     assert!(circuit["Code"] != ADA.code && circuit["ID"] != ADA.agent, "{records:?}");
 }
 
+#[test]
+fn under_pseudonyms_keys_of_maps_that_are_uuids_are_replaced() {
+    let (group, member) =
+        ("00000000-0000-4000-8000-0000000000f1", "aaaaaaaa-0000-4000-8000-000000000001");
+    let mut talk = Talk::to(9000);
+    let asked = format!("<map><key>group_id</key><uuid>{group}</uuid></map>");
+    talk.says(0, ask("/CAPS/GroupMemberData/", &asked).as_bytes());
+    let told = format!(
+        "<map><key>titles</key><array><string>Gardener</string></array><key>members</key>\
+         <map><key>{member}</key><map><key>title</key><integer>0</integer></map></map></map>"
+    );
+    talk.says(1, answer(&told).as_bytes());
+    let key = scratch("http-keys-of-maps.key");
+    std::fs::write(&key, "moulsniff pseudonyms 1\n00112233445566778899aabbccddeeff\n").unwrap();
+    let bytes = talk.bytes();
+    for (more, hidden) in [(&[][..], false), (&["--pseudonyms", key.to_str().unwrap()], true)] {
+        let (records, _) = run(&bytes, more);
+        let text = serde_json::to_string(&records).unwrap();
+        assert!(text.contains("GroupMemberDataReply"), "{text}");
+        for word in [member, "Gardener"] {
+            assert_eq!(text.contains(word), !hidden, "{text}");
+        }
+    }
+}
+
 /// Each session's agent and streams.
 fn sessions_of(capture: &[u8], more: &[&str]) -> Vec<String> {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);

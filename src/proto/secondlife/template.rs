@@ -243,12 +243,13 @@ mod tests {
     use super::*;
     use crate::proto::load_tables;
 
-    const TEMPLATE: &str = "// a grid's own\nversion 2.0\n{\n\tChatFromViewer Low 80 NotTrusted \
-                            Zerocoded\n\t{\n\t\tAgentData\t\t\tSingle\n\t\t{\tAgentID\tLLUUID\t}\\
-                            n\t}\n\t{\n\t\tChatData Single\n\t\t{ Message Variable 2 }\n\t\t{ \
-                            Type U8 }\n\t\t{ Channel S32 }\n\t}\n{ Extra Variable { Mood Variable \
-                            1 } } }\n{ OurOwn High 77 NotTrusted Unencoded { Things Multiple 2 { \
-                            Port IPPORT } } }";
+    const TEMPLATE: &str = "// a grid's own\nversion 2.0\n\
+        {\n\tChatFromViewer Low 80 NotTrusted Zerocoded\n\
+        \t{\n\t\tAgentData\t\t\tSingle\n\t\t{\tAgentID\tLLUUID\t}\n\t}\n\
+        \t{\n\t\tChatData Single\n\t\t{ Message Variable 2 }\n\t\t{ Type U8 }\n\
+        \t\t{ Channel S32 }\n\t}\n\
+        { Extra Variable { Mood Variable 1 } } }\n\
+        { OurOwn High 77 NotTrusted Unencoded { Things Multiple 2 { Port IPPORT } } }";
 
     #[test]
     fn a_template_is_told_by_its_first_words() {
