@@ -212,7 +212,7 @@ def main():
             for command in commands:
                 costs = []
                 for at, (a, b) in enumerate(captures):
-                    places = {"a": a, "b": b, "key": folder / "key", "json": a.with_suffix(".json"), "out": folder / f"{name}{at}{len(costs)}{command.split()[1][:5].strip('{}')}.out"}
+                    places = {"a": a, "b": b, "key": folder / "key", "json": a.with_suffix(".json"), "out": folder / f"{name}{at}{len(costs)}{command.split()[1][:5].strip('{}')}.json"}
                     costs.append(instructions([args.program, "-q", "--no-config", *(word.format(**places) for word in command.split())]) - start)
                 times = [after / max(before, 1) for before, after in zip(costs, costs[1:])]
                 over = max(times) > LIMIT

@@ -44,30 +44,35 @@ pub struct Item<'a> {
 /// All that some tables declare: the messages in the order of their services, then the types. What
 /// was declared again is there once, as it was declared last.
 pub fn items(tables: &Tables) -> Vec<Item<'_>> {
-    let mut declared: HashMap<(bool, &str), &ListedDeclaration> = HashMap::new();
+    // Several services may have a message of the same name.
+    let mut declared: HashMap<(Option<&str>, &str), &ListedDeclaration> = HashMap::new();
     for listed in tables.declarations() {
-        declared.insert((listed.kind == "message", &listed.name), listed);
+        let service = source_text(tables, listed).split_whitespace().nth(1);
+        let service = service.filter(|_| listed.kind == "message");
+        declared.insert((service, &listed.name), listed);
     }
     let numbers = class_numbers(tables);
     let mut examples = examples_by_name(tables);
     let mut all: Vec<Item<'_>> = Vec::new();
     for (id, def) in messages(tables) {
         let name = tables.name(def.name);
-        if let Some(listed) = declared.get(&(true, name)) {
+        let service = tables.service(def.service).map(|service| &*service.name);
+        if let Some(listed) = declared.get(&(service, name)) {
             all.push(Item { message: Some((id, def)), ..Item::new(tables, listed) });
         }
     }
     let mut seen = HashSet::new();
     for listed in tables.declarations().iter().filter(|d| d.kind != "message") {
         if let Some(last) =
-            declared.get(&(false, &*listed.name)).filter(|_| seen.insert(&listed.name))
+            declared.get(&(None, &*listed.name)).filter(|_| seen.insert(&listed.name))
         {
             all.push(Item::new(tables, last));
         }
     }
     for item in &mut all {
         item.number = numbers.get(item.name).copied().filter(|_| item.kind == "class");
-        item.examples = examples.remove(&(item.message.is_some(), item.name)).unwrap_or_default();
+        let message = item.message.map(|(id, _)| id);
+        item.examples = examples.remove(&(message, item.name)).unwrap_or_default();
     }
     link(&mut all);
     all
@@ -175,9 +180,9 @@ fn class_numbers(tables: &Tables) -> HashMap<&str, u64> {
         .collect()
 }
 
-/// The examples of each message (`true`) and each structure, by name.
-fn examples_by_name(tables: &Tables) -> HashMap<(bool, &str), Vec<&Example>> {
-    let mut all: HashMap<(bool, &str), Vec<&Example>> = HashMap::new();
+/// The examples of each message and each structure, with its name.
+fn examples_by_name(tables: &Tables) -> HashMap<(Option<MessageId>, &str), Vec<&Example>> {
+    let mut all: HashMap<(Option<MessageId>, &str), Vec<&Example>> = HashMap::new();
     for example in tables.examples() {
         let name = match example.of {
             ExampleOf::Message(id) => tables.message(id).map(|def| tables.name(def.name)),
@@ -187,7 +192,7 @@ fn examples_by_name(tables: &Tables) -> HashMap<(bool, &str), Vec<&Example>> {
                 .map(|def| &*def.text),
         };
         if let Some(name) = name {
-            all.entry((example.of.message().is_some(), name)).or_default().push(example);
+            all.entry((example.of.message(), name)).or_default().push(example);
         }
     }
     all
@@ -197,11 +202,11 @@ fn examples_by_name(tables: &Tables) -> HashMap<(bool, &str), Vec<&Example>> {
 fn link(all: &mut [Item<'_>]) {
     let types: HashSet<&str> =
         all.iter().filter(|item| item.message.is_none()).map(|item| item.name).collect();
-    let mut answered: HashMap<&str, Vec<&str>> = HashMap::new();
+    let mut answered: HashMap<(Option<&str>, &str), Vec<&str>> = HashMap::new();
     let mut used: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for item in all.iter_mut() {
         for request in item.answers() {
-            answered.entry(request).or_default().push(item.name);
+            answered.entry((item.service(), request)).or_default().push(item.name);
         }
         let mut words = BTreeSet::new();
         words_of(&item.declaration, &mut words);
@@ -213,7 +218,8 @@ fn link(all: &mut [Item<'_>]) {
     }
     for item in all {
         if item.message.is_some() {
-            item.answered_by = answered.remove(item.name).unwrap_or_default();
+            let key = (item.service(), item.name);
+            item.answered_by = answered.remove(&key).unwrap_or_default();
         } else {
             item.used_by = used.remove(item.name).unwrap_or_default();
         }
