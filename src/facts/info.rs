@@ -60,7 +60,9 @@ impl<'a> InfoSource<'a> {
     /// a kind, an error code. The tables say which value tells it; where that is an object which
     /// carries something itself, the innermost one counts.
     pub fn carried(&self) -> Option<Cow<'a, str>> {
-        let mut all = self.all_carried();
+        let Some(mut all) = self.carried_elements() else {
+            return self.carried_by(self.view.tables.layout(self.layout?)?, 0, 0);
+        };
         if all.len() < 2 {
             return all.pop();
         }
@@ -73,17 +75,14 @@ impl<'a> InfoSource<'a> {
         Some(text.into())
     }
 
-    /// All different things that the message carries: more than one only where a table says that
-    /// the elements of a list tell it.
-    pub fn all_carried(&self) -> Vec<Cow<'a, str>> {
-        let layout = self.layout.and_then(|layout| self.view.tables.layout(layout));
-        let Some(layout) = layout else { return Vec::new() };
-        let Some((list, Some(of))) = self.view.tables.carries_of(layout) else {
-            return self.carried_by(layout, 0, 0).into_iter().collect();
-        };
-        let Some(list) = self.find(list, 0) else { return Vec::new() };
+    /// All different things that the elements of a list tell. `None` unless a table says that they
+    /// tell what the message carries.
+    pub fn carried_elements(&self) -> Option<Vec<Cow<'a, str>>> {
+        let layout = self.view.tables.layout(self.layout?)?;
+        let (list, Some(of)) = self.view.tables.carries_of(layout)? else { return None };
         let mut all: Vec<Cow<'a, str>> = Vec::new();
-        for (element, _) in self.view.tree.members(list) {
+        let list = self.find(list, 0).into_iter();
+        for (element, _) in list.flat_map(|list| self.view.tree.members(list)) {
             let carried = self.find(of, element).and_then(|index| self.carried_at(index, 0));
             if let Some(carried) = carried
                 && all.len() < MAX_CARRIED
@@ -92,7 +91,7 @@ impl<'a> InfoSource<'a> {
                 all.push(carried);
             }
         }
-        all
+        Some(all)
     }
 
     fn carried_by(&self, layout: &Layout, node: u32, depth: usize) -> Option<Cow<'a, str>> {

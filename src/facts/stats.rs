@@ -57,10 +57,14 @@ impl Stats {
                 let def = id.and_then(|id| tables.message(id));
                 let view = MessageView { tables, tree, bytes: message.bytes };
                 let source = InfoSource::new(message, def, view, false);
-                for carried in source.all_carried() {
-                    self.carried(message.name.raw(), &carried);
-                }
                 let carried = source.carried();
+                match (source.carried_elements(), &carried) {
+                    (Some(all), _) => {
+                        all.iter().for_each(|one| self.carried(message.name.raw(), one))
+                    }
+                    (None, Some(one)) => self.carried(message.name.raw(), one),
+                    (None, None) => {}
+                }
                 let known = id.and_then(|id| KnownMessage::new(record, message, tables, id));
                 if let Some(known) = known {
                     let carried = carried.as_deref();
