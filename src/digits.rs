@@ -19,7 +19,6 @@ pub fn is_uuid(text: &[u8]) -> bool {
 }
 
 /// The bytes of a UUID in its usual text, in either case.
-#[cfg(feature = "cli")]
 pub fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     if !is_uuid(text.as_bytes()) {
         return None;
@@ -128,7 +127,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "cli")]
     fn a_uuid_is_read_from_its_text() {
         let bytes: [u8; 16] = std::array::from_fn(|at| at as u8 * 17);
         let text = uuid_text(&bytes, false);

@@ -4,8 +4,8 @@
 //! JSON does not tell all kinds of values apart: a text that is a UUID becomes one, and dates, URIs
 //! and bytes become strings. It knows no messages.
 
-use crate::digits::is_uuid;
-use crate::table::{EncodeStop, Encoding, JsonKind, parse_hex};
+use crate::digits::parse_uuid;
+use crate::table::{EncodeStop, Encoding, JsonKind};
 
 /// The deepest nesting that is written.
 const MAX_DEPTH: usize = 96;
@@ -25,7 +25,8 @@ enum Scalar<'a> {
     Boolean(bool),
     Integer(i32),
     Real(f64),
-    Uuid(&'a str),
+    /// As it is written, and its bytes.
+    Uuid(&'a str, [u8; 16]),
     String(&'a str),
 }
 
@@ -78,8 +79,10 @@ impl LlsdWriter<'_, '_> {
                     _ => return self.encoding.fail(node, "is no number of LLSD"),
                 }
             }
-            JsonKind::Text if is_uuid(json.text(node).as_bytes()) => Scalar::Uuid(json.text(node)),
-            JsonKind::Text => Scalar::String(json.text(node)),
+            JsonKind::Text => {
+                let text = json.text(node);
+                parse_uuid(text).map_or(Scalar::String(text), |bytes| Scalar::Uuid(text, bytes))
+            }
             _ => Scalar::Undefined,
         };
         match self.form {
@@ -95,15 +98,15 @@ impl LlsdWriter<'_, '_> {
         let json = self.encoding.json;
         let is_map = json.kind(node) == JsonKind::Object;
         let count = json.children(node).count() as u32;
-        match (self.form, is_map) {
-            (LlsdForm::Xml, true) => self.text("<map>"),
-            (LlsdForm::Xml, false) => self.text("<array>"),
-            (LlsdForm::XmlRpc, true) => self.text("<value><struct>"),
-            (LlsdForm::XmlRpc, false) => self.text("<value><array><data>"),
-            (LlsdForm::Binary | LlsdForm::Notation, _) => {
-                self.out.push(if is_map { b'{' } else { b'[' });
-            }
-        }
+        let (open, close) = match (self.form, is_map) {
+            (LlsdForm::Xml, true) => ("<map>", "</map>"),
+            (LlsdForm::Xml, false) => ("<array>", "</array>"),
+            (LlsdForm::XmlRpc, true) => ("<value><struct>", "</struct></value>"),
+            (LlsdForm::XmlRpc, false) => ("<value><array><data>", "</data></array></value>"),
+            (LlsdForm::Binary | LlsdForm::Notation, true) => ("{", "}"),
+            (LlsdForm::Binary | LlsdForm::Notation, false) => ("[", "]"),
+        };
+        self.text(open);
         if self.form == LlsdForm::Binary {
             self.out.extend(count.to_be_bytes());
         }
@@ -120,15 +123,7 @@ impl LlsdWriter<'_, '_> {
                 self.text("</member>");
             }
         }
-        match (self.form, is_map) {
-            (LlsdForm::Xml, true) => self.text("</map>"),
-            (LlsdForm::Xml, false) => self.text("</array>"),
-            (LlsdForm::XmlRpc, true) => self.text("</struct></value>"),
-            (LlsdForm::XmlRpc, false) => self.text("</data></array></value>"),
-            (LlsdForm::Binary | LlsdForm::Notation, _) => {
-                self.out.push(if is_map { b'}' } else { b']' });
-            }
-        }
+        self.text(close);
         Ok(())
     }
 
@@ -153,7 +148,7 @@ impl LlsdWriter<'_, '_> {
             Scalar::Boolean(value) => self.element("boolean", if *value { "1" } else { "0" }),
             Scalar::Integer(number) => self.element("integer", &number.to_string()),
             Scalar::Real(number) => self.element("real", &number.to_string()),
-            Scalar::Uuid(text) => self.element("uuid", text),
+            Scalar::Uuid(text, _) => self.element("uuid", text),
             Scalar::String(text) => self.element("string", text),
         }
     }
@@ -165,7 +160,7 @@ impl LlsdWriter<'_, '_> {
             Scalar::Boolean(value) => self.element("boolean", if *value { "1" } else { "0" }),
             Scalar::Integer(number) => self.element("i4", &number.to_string()),
             Scalar::Real(number) => self.element("double", &number.to_string()),
-            Scalar::Uuid(text) | Scalar::String(text) => self.element("string", text),
+            Scalar::Uuid(text, _) | Scalar::String(text) => self.element("string", text),
         }
         self.text("</value>");
     }
@@ -182,9 +177,9 @@ impl LlsdWriter<'_, '_> {
                 self.out.push(b'r');
                 self.out.extend(number.to_be_bytes());
             }
-            Scalar::Uuid(text) => {
+            Scalar::Uuid(_, bytes) => {
                 self.out.push(b'u');
-                self.out.extend(parse_hex(&text.replace('-', "")).unwrap_or_default());
+                self.out.extend(bytes);
             }
             Scalar::String(text) => self.counted(b's', text),
         }
@@ -196,7 +191,7 @@ impl LlsdWriter<'_, '_> {
             Scalar::Boolean(value) => self.text(if *value { "true" } else { "false" }),
             Scalar::Integer(number) => self.text(&format!("i{number}")),
             Scalar::Real(number) => self.text(&format!("r{number}")),
-            Scalar::Uuid(text) => self.text(&format!("u{text}")),
+            Scalar::Uuid(text, _) => self.text(&format!("u{text}")),
             Scalar::String(text) => self.quoted(text),
         }
     }
