@@ -22,6 +22,13 @@ pub fn scratch(name: impl AsRef<Path>) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
+/// The path of a key file for `--pseudonyms`; `name` is that of the test's own.
+pub fn pseudonyms_key(name: &str) -> String {
+    let path = scratch(name);
+    std::fs::write(&path, "moulsniff pseudonyms 1\n00112233445566778899aabbccddeeff\n").unwrap();
+    path.display().to_string()
+}
+
 /// The program, which reads no configuration file of whoever runs the tests.
 pub fn program() -> Command {
     without_config(Command::new(env!("CARGO_BIN_EXE_moulsniff")))

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::made::{Talk, run};
 
-use crate::common::scratch;
+use crate::common::{pseudonyms_key, scratch};
 
 /// A connection between a mud and its router, or between two muds.
 struct Dialogue(Talk);
@@ -334,9 +334,8 @@ fn tiles(spans: &[Value], start: u64, end: u64) {
 #[test]
 fn what_is_repeated_has_the_same_pseudonym_and_stays_hidden() {
     let text = r#"({"who-reply",5,"A",0,"B","bob",({<1>=({"Annabel",3,"words",}),<1>,}),})"#;
-    let key = scratch("intermud3-senders-pseudonyms");
-    std::fs::write(&key, "moulsniff pseudonyms 1\n00112233445566778899aabbccddeeff\n").unwrap();
-    let with = ["--quiet", "--pseudonyms", key.to_str().unwrap()];
+    let key = pseudonyms_key("intermud3-senders-pseudonyms");
+    let with = ["--quiet", "--pseudonyms", &key];
     let (records, _) = run(&Dialogue::new().client(text).capture(), &with);
     let who = &named(&records, "who-reply", 0)["fields"]["who_data"];
     assert!(!who.to_string().contains("Annabel"), "{who}");

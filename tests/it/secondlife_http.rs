@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::common::{file, program, scratch};
+use crate::common::{file, program, pseudonyms_key, scratch};
 use crate::made::{ACK, End, FIN, Made, Talk, end, run};
 
 const SEED: &str = "/CAPS/0f4a1f3c-5d0e-4b52-9d3a-1f2b3c4d5e6f0000/";
@@ -370,9 +370,8 @@ fn under_pseudonyms_sessions_are_the_same() {
     let shape = |sessions: Vec<String>| -> Vec<String> {
         sessions.iter().map(|line| line[36..].to_string()).collect()
     };
-    let key = scratch(format!("moulsniff-http-key-{}", std::process::id()));
-    std::fs::write(&key, "moulsniff pseudonyms 1\n00112233445566778899aabbccddeeff\n").unwrap();
-    let pseudonyms = ["--pseudonyms", key.to_str().unwrap()];
+    let key = pseudonyms_key("http-sessions.key");
+    let pseudonyms = ["--pseudonyms", key.as_str()];
     let hidden = sessions_of(&three_sessions(), &pseudonyms);
     assert!(!hidden.concat().contains("aaaaaaaa"), "{hidden:?}");
     assert_eq!(shape(hidden), shape(sessions_of(&three_sessions(), &[])));
@@ -382,7 +381,6 @@ fn under_pseudonyms_sessions_are_the_same() {
     web.says(grid, 1, &let_in(ADA));
     web.made.udp((end(1, 50_000), end(3, 9000)), &ADA.circuit());
     let (records, _) = run(&web.made.bytes, &pseudonyms);
-    std::fs::remove_file(&key).unwrap();
     let fields = |name: &str| &records.iter().find(|r| r["message"] == name).unwrap()["fields"];
     let reply = &fields("login_to_simulatorReply")["body"];
     let circuit = &fields("UseCircuitCode")["CircuitCode"];
@@ -404,10 +402,9 @@ fn under_pseudonyms_keys_of_maps_that_are_uuids_are_replaced() {
          <map><key>{member}</key><map><key>title</key><integer>0</integer></map></map></map>"
     );
     talk.says(1, answer(&told).as_bytes());
-    let key = scratch("http-keys-of-maps.key");
-    std::fs::write(&key, "moulsniff pseudonyms 1\n00112233445566778899aabbccddeeff\n").unwrap();
+    let key = pseudonyms_key("http-keys-of-maps.key");
     let bytes = talk.bytes();
-    for (more, hidden) in [(&[][..], false), (&["--pseudonyms", key.to_str().unwrap()], true)] {
+    for (more, hidden) in [(&[][..], false), (&["--pseudonyms", &key], true)] {
         let (records, _) = run(&bytes, more);
         let text = serde_json::to_string(&records).unwrap();
         assert!(text.contains("GroupMemberDataReply"), "{text}");
@@ -421,7 +418,7 @@ fn under_pseudonyms_keys_of_maps_that_are_uuids_are_replaced() {
 fn sessions_of(capture: &[u8], more: &[&str]) -> Vec<String> {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let path = scratch(format!("moulsniff-sessions-{}-{number}.pcap", std::process::id()));
+    let path = scratch(format!("http-sessions-{number}.pcap"));
     std::fs::write(&path, capture).unwrap();
     let out = program().arg("sessions").arg(&path).arg("--json").args(more).output().unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -555,7 +552,7 @@ fn a_texture_is_fetched_in_parts() {
         talk.says(0, get.as_bytes());
         talk.says(1, part(range, body).as_bytes());
     }
-    let folder = scratch(format!("moulsniff-http-files-{}", std::process::id()));
+    let folder = scratch("http-files");
     std::fs::create_dir_all(&folder).unwrap();
     let capture = folder.join("parts.pcap");
     std::fs::write(&capture, talk.bytes()).unwrap();
@@ -636,7 +633,7 @@ fn of_a_long_body_the_first_bytes_are_kept() {
 
 /// The records of what `encode` makes of JSON.
 fn encoded(records: &[Value]) -> Vec<Value> {
-    let folder = scratch(format!("moulsniff-http-encoded-{}", std::process::id()));
+    let folder = scratch("http-encoded");
     std::fs::create_dir_all(&folder).unwrap();
     let (from, to) = (folder.join("records.jsonl"), folder.join("made.pcapng"));
     let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
