@@ -86,8 +86,8 @@ impl<'a> Traffic<'a> {
         written.map_err(|error| CliError::File(files::name(&self.path), error))
     }
 
-    /// Makes a key where a message begins an encryption and no key was given. Where the capture is
-    /// no file that something can stand beside, it is written in clear.
+    /// Makes a key where a message begins an encryption and no key was given. If the capture goes
+    /// into a pipe or a device, no key is made, and the connection is written in clear.
     fn make_key(&mut self, lazy: &LazyTables, message: &EncodedMessage) -> Result<(), CliError> {
         let Some(secrets) = lazy.protocol().secrets() else { return Ok(()) };
         let is_stream = std::fs::metadata(&self.path).is_ok_and(|facts| !facts.is_file());
