@@ -167,20 +167,21 @@ fn explained(text: &str) -> String {
 
 fn page(title: &str, root: &str, body: &str) -> String {
     format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
-         name=\"viewport\" content=\"width=device-width, \
-         initial-scale=1\">\n<title>{}</title>\n<link rel=\"stylesheet\" \
-         href=\"{root}style.css\">\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{}</title>\n<link rel=\"stylesheet\" href=\"{root}style.css\">\n</head>\n\
+         <body>\n<main>\n\
+         {body}</main>\n</body>\n</html>\n",
         escaped(title)
     )
 }
 
 fn index(all: &[Vec<Item<'_>>], links: &[Links<'_>]) -> String {
     let mut body = String::from(
-        "<h1>Messages of online worlds</h1>\n<p>What <code>moulsniff</code> knows of each \
-         message, made from its tables.</p>\n<p><input type=\"search\" id=\"search\" \
-         aria-label=\"Search\" placeholder=\"a message, a type, a field, a number\" \
-         autofocus></p>\n<p id=\"found\" role=\"status\"></p>\n",
+        "<h1>Messages of online worlds</h1>\n<p>What <code>moulsniff</code> knows of each message, \
+         made from its tables.</p>\n<p><input type=\"search\" id=\"search\" aria-label=\"Search\" \
+         placeholder=\"a message, a type, a field, a number\" autofocus></p>\n\
+         <p id=\"found\" role=\"status\"></p>\n",
     );
     for (items, links) in all.iter().zip(links) {
         let Some(first) = items.first() else { continue };
@@ -353,8 +354,8 @@ fn values(item: &Item<'_>, body: &mut String) {
     let signed = base.starts_with('i');
     let _ = writeln!(
         body,
-        "<h2 id=\"values\">Values</h2>\n<p>Usually read from <code>{}</code>.</p>\n<table \
-         class=\"fields\">",
+        "<h2 id=\"values\">Values</h2>\n<p>Usually read from <code>{}</code>.</p>\n\
+         <table class=\"fields\">",
         escaped(base)
     );
     for value in &def.values {

@@ -252,10 +252,10 @@ fn a_check_tells_sizes_and_servers() {
     let report = Report::new("dirtsand.ini", &bytes("dirtsand.ini")).unwrap();
     assert_eq!(
         report.to_string(),
-        "dirtsand.ini: DIRTSAND configuration\n\x20 auth        N d3cafaea…, 512 bits, safe \
-         prime; private exponent of 512 bits\n\x20 game        N dc6f62df…, 512 bits, safe prime; \
-         private exponent of 512 bits\n\x20 gatekeeper  N d3b2646a…, 512 bits, safe prime; \
-         private exponent of 512 bits\n"
+        "dirtsand.ini: DIRTSAND configuration\n\
+         \x20 auth        N d3cafaea…, 512 bits, safe prime; private exponent of 512 bits\n\
+         \x20 game        N dc6f62df…, 512 bits, safe prime; private exponent of 512 bits\n\
+         \x20 gatekeeper  N d3b2646a…, 512 bits, safe prime; private exponent of 512 bits\n"
     );
     let report = Report::new("server.ini", &bytes("server.ini")).unwrap();
     assert_eq!(report.public.len(), 3);

@@ -379,9 +379,10 @@ fn a_thousand_changed_tables_are_errors_or_work() {
 fn a_message_that_one_side_usually_sends_tells_which_end_is_the_client() {
     let table = |marks: [&str; 2]| {
         format!(
-            "protocol polls {{ transport udp\n recognise fits }}\nstruct Start {{ kind: u8 \
-             }}\nservice poll {{ begins Start, selects kind, whole }}\nmessage poll both 1 Ask {} \
-             {{ what: u8 }}\nmessage poll both 2 Tell {} {{ what: u16 }}\n",
+            "protocol polls {{ transport udp\n recognise fits }}\nstruct Start {{ kind: u8 }}\n\
+             service poll {{ begins Start, selects kind, whole }}\n\
+             message poll both 1 Ask {} {{ what: u8 }}\n\
+             message poll both 2 Tell {} {{ what: u16 }}\n",
             marks[0], marks[1]
         )
     };
@@ -418,13 +419,12 @@ fn a_message_that_one_side_usually_sends_tells_which_end_is_the_client() {
 
 #[test]
 fn a_header_whose_form_depends_on_the_state_computes_its_length_and_number() {
-    let text = "protocol staged { transport tcp\n state stage = 0 }\nstruct Start { if \
-                state.stage == 1 { span kind: u8, span size: u16be, span total: computed(size + \
-                3) }\nelse { span size: u8, span kind: u32be, span total: computed(size) } \
-                }\nservice s { begins Start, selects kind, length total max 1000 }\nmessage s \
-                client 70000 First { set stage = 1, data: bytes[*]\n example \"06 00011170 ff\" { \
-                \"data\": \"ff\" } }\nmessage s both 'x' Later { data: bytes[*]\n example with \
-                stage = 1 \"78 0001 aa\" { \"data\": \"aa\" } }\n";
+    let text = "protocol staged { transport tcp\n state stage = 0 }\n\
+        struct Start { if state.stage == 1 { span kind: u8, span size: u16be, span total: computed(size + 3) }\n\
+        else { span size: u8, span kind: u32be, span total: computed(size) } }\n\
+        service s { begins Start, selects kind, length total max 1000 }\n\
+        message s client 70000 First { set stage = 1, data: bytes[*]\n example \"06 00011170 ff\" { \"data\": \"ff\" } }\n\
+        message s both 'x' Later { data: bytes[*]\n example with stage = 1 \"78 0001 aa\" { \"data\": \"aa\" } }\n";
     assert_eq!(checked("staged", text), "2 examples, 0 failed\n");
     let path = scratch("staged.table").display().to_string();
     let out = printed(&[
@@ -558,9 +558,10 @@ fn two_protocols_that_are_checked_together_must_not_take_each_others_connections
 fn words_that_differ_in_case_alone_are_one_where_case_has_no_meaning() {
     let text = |any: &str| {
         format!(
-            "protocol words {{ transport tcp }}\nservice s {{ begins L, selects word{any}, ends \
-             \"\\n\" }}\nstruct L {{ word: utf8[to blanks] }}\nmessage s client \"GET\" Get \
-             {{}}\nmessage s client \"get\" Got {{}}\n"
+            "protocol words {{ transport tcp }}\n\
+             service s {{ begins L, selects word{any}, ends \"\\n\" }}\n\
+             struct L {{ word: utf8[to blanks] }}\n\
+                 message s client \"GET\" Get {{}}\nmessage s client \"get\" Got {{}}\n"
         )
     };
     let taken = "`Got` takes the number or text of `Get`, which cannot be recognised any more";

@@ -42,13 +42,11 @@ fn svg(text: &str) -> String {
     let width = (columns.max().unwrap_or(0) as f64 * WIDTH) as usize + 2 * MARGIN;
     let height = lines.len() * HEIGHT + 2 * MARGIN;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\">\n<style>text {{ font: 13px ui-monospace, 'DejaVu Sans \
-         Mono', Menlo, Consolas, monospace; fill: #d5dbe2; white-space: pre }}\n.bold {{ \
-         font-weight: bold; fill: #ffffff }} .dim {{ fill: #8b95a1 }} .red {{ fill: #ff7b72 }} \
-         .green {{ fill: #7ee787 }}\n.yellow {{ fill: #e3b341 }} .blue {{ fill: #79b8ff }} \
-         .magenta {{ fill: #d2a8ff }} .cyan {{ fill: #56d4dd }} .bright {{ fill: #ffa198 \
-         }}</style>\n<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"#0d1117\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
+         <style>text {{ font: 13px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; fill: #d5dbe2; white-space: pre }}\n\
+         .bold {{ font-weight: bold; fill: #ffffff }} .dim {{ fill: #8b95a1 }} .red {{ fill: #ff7b72 }} .green {{ fill: #7ee787 }}\n\
+         .yellow {{ fill: #e3b341 }} .blue {{ fill: #79b8ff }} .magenta {{ fill: #d2a8ff }} .cyan {{ fill: #56d4dd }} .bright {{ fill: #ffa198 }}</style>\n\
+         <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"#0d1117\"/>\n"
     );
     for (number, line) in lines.iter().enumerate() {
         let y = MARGIN + (number + 1) * HEIGHT - 5;

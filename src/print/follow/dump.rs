@@ -80,9 +80,8 @@ mod tests {
         let mut out = Vec::new();
         dump(0x10, b"0123456789abcdefXYZ\n", &mut out);
         let text = String::from_utf8_lossy(&out);
-        let expected = "00000010  30 31 32 33 34 35 36 37  38 39 61 62 63 64 65 66  \
-             |0123456789abcdef|\n00000020  58 59 5a 0a                                       \
-             |XYZ.|\n";
+        let expected = "00000010  30 31 32 33 34 35 36 37  38 39 61 62 63 64 65 66  |0123456789abcdef|\n\
+                        00000020  58 59 5a 0a                                       |XYZ.|\n";
         assert_eq!(text, expected);
         let mut out = Vec::new();
         dump(0x1_0000_0008, b"0", &mut out);

@@ -99,27 +99,29 @@ impl SqlEngine {
     fn around(self) -> (&'static str, &'static str) {
         match self {
             SqlEngine::DuckDb => (
-                "-- moulsniff CAPTURE... --json > capture.ndjson, then:\n-- COPY records FROM \
-                 'capture.ndjson' (FORMAT json);\nCREATE TABLE IF NOT EXISTS records (\n",
+                "-- moulsniff CAPTURE... --json > capture.ndjson, then:\n\
+                 -- COPY records FROM 'capture.ndjson' (FORMAT json);\n\
+                 CREATE TABLE IF NOT EXISTS records (\n",
                 ")",
             ),
             SqlEngine::ClickHouse => (
-                "-- moulsniff CAPTURE... --json > capture.ndjson, then:\n-- INSERT INTO records \
-                 FROM INFILE 'capture.ndjson' SETTINGS date_time_input_format = \
-                 'best_effort',\n--     input_format_json_read_objects_as_strings = 1 FORMAT \
-                 JSONEachRow;\nCREATE TABLE IF NOT EXISTS records (\n",
+                "-- moulsniff CAPTURE... --json > capture.ndjson, then:\n\
+                 -- INSERT INTO records FROM INFILE 'capture.ndjson' SETTINGS date_time_input_format = 'best_effort',\n\
+                 --     input_format_json_read_objects_as_strings = 1 FORMAT JSONEachRow;\n\
+                 CREATE TABLE IF NOT EXISTS records (\n",
                 ") ENGINE = MergeTree ORDER BY (protocol, service, time, record)",
             ),
             SqlEngine::Spark => (
-                "-- moulsniff CAPTURE... --json > capture.ndjson, then put OPTIONS (path \
-                 'capture.ndjson') behind USING json.\nCREATE TABLE IF NOT EXISTS records (\n",
+                "-- moulsniff CAPTURE... --json > capture.ndjson, then put OPTIONS (path 'capture.ndjson') behind USING json.\n\
+                 CREATE TABLE IF NOT EXISTS records (\n",
                 ") USING json",
             ),
             SqlEngine::Sqlite => (
-                "-- moulsniff CAPTURE... --json > capture.ndjson\n-- moulsniff schema --sql \
-                 sqlite | sqlite3 records.db\n-- sqlite3 records.db '.mode ascii' '.separator \
-                 \"\\t\" \"\\n\"' '.import capture.ndjson lines'\nCREATE TABLE IF NOT EXISTS \
-                 lines (line TEXT NOT NULL);\nCREATE VIEW IF NOT EXISTS records AS SELECT\n",
+                "-- moulsniff CAPTURE... --json > capture.ndjson\n\
+                 -- moulsniff schema --sql sqlite | sqlite3 records.db\n\
+                 -- sqlite3 records.db '.mode ascii' '.separator \"\\t\" \"\\n\"' '.import capture.ndjson lines'\n\
+                 CREATE TABLE IF NOT EXISTS lines (line TEXT NOT NULL);\n\
+                 CREATE VIEW IF NOT EXISTS records AS SELECT\n",
                 "FROM lines",
             ),
         }

@@ -442,12 +442,13 @@ mod tests {
 
     #[test]
     fn a_field_refuses_also_within_a_region_but_not_within_an_object_of_a_family() {
-        let text = "protocol p\nservice s = 1 { number: u8 }\nenum Result : u8 { kDone = 0 \
-                    }\nenum Class : u8 { Thing = 1 }\nstruct Answer { result: Result refuses \
-                    unless kDone }\nfamily Any { class: Class }\nclass Thing of Any { result: \
-                    Result refuses unless kDone }\nmessage s server 1 Within { all: bytes[u8] as \
-                    Answer }\nmessage s server 2 Object { all: bytes[u8] as Any }\nmessage s \
-                    server 3 Plain { result: Result }";
+        let text = "protocol p\nservice s = 1 { number: u8 }\nenum Result : u8 { kDone = 0 }\n\
+            enum Class : u8 { Thing = 1 }\n\
+            struct Answer { result: Result refuses unless kDone }\nfamily Any { class: Class }\n\
+            class Thing of Any { result: Result refuses unless kDone }\n\
+            message s server 1 Within { all: bytes[u8] as Answer }\n\
+            message s server 2 Object { all: bytes[u8] as Any }\n\
+            message s server 3 Plain { result: Result }";
         let tables =
             Tables::load("p", vec![TableSource { name: "t".into(), text: text.into() }], &[])
                 .unwrap();

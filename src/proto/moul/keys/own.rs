@@ -260,10 +260,12 @@ mod tests {
 
     #[test]
     fn a_session_line_may_say_all_or_nothing() {
-        let text = "# by hand\nsession rc4=00112233445566\nsession any rc4=00112233445566 # no \
-                    server either\nsession gate y=0203 seed=A1a2a3a4a5a6a7 client=[::1]:40000 \
-                    server=10.0.0.1:14617 client-start=seq:4294967295 \
-                    server-start=used:18446744073709551615 rc4=ffeeddccbbaa99\n";
+        let text = "# by hand\n\
+            session rc4=00112233445566\n\
+            session any rc4=00112233445566 # no server either\n\
+            session gate y=0203 seed=A1a2a3a4a5a6a7 client=[::1]:40000 server=10.0.0.1:14617 \
+            client-start=seq:4294967295 server-start=used:18446744073709551615 \
+            rc4=ffeeddccbbaa99\n";
         let contents = read_shard_keys("s.keys", text).ok().unwrap();
         let [bare, any, full] = &contents.sessions[..] else { panic!("three sessions") };
         assert_eq!(bare, any);

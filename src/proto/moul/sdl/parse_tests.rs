@@ -24,10 +24,11 @@ fn default(line: &str) -> Option<String> {
 
 #[test]
 fn a_file_as_the_game_has_them() {
-    let text = "# State Description Language for SomeAge\r\n\r\nSTATEDESC \
-                SomeAge\r\n{\r\n\tVERSION 2\r\n\r\n# Age Mechanics\r\n\tVAR BOOL    someFlag[1]  \
-                DEFAULT=false DEFAULTOPTION=VAULT\r\n\tVAR INT\tsomeState[2] DEFAULT = 0 \
-                DISPLAYOPTION=hidden DISPLAYOPTION=red # why\r\n\tVAR $Inner  list[]\r\n}\r\n";
+    let text = "# State Description Language for SomeAge\r\n\r\nSTATEDESC SomeAge\r\n\
+                {\r\n\tVERSION 2\r\n\r\n# Age Mechanics\r\n\
+                \tVAR BOOL    someFlag[1]  DEFAULT=false DEFAULTOPTION=VAULT\r\n\
+                \tVAR INT\tsomeState[2] DEFAULT = 0 DISPLAYOPTION=hidden DISPLAYOPTION=red # why\r\n\
+                \tVAR $Inner  list[]\r\n}\r\n";
     let descriptor = one(text);
     assert_eq!((&*descriptor.name, descriptor.version), ("SomeAge", 2));
     let [flag, state, list] = descriptor.variables() else { panic!() };
