@@ -487,11 +487,14 @@ impl InfoWriter<'_, '_> {
         }
         let shown = tables.type_def(node.ty).and_then(|def| def.shown);
         if let Some(meaning) = shown.and_then(|shown| tables.meaning(tables.name(shown))) {
+            let from = out.len();
             let mut text = std::mem::take(out).into_bytes();
             (meaning.write)(node.value, &mut text);
             *out = String::from_utf8(text)
                 .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-            return if node.value == 0 { Told::Zero } else { Told::Value };
+            if out.len() > from {
+                return if node.value == 0 { Told::Zero } else { Told::Value };
+            }
         }
         let mut digits = itoa::Buffer::new();
         let _ = match node.kind {

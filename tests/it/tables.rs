@@ -232,10 +232,11 @@ fn messages_with_any_one_byte_changed() {
 }
 
 /// In these services every message has an `info` line.
-const SAID: [(&str, &[&str]); 3] = [
+const SAID: [(&str, &[&str]); 4] = [
     ("moul", &["handshake", "gatekeeper", "auth", "file", "game", "csr"]),
     ("intermud3", &["router", "oob"]),
-    ("ouro", &["link"]),
+    ("secondlife", &["circuit", "http"]),
+    ("ouro", &["link", "auth_server"]),
 ];
 
 #[test]
