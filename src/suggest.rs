@@ -1,55 +1,94 @@
 //! "Did you mean …?": the known name that is most like an unknown one.
 
+/// So many names are offered at most.
+const SHOWN: usize = 3;
+/// A part of a name with fewer letters stands in too many names.
+const LEAST: usize = 4;
+
 /// `"; did you mean \`x\`?"` for the most similar known name, or an empty text where none differs
 /// by less than a third of its letters. Words of more than 64 letters get no suggestion: comparing
 /// them takes too long.
 pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or_else(String::new, |(_, name)| asked(&[name]))
+}
+
+/// The most similar known name, and by how many letters it differs.
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<(usize, &'a str)> {
     let letters = word.chars().count();
     if letters > 64 {
-        return String::new();
+        return None;
     }
     let limit = (letters / 3).max(1);
     let lower = word.to_lowercase();
-    let best = known
+    known
         .map(|k| (distance(&lower, &k.to_lowercase(), limit), k))
-        .min_by_key(|(d, k)| (*d, k.len()));
-    match best {
-        Some((d, name)) if d <= limit => format!("; did you mean `{name}`?"),
-        _ => String::new(),
-    }
+        .min_by_key(|(d, k)| (*d, k.len()))
+        .filter(|(d, _)| *d <= limit)
 }
 
-/// Up to three names that contain the word; else the most similar one; else names that contain the
-/// part of the word behind its last `_`: `"; did you mean \`a\`, \`b\` or \`c\`?"`. Upper and lower
-/// case are alike.
-pub fn offer<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 3;
-    const LEAST: usize = 4;
-    let known: Vec<&str> = known.collect();
-    let near = suggestion(word, known.iter().copied());
-    let lower = word.to_lowercase();
-    let parts = [Some(lower.as_str()), lower.rsplit_once('_').map(|(_, last)| last)];
-    let mut parts =
-        parts.into_iter().flatten().filter(|part| (LEAST..=64).contains(&part.chars().count()));
-    let holding = |part: &str| {
-        let mut names: Vec<&str> =
-            known.iter().copied().filter(|name| name.to_lowercase().contains(part)).collect();
-        names.sort_by_key(|name| (name.len(), *name));
-        names.dedup();
-        names.truncate(SHOWN);
-        (!names.is_empty()).then_some(names)
-    };
-    let whole = parts.next().and_then(holding);
-    if whole.is_none() && !near.is_empty() {
-        return near;
-    }
-    let Some(names) = whole.or_else(|| parts.find_map(holding)) else { return near };
+/// `"; did you mean \`a\`, \`b\` or \`c\`?"`; an empty text where there is no name.
+fn asked(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match names.split_last() {
         Some((last, [])) => format!("; did you mean {last}?"),
         Some((last, first)) => format!("; did you mean {} or {last}?", first.join(", ")),
-        None => near,
+        None => String::new(),
     }
+}
+
+/// Up to three names that contain the word; else the most similar one, or those whose part behind
+/// their last `_` is more like the word's own, or begins so; else names that contain that part of
+/// the word: `"; did you mean \`a\`, \`b\` or \`c\`?"`. Upper and lower case are alike.
+pub fn offer<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    let lower = word.to_lowercase();
+    let holding = |part: &str| {
+        let mut names: Vec<&str> = Vec::new();
+        if (LEAST..=64).contains(&part.chars().count()) {
+            names.extend(known.iter().filter(|name| name.to_lowercase().contains(part)));
+            names.sort_by_key(|name| (name.len(), *name));
+            names.dedup();
+            names.truncate(SHOWN);
+        }
+        names
+    };
+    let whole = holding(&lower);
+    if !whole.is_empty() {
+        return asked(&whole);
+    }
+    match (nearest(word, known.iter().copied()), similar(last_part(&lower), &known)) {
+        (Some((near, name)), Some((by_part, _))) if near <= by_part => asked(&[name]),
+        (_, Some((_, names))) => asked(&names),
+        (Some((_, name)), None) => asked(&[name]),
+        (None, None) => asked(&holding(last_part(&lower))),
+    }
+}
+
+/// Of a name the part behind its last `_`.
+fn last_part(name: &str) -> &str {
+    name.rsplit_once('_').map_or(name, |(_, last)| last)
+}
+
+/// Names whose last part is most like the word, or begins most like it, and by how many letters
+/// these differ.
+fn similar<'a>(word: &str, known: &[&'a str]) -> Option<(usize, Vec<&'a str>)> {
+    let letters = word.chars().count();
+    if !(LEAST..=64).contains(&letters) {
+        return None;
+    }
+    let limit = (letters / 4).max(1);
+    let far = |name: &str| {
+        let part = last_part(name).to_lowercase();
+        let begins: String = part.chars().take(letters).collect();
+        distance(word, &part, limit).min(distance(word, &begins, limit))
+    };
+    let mut names: Vec<(usize, &str)> =
+        known.iter().map(|name| (far(name), *name)).filter(|(far, _)| *far <= limit).collect();
+    names.sort_by_key(|(far, name)| (*far, name.len(), *name));
+    names.dedup();
+    let least = names.first()?.0;
+    names.retain(|(far, _)| *far == least);
+    Some((least, names.into_iter().map(|(_, name)| name).take(SHOWN).collect()))
 }
 
 /// Edit distance (insert, delete, change, swap neighbours), given up beyond `limit`.
@@ -98,6 +137,15 @@ mod tests {
             "; did you mean `Auth2Cli_PingReply`?"
         );
         assert_eq!(offer("Vault", known.into_iter()), "");
+        assert_eq!(
+            offer("PingRepyl", known.into_iter()),
+            "; did you mean `Auth2Cli_PingReply`?",
+            "what stands before the last `_` is left out, and two letters are exchanged"
+        );
+        assert_eq!(
+            offer("AcctLogni", known.into_iter()),
+            "; did you mean `Auth2Cli_AcctLoginReply` or `Cli2Auth_AcctLoginRequest`?"
+        );
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use alone::{MessageOrEvent, feed_alone, read_alone};
 pub use declared::DeclaredProtocol;
 pub use encoded::{EncodedMessage, MessageEncoder, Seal};
 pub use loaded::{all_tables, load_tables};
-pub use named::{NamedService, TakeMessage, decode_named};
+pub use named::{NamedService, TakeMessage, decode_named, near_types};
 pub use options::{FileRule, OptionFile, OptionKind, OptionSpec, OptionValues, SettingsError};
 pub use secrets::{
     Fact, FactValue, Secrets, SecretsBlock, SecretsEntry, SecretsRefusal, SecretsReport,

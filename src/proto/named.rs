@@ -203,14 +203,32 @@ fn near(all: &[LazyTables], name: &str) -> String {
     if all.iter().any(|lazy| lazy.get().type_named(name).is_some()) {
         return format!("; it is a type: `--type {name}`");
     }
-    let messages = all.iter().map(LazyTables::get);
-    let names = messages.flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
+    let names = all.iter().flat_map(|lazy| {
+        let tables = lazy.get();
+        tables.messages().iter().map(|message| tables.name(message.name))
+    });
     let messages = offer(name, names);
-    if messages.is_empty() {
-        suggestion(name, all.iter().map(|lazy| lazy.protocol().name()))
-    } else {
-        messages
+    if !messages.is_empty() {
+        return messages;
     }
+    let first = name.split('.').next().unwrap_or(name);
+    let protocols = all.iter().map(|lazy| lazy.protocol().name());
+    let services =
+        all.iter().flat_map(|lazy| lazy.get().services().iter().map(|service| &*service.name));
+    let first = suggestion(first, protocols.chain(services));
+    if !first.is_empty() {
+        return first;
+    }
+    let types = near_types(all, name);
+    if types.is_empty() { types } else { format!("{types} (a type is named behind `--type`)") }
+}
+
+/// Types of the tables that a word may have been meant to be.
+pub fn near_types(all: &[LazyTables], name: &str) -> String {
+    let declared = all.iter().flat_map(|lazy| lazy.get().declarations());
+    let types =
+        declared.filter(|d| !matches!(d.kind, "message" | "service" | "numbers" | "dialect"));
+    offer(name, types.map(|declaration| &*declaration.name))
 }
 
 /// Hands each message in `bytes` to `take`, one after the other.

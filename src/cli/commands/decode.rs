@@ -16,7 +16,8 @@ use crate::print::json::{JsonOptions, JsonWriter};
 use crate::print::tree::{TreeOptions, TreeWriter};
 use crate::print::{Paint, json};
 use crate::proto::{
-    AllSettings, LazyTables, NamedService, TakeMessage, TextPiece, decode_named, protocol_named,
+    AllSettings, LazyTables, NamedService, TakeMessage, TextPiece, decode_named, near_types,
+    protocol_named,
 };
 use crate::record::{MessageView, Names};
 use crate::remark;
@@ -274,8 +275,8 @@ fn value(
     args: &DecodeArgs,
     out: &mut Vec<u8>,
 ) -> Result<(), CliError> {
-    let mut failed = None;
-    for lazy in all {
+    let mut failed: Option<TableError> = None;
+    for lazy in &all {
         let further = lazy.further().to_vec();
         let found = crate::proto::load_tables(lazy.protocol(), &further)
             .and_then(|t| t.with_type(&root(ty)));
@@ -289,12 +290,20 @@ fn value(
                     out,
                 );
             }
-            Err(error) => failed = failed.or(Some(error)),
+            // An error that offers a name tells more than one that does not.
+            Err(error) if failed.is_none() || error.message.contains("did you mean") => {
+                failed = Some(error);
+            }
+            Err(_) => {}
         }
     }
     // The compiler of tables calls the end of any text the end of the file.
     let said = |error: TableError| error.message.replace("the end of the file", "the end");
-    let why = failed.map_or_else(|| format!("there is no type `{ty}`"), said);
+    let why = match failed.map(said) {
+        Some(why) if why.contains("did you mean") || !why.contains("there is no type") => why,
+        Some(why) => why + &near_types(&all, ty),
+        None => format!("there is no type `{ty}`"),
+    };
     Err(CliError::Typed(format!("--type {ty}: {why}")))
 }
 
