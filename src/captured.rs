@@ -126,11 +126,17 @@ pub fn write_mistake(message: &str, from_there: &str, out: &mut dyn Write) -> fm
     if !word.trim().is_empty() && message.contains(&format!("`{word}`")) {
         return Ok(());
     }
-    let shown: String = line.chars().take(PLACE).collect();
-    match shown.trim() {
-        "" => out.write_str(" (at the end)"),
-        text if line.len() > shown.len() => write!(out, " (at `{} …`)", Escaped(text)),
-        text => write!(out, " (at `{}`)", Escaped(text)),
+    let line = line.trim();
+    if line.is_empty() {
+        return out.write_str(" (at the end)");
+    }
+    let Some((end, _)) = line.char_indices().nth(PLACE) else {
+        return write!(out, " (at `{}`)", Escaped(line));
+    };
+    // Half a word would be half a key, which nothing can tell from a name.
+    match line.get(..end).and_then(|shown| shown.rsplit_once(char::is_whitespace)) {
+        Some((words, _)) => write!(out, " (at `{} …`)", Escaped(words.trim_end())),
+        None => Ok(()),
     }
 }
 
@@ -180,10 +186,10 @@ mod tests {
             written("a value is missing", " ").as_deref(),
             Ok("a value is missing (at the end)")
         );
-        assert!(
-            written("deep", &"é".repeat(50))
-                .is_ok_and(|text| text == format!("deep (at `{} …`)", "é".repeat(40)))
-        );
+        let long = format!("{} {}", "é".repeat(30), "a".repeat(30));
+        let shown = format!("deep (at `{} …`)", "é".repeat(30));
+        assert_eq!(written("deep", &long).as_deref(), Ok(shown.as_str()));
+        assert_eq!(written("deep", &"a".repeat(60)).as_deref(), Ok("deep"));
     }
 
     #[test]

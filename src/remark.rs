@@ -24,19 +24,8 @@ pub fn say(line: fmt::Arguments<'_>) {
 }
 
 fn write(line: fmt::Arguments<'_>) {
-    write_shown(&key_words::without_keys(&line.to_string()));
-}
-
-fn write_shown(line: &str) {
-    let _ = writeln!(io::stderr(), "{}", escape_lines(line));
-}
-
-/// The same, but words that look like keys are shown. For a line that has only numbers of that
-/// kind.
-#[cfg(feature = "cli")]
-pub fn say_as_it_is(line: fmt::Arguments<'_>) {
-    say_waiting();
-    write_shown(&line.to_string());
+    let line = line.to_string();
+    let _ = writeln!(io::stderr(), "{}", escape_lines(&key_words::without_keys(&line)));
 }
 
 /// Whether somebody may be reading while the program runs.

@@ -42,8 +42,6 @@ pub enum CliError {
     File(String, io::Error),
     /// What was typed.
     Typed(String),
-    /// A number that was typed, in decimal digits: nothing in the text can be a key.
-    TypedNumber(String),
     /// Input that cannot be understood, or that no key opens.
     Unreadable(String),
     /// A signal ended the run; what there is of its output.
@@ -108,7 +106,7 @@ impl CliError {
             CliError::Capture(_) | CliError::File(..) | CliError::Unreadable(_) => {
                 Status::Unreadable
             }
-            CliError::Table(_) | CliError::Typed(_) | CliError::TypedNumber(_) => Status::Typed,
+            CliError::Table(_) | CliError::Typed(_) => Status::Typed,
             CliError::Interrupted(_) => Status::Interrupted,
         }
     }
@@ -121,9 +119,7 @@ impl fmt::Display for CliError {
             CliError::Capture(e) => e.fmt(f),
             CliError::Table(e) => e.fmt(f),
             CliError::File(name, e) => write!(f, "{}: {}", Escaped(name), system_text(e)),
-            CliError::Typed(text) | CliError::TypedNumber(text) | CliError::Unreadable(text) => {
-                f.write_str(&escape(text))
-            }
+            CliError::Typed(text) | CliError::Unreadable(text) => f.write_str(&escape(text)),
             CliError::Interrupted(text) => write!(f, "interrupted: {}", escape(text)),
         }
     }

@@ -83,12 +83,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>) -> u8 {
             let remarks = remark::take_waiting();
             let comes_again = matches!(error.status(), Status::Typed | Status::Interrupted);
             let error = if comes_again { error } else { error.with_remarks(remarks) };
-            match error {
-                CliError::TypedNumber(_) => {
-                    remark::say_as_it_is(format_args!("moulsniff: {error}"))
-                }
-                _ => remark::say(format_args!("moulsniff: {error}")),
-            }
+            remark::say(format_args!("moulsniff: {error}"));
             error.status() as u8
         }
     }
@@ -105,29 +100,10 @@ fn help_or_mistake(error: &clap::Error) -> Result<Status, CliError> {
         return Err(CliError::Typed(no_command(&error.render().to_string())));
     }
     if error.use_stderr() {
-        let text = one_line(error);
-        return Err(if is_of_number(error) {
-            CliError::TypedNumber(text)
-        } else {
-            CliError::Typed(text)
-        });
+        return Err(CliError::Typed(one_line(error)));
     }
     error.print().and_then(|()| io::stdout().flush()).map_err(CliError::writing)?;
     Ok(Status::Good)
-}
-
-/// Whether the mistake is a number that is too large, or not whole, for an option that takes a
-/// number. However long, it is no key.
-fn is_of_number(error: &clap::Error) -> bool {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => text.as_str(),
-        _ => "",
-    };
-    let takes_number =
-        ["<N>", "<SIZE>"].iter().any(|end| text(ContextKind::InvalidArg).ends_with(end));
-    error.kind() == ErrorKind::ValueValidation
-        && takes_number
-        && text(ContextKind::InvalidValue).bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The name of a group of commands was typed alone. `help` is the help of the group, which clap has

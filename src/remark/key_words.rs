@@ -3,6 +3,7 @@
 //! file format.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::Path;
 
 /// Hex digits of the shortest key there is (the 7 bytes of a session key).
@@ -11,23 +12,33 @@ const FEWEST_HEX_DIGITS: usize = 14;
 const MAX_DECIMAL_DIGITS: usize = 20;
 /// Characters of the shortest key in base64 that can be told from a name.
 const FEWEST_BASE64: usize = 20;
+/// Characters of the longest name.
+const MAX_NAME: usize = 64;
+/// Bytes of the shortest key in decimal that can be told from a list of numbers.
+const FEWEST_NUMBERS: usize = 8;
+/// The same for numbers that say that they are in hex.
+const FEWEST_BYTES: usize = 4;
+/// What stands between the bytes of a list, the longer first.
+const SEPARATORS: [&str; 8] = [", ", ",", "; ", ":", "-", "_", " ", "\\"];
 
-/// The text with every word replaced that may be a key: many hex digits, or base64. The name of a
-/// file that is there is none.
+/// The text with everything replaced that may be a key: many hex digits, also in groups; base64; a
+/// list of bytes; a word that is longer than any name. The name of a file that is there is none.
 pub(super) fn without_keys(text: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut copied = 0;
     let mut at = 0;
-    for piece in text.split_inclusive(|c| !belongs_to_word(c)) {
-        let word = piece.trim_end_matches(|c| !belongs_to_word(c));
-        let key = key_in(word);
-        if !key.is_empty() && !Path::new(word).exists() {
-            let begin = at + word.find(key).unwrap_or(0);
-            shown.push_str(text.get(copied..begin).unwrap_or_default());
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let length = length_of(rest, belongs_to_word);
+        let word = rest.get(..length).unwrap_or_default();
+        let is_file = Path::new(word.trim_end_matches([':', '.', '-'])).exists();
+        if let Some(key) = key_in(rest, word.len()).filter(|_| !is_file) {
+            shown.push_str(text.get(copied..at + key.start).unwrap_or_default());
             shown.push_str(&format!("<{} characters that may be a key>", key.len()));
-            copied = begin + key.len();
+            copied = at + key.end;
+            at = copied;
+        } else {
+            at += length.max(rest.chars().next().map_or(1, char::len_utf8));
         }
-        at += piece.len();
     }
     if copied == 0 {
         return Cow::Borrowed(text);
@@ -40,59 +51,108 @@ fn belongs_to_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | ':' | '-' | '_' | '.')
 }
 
-/// The part of a word that may be a key; empty where none is. An option's name before it
-/// (`--key=…`) is no part of it.
-fn key_in(word: &str) -> &str {
-    let word = word.trim_end_matches([':', '.', '-']).trim_start_matches('-');
-    let value = word
-        .trim_end_matches('=')
-        .rfind('=')
-        .map_or(word, |at| word.get(at + 1..).unwrap_or_default());
-    let value = value.strip_prefix("0x").unwrap_or(value);
-    if is_base64(value) {
-        return value;
-    }
-    // A key may have become a part of a path, with a line and a column behind it.
-    let may_be_hex = |part: &&str| is_hex(part) || is_mistyped_hex(part);
-    let mut parts = value.split('/').map(|part| {
-        let place = |c: char| c == ':' || c.is_ascii_digit();
-        match part.find(':').filter(|at| part.get(*at..).is_some_and(|p| p.chars().all(place))) {
-            Some(at) if !is_hex(part) => part.get(..at).unwrap_or(part),
-            _ => part,
+/// How many bytes at the beginning of a text are such characters.
+fn length_of(text: &str, are_such: impl Fn(char) -> bool) -> usize {
+    text.find(|c| !are_such(c)).unwrap_or(text.len())
+}
+
+/// The first key that begins within so many bytes.
+fn key_in(text: &str, within: usize) -> Option<Range<usize>> {
+    let mut at = 0;
+    while at < within {
+        let rest = text.get(at..)?;
+        let run = rest.get(..length_of(rest, |c| c.is_ascii_alphanumeric()))?;
+        if run.is_empty() && !rest.starts_with('+') {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+            continue;
         }
-    });
-    parts.find(may_be_hex).unwrap_or_default()
-}
-
-/// Hex digits without anything between them, or with a colon between bytes.
-fn is_hex(word: &str) -> bool {
-    if word.contains(':') && word.split(':').any(|byte| byte.len() != 2) {
-        return false;
+        let length = length_of_bytes(rest)
+            .or_else(|| length_of_base64(rest))
+            .or_else(|| (is_hex(run) && !has_extension(rest, run.len())).then_some(run.len()))
+            .or_else(|| {
+                let word = length_of(rest, |c| c.is_ascii_alphanumeric() || "_-".contains(c));
+                (word > MAX_NAME).then_some(word)
+            });
+        if let Some(length) = length {
+            return Some(at..at + length);
+        }
+        at += run.len().max(1);
     }
-    let mut digits = word.chars().filter(|c| *c != ':');
-    let count = digits.clone().count();
-    let letters = digits.clone().any(|c| c.is_ascii_alphabetic());
-    digits.all(|c| c.is_ascii_hexdigit())
-        && count >= if letters { FEWEST_HEX_DIGITS } else { MAX_DECIMAL_DIGITS + 1 }
+    None
 }
 
-/// A key with a character too much or a wrong one: hex digits, letters and decimal digits among
-/// them, make a long part of a single word.
-fn is_mistyped_hex(word: &str) -> bool {
-    word.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && word.split(|c: char| !c.is_ascii_hexdigit()).any(|part| {
-            let letters = part.bytes().filter(u8::is_ascii_alphabetic).count();
-            part.len() >= FEWEST_HEX_DIGITS && letters > 0 && letters < part.len()
-        })
+/// Whether so many bytes have the extension of a file behind them.
+fn has_extension(text: &str, length: usize) -> bool {
+    let behind = text.get(length..).and_then(|behind| behind.strip_prefix('.'));
+    behind.is_some_and(|extension| extension.starts_with(|c: char| c.is_alphanumeric()))
+}
+
+/// Hex digits, or more decimal digits than a number has. A key with a character too much or a wrong
+/// one counts, too: letters and digits among many hex digits make a part of it.
+fn is_hex(word: &str) -> bool {
+    word.split(|c: char| !c.is_ascii_hexdigit()).any(|part| {
+        let letters = part.bytes().filter(u8::is_ascii_alphabetic).count();
+        let fewest = if letters > 0 { FEWEST_HEX_DIGITS } else { MAX_DECIMAL_DIGITS + 1 };
+        part.len() >= fewest && (part == word || letters < part.len())
+    })
 }
 
 /// Base64 that no name looks like: it is padded, or has a plus sign.
-fn is_base64(word: &str) -> bool {
-    let digits = word.trim_end_matches('=');
-    let padding = word.len() - digits.len();
-    let all =
-        digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
-    all && word.len() >= FEWEST_BASE64 && padding <= 2 && (padding > 0 || digits.contains('+'))
+fn length_of_base64(text: &str) -> Option<usize> {
+    let digits = length_of(text, |c| c.is_ascii_alphanumeric() || "+/".contains(c));
+    let (digits, behind) = text.split_at_checked(digits)?;
+    let signs = length_of(behind, |c| c == '=');
+    // What is assigned to a name is no padding, but a third sign is no padding either.
+    let is_name = behind.get(signs..)?.starts_with(|c: char| c.is_alphanumeric()) && signs < 3;
+    let padding = if is_name { 0 } else { signs.min(2) };
+    let length = digits.len() + padding;
+    (length >= FEWEST_BASE64 && (padding > 0 || digits.contains('+'))).then_some(length)
+}
+
+/// A list of bytes: hex digits in groups of one size, the last of which may be shorter, or decimal
+/// numbers. Addresses have larger groups with colons between them, and UUIDs groups of many sizes.
+fn length_of_bytes(text: &str) -> Option<usize> {
+    let prefix = ["0x", "x"].into_iter().find(|prefix| text.starts_with(prefix)).unwrap_or("");
+    let mut size = None;
+    let (mut at, mut hex, mut digits, mut letters) = (0, 0, 0, 0);
+    let mut is_hex = true;
+    let (mut is_decimal, mut decimal, mut numbers) = (true, 0, 0);
+    loop {
+        let rest = text.get(at..)?;
+        let digits_at = if rest.starts_with(prefix) { prefix.len() } else { 0 };
+        let rest = rest.get(digits_at..)?;
+        let group = rest.get(..length_of(rest, |c| c.is_ascii_alphanumeric()))?;
+        is_decimal &= group.parse::<u8>().is_ok();
+        let first = *size.get_or_insert(group.len());
+        let all_hex = group.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hex &= all_hex && group.len() % 2 == 0 && group.len() <= first;
+        if group.is_empty() || !(is_hex || is_decimal) {
+            break;
+        }
+        at += digits_at + group.len();
+        if is_hex {
+            hex = at;
+            digits += group.len();
+            letters += group.bytes().filter(u8::is_ascii_alphabetic).count();
+        }
+        if is_decimal {
+            decimal = at;
+            numbers += 1;
+        }
+        // A shorter group is the last.
+        is_hex &= group.len() == first;
+        let rest = text.get(at..)?;
+        let Some(separator) = SEPARATORS.into_iter().find(|s| rest.starts_with(s)) else { break };
+        is_hex &= separator != ":" || first == 2;
+        at += separator.len();
+    }
+    if numbers >= FEWEST_NUMBERS {
+        return Some(decimal);
+    }
+    let groups = digits / size.unwrap_or(1).max(1);
+    let mixed = 0 < letters && letters < digits && digits >= FEWEST_HEX_DIGITS;
+    let prefixed = !prefix.is_empty() && groups >= FEWEST_BYTES;
+    (groups > 1 && (mixed || prefixed)).then_some(hex)
 }
 
 #[cfg(test)]
@@ -113,12 +173,18 @@ mod tests {
             "8a4f0d2b9c3e5d",
             &hex.to_uppercase(),
             &format!("{hex}zz"),
+            "8a4f 0d2b 9c3e 5d7f",
+            "8a-4f-0d-2b-9c-3e-5d",
+            "8a4f0d2b_9c3e5d7f_8a4f",
+            "0x8a, 0x4f, 0x0d, 0x2b, 0x9c, 0x3e, 0x5d",
+            &format!("{}L", "7".repeat(154)),
+            &"ik8NK5w-XX_KTw0rnD5df4pPDSucPl1_ik8NK5w".repeat(2),
+            &["138"; 64].join(","),
         ] {
             for (before, behind) in [
                 ("`", "`: no such file"),
                 ("", ": expected a file"),
                 ("argument '--key=", "' found"),
-                ("0x", "."),
             ] {
                 let shown =
                     without_keys(&format!("{before}{key}{behind}\nand {key} again")).into_owned();

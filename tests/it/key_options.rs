@@ -246,7 +246,19 @@ fn errors_quote_nothing_of_a_key_file() {
 fn errors_quote_no_key_that_was_typed() {
     let hex = "8a4f0d2b9c3e5d7f8a4f0d2b9c3e5d7f";
     let base64 = "ik8NK5w+XX+KTw0rnD5df4pPDSucPl1/ik8NK5w+XX8=";
-    for key in [hex, base64, &format!("{hex}g")] {
+    let url = "ik8NK5w-XX_KTw0rnD5df4pPDSucPl1_ik8NK5w".repeat(2);
+    let list = "0x8a, 0x4f, 0x0d, 0x2b, 0x9c, 0x3e, 0x5d, 0x7f";
+    let numbers = ["138"; 64].join(",");
+    for key in [
+        hex,
+        base64,
+        &format!("{hex}g"),
+        &url,
+        list,
+        "1c2d 3e4f 5a6b 7c8d 9eaf b0c1 d2e3 f405",
+        &numbers,
+        &format!("{}L", "87654321".repeat(19)),
+    ] {
         for command in [
             &["decode", key][..],
             &["decode", "8a4f", "0d2b"],
@@ -257,6 +269,9 @@ fn errors_quote_no_key_that_was_typed() {
             &[CAPTURE, "-Y", key],
             &[CAPTURE, "--columns", key],
             &[CAPTURE, "--decode-as", key],
+            &[CAPTURE, "--decode-as", &format!("tcp:{key}=moul")],
+            &[CAPTURE, "--keys", &format!("/nowhere/{key}/shard.keys")],
+            &[CAPTURE, "-c", key],
             &["keys", "check", key],
             &["keys", key],
             &["tables", "show", key],

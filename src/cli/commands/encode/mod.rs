@@ -162,7 +162,7 @@ impl Job<'_> {
     /// Says what is wrong with a message, which is left out.
     fn wrong(&mut self, place: &str, text: &str) {
         self.failed += 1;
-        remark::say_as_it_is(format_args!("moulsniff: {place}{text}"));
+        remark::say(format_args!("moulsniff: {place}{text}"));
     }
 
     fn put(

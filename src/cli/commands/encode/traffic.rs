@@ -153,7 +153,7 @@ impl<'a> Traffic<'a> {
         for (file, path) in self.keys {
             let keys = files::name(&path);
             file.commit().map_err(|error| CliError::File(keys.clone(), error))?;
-            remark::say_as_it_is(format_args!(
+            remark::say(format_args!(
                 "moulsniff: {keys}: a key was made; {name} is read with --keys {keys}"
             ));
         }
