@@ -94,14 +94,20 @@ impl MessageEncoder {
             return Err(at("protocol", "is not known"));
         };
         let tables = lazy.get();
-        let written = Written { json, fields, problems: json.get(root, "problems") };
+        let meant = meant(tables, json, name, of);
+        let message = match &meant {
+            Ok(Meant::Message(id)) => Some(*id),
+            _ => None,
+        };
+        let written = Written { json, fields, problems: json.get(root, "problems"), message };
         let write = |encoder: &mut Encoder, habits| {
             encoder.habits = habits;
             match lazy.protocol().encode(tables, encoder, written) {
                 Some(result) => result,
-                None => match meant(tables, json, name, of)? {
-                    Meant::Message(id) => encoder.message(tables, id, written),
-                    Meant::Structure(ty) => encoder.value(tables, ty, written),
+                None => match &meant {
+                    Ok(Meant::Message(id)) => encoder.message(tables, *id, written),
+                    Ok(Meant::Structure(ty)) => encoder.value(tables, *ty, written),
+                    Err(error) => Err(error.clone()),
                 },
             }
         };

@@ -11,7 +11,9 @@ use crate::captured::Captured;
 use crate::digits::{counted, plural};
 use crate::session::{Context, Emit, Ends, Event, EventKind, Message, Options, Share, Side, Start};
 use crate::suggest::{offer, suggestion};
-use crate::table::{Evaluator, MessageId, Outcome, Sender, ServiceId, Tables, WholeMessage};
+use crate::table::{
+    Evaluator, MessageId, Outcome, Sender, Service, ServiceFrame, ServiceId, Tables, WholeMessage,
+};
 use crate::tree::Tree;
 
 /// Takes each message with its tables and its tree.
@@ -242,7 +244,7 @@ pub fn decode_named(
     take: TakeMessage<'_>,
 ) -> Result<(), SettingsError> {
     let tables = named.lazy.get();
-    if tables.service(named.service).is_some_and(|s| s.positional || s.header.is_empty()) {
+    if tables.service(named.service).is_some_and(|service| needs_session(service, tables)) {
         return framed(named, bytes, settings, take);
     }
     let mut evaluator = Evaluator::default();
@@ -285,6 +287,16 @@ pub fn decode_named(
         return Err(SettingsError::Unreadable(format!("at byte {at}: {text}")));
     }
     Ok(())
+}
+
+/// Whether the tables alone do not say which message bytes begin with and where it ends, or not
+/// without what earlier messages set.
+fn needs_session(service: &Service, tables: &Tables) -> bool {
+    let framed_here = service.framing.begins.is_some()
+        && service.framing.frame == ServiceFrame::Layout
+        && service.ports.is_empty()
+        && tables.declared().is_none();
+    service.positional || service.header.is_empty() && !framed_here
 }
 
 impl NamedService<'_> {

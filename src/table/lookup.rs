@@ -110,6 +110,15 @@ impl Tables {
         self.lists.types.get(ty.0 as usize)
     }
 
+    /// Whether values of a type say themselves how they are written, so that the type does not say
+    /// which bytes they have.
+    pub fn describes_itself(&self, ty: TypeRef) -> bool {
+        let is_value = matches!(self.type_def(ty).map(|def| &def.read), Some(ReadAs::Value(_)));
+        is_value
+            || self.value_types().syntax == ty
+            || self.natives.iter().any(|native| native.parts.contains(&Some(ty)))
+    }
+
     /// Whether some type has the wanted facts. It looks at all types, so callers remember the
     /// answer.
     pub fn any_type_has(&self, wanted: impl Fn(&FieldFacts) -> bool) -> bool {

@@ -25,7 +25,7 @@ mod text;
 pub use cursor::{Cursor, Short};
 pub use encode::{
     Bits, EncodeError, Encoder, Encoding, Field, Frame, Given, Habits, Json, JsonError, JsonKind,
-    Slot, Stop as EncodeStop, Written, write_bytes,
+    Slot, SpanLeaf, Stop as EncodeStop, Written, write_bytes,
 };
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{

@@ -18,6 +18,7 @@ mod sessions;
 mod split;
 mod stats;
 mod tables;
+mod vectors;
 
 use std::io::{self, Write};
 

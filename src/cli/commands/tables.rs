@@ -7,20 +7,21 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::vectors::vectors;
 use crate::captured::file_name;
 use crate::cli::error::{CliError, Status};
 use crate::cli::files;
 use crate::cli::load::{tables as load, tables_of};
 use crate::cli::options::{CompletionWords, GeneralArgs, TableArgs};
-use crate::digits::{append_hex, counted};
-use crate::examples::{MAX_FAILED, run_examples, with_length};
+use crate::digits::counted;
+use crate::examples::{MAX_FAILED, run_examples};
 use crate::output_file::{Access, Inputs};
 use crate::print::json::one_line;
 use crate::print::lua_script;
 use crate::proto::{LazyTables, protocol_named};
 use crate::reference::{self, Item};
 use crate::remark;
-use crate::table::{Example, ExampleOf, Sender, Tables, WithLine, parse_hex};
+use crate::table::WithLine;
 
 /// The message tables.
 #[derive(Subcommand, Debug)]
@@ -136,7 +137,7 @@ pub(super) fn run(command: &TablesCommand) -> Result<Status, CliError> {
             show(&tables_of(&read.tables)?, name.as_deref(), *json, &mut out)?
         }
         TablesCommand::Vectors { json, read } => {
-            vectors(&tables_of(&read.tables)?, *json, &mut out);
+            vectors(&tables_of(&read.tables)?, *json, &mut out)?;
             Status::Good
         }
         TablesCommand::Html { output, read } => {
@@ -159,62 +160,6 @@ pub(super) fn run(command: &TablesCommand) -> Result<Status, CliError> {
         1 => Err(CliError::Typed("an example failed".into())),
         _ => Err(CliError::Typed(format!("{failed} examples failed"))),
     }
-}
-
-/// The examples of all tables: those of messages with their service and direction, those of
-/// structures with their name as a type.
-fn vectors(all: &[LazyTables], json: bool, out: &mut String) {
-    for lazy in all {
-        let tables = lazy.get();
-        for example in tables.examples() {
-            let text = tables.example_bytes(example);
-            let bytes =
-                if example.text { text.into_bytes() } else { parse_hex(&text).unwrap_or_default() };
-            vector(tables, example, bytes, json, out);
-        }
-    }
-}
-
-fn vector(tables: &Tables, example: &Example, bytes: Vec<u8>, json: bool, out: &mut String) {
-    let protocol = tables.protocol();
-    let (of, name, bytes) = match example.of {
-        ExampleOf::Message(id) => {
-            let Some(def) = tables.message(id) else { return };
-            let Some(service) = tables.service(def.service) else { return };
-            let bytes = if service.positional { with_length(service, bytes) } else { bytes };
-            let direction = if def.direction == Sender::Server { "server" } else { "client" };
-            let of = [protocol, &*service.name, direction].map(str::to_string).to_vec();
-            (of, tables.name(def.name), bytes)
-        }
-        ExampleOf::Layout(id) => {
-            let Some(layout) = tables.layout(id) else { return };
-            (vec![protocol.to_string()], tables.name(layout.name), bytes)
-        }
-    };
-    let mut hex = Vec::new();
-    append_hex(&mut hex, &bytes);
-    let hex = String::from_utf8_lossy(&hex);
-    let fields = serde_json::from_str(tables.example_json(example)).unwrap_or_default();
-    let fields = one_line(&fields);
-    if !json {
-        out.push_str(&format!("{}\t{name}\t{hex}\t{fields}\n", of.join(".")));
-        return;
-    }
-    let kind = if of.len() > 1 { "message" } else { "type" };
-    let keys = ["protocol", "service", "direction"];
-    out.push('{');
-    for (key, value) in
-        keys.iter().zip(&of).map(|(key, value)| (*key, value.as_str())).chain([(kind, name)])
-    {
-        out.push_str(&format!("\"{key}\":{},", quoted(value)));
-    }
-    out.push_str(&format!("\"hex\":\"{hex}\",\"fields\":{fields}}}\n"));
-}
-
-fn quoted(text: &str) -> String {
-    let mut out = Vec::new();
-    crate::print::json::string(&mut out, text);
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// A table to begin a protocol with.

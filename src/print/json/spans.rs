@@ -2,7 +2,7 @@
 
 use super::super::problem::any_name;
 use super::super::scratch::TextWriter;
-use super::strings::escaped;
+use super::strings::{escaped, hex};
 use super::value::{ENTRIES_BESIDE, MAX_ENTRIES, ValueState, too_deep_text, value};
 use crate::print::view::PrintView;
 use crate::tree::{Kind, Node, Sym, mark};
@@ -66,11 +66,16 @@ fn span(
         too_deep_text(view, &mut state.depth.too_deep, index, w);
         return w.byte(b'}');
     }
+    let children = node.end > index + 1;
     if hidden || !matches!(node.kind, Kind::Struct | Kind::List) {
         w.fixed(b",\"value\":");
         value(view, state, index, w);
+        let has_more =
+            || node.kind == Kind::Undecoded && node.content().1 * 8 != node.bits as usize;
+        if !children && (view.message.tables.describes_itself(node.ty) || has_more()) {
+            bytes(view, node, w);
+        }
     }
-    let children = node.end > index + 1;
     if !hidden && (children || matches!(node.kind, Kind::Struct | Kind::List)) {
         if node.has(mark::OWN_BUFFER) {
             let made = view
@@ -81,12 +86,27 @@ fn span(
             if let Some(made) = made {
                 w.fixed(b",\"buffer\":");
                 string(made.word(), w);
+                bytes(view, node, w);
             }
         }
         w.fixed(b",\"fields\":");
         spans_of(view, state, index, depth + 1, w);
     }
     w.byte(b'}');
+}
+
+/// The bytes of a node, where its value or its content does not tell them. Not where secrets are
+/// hidden: they may lie within.
+fn bytes(view: &PrintView<'_>, node: &Node, w: &mut TextWriter<'_>) {
+    if view.redact || node.bits == 0 {
+        return;
+    }
+    let from = node.start as usize / 8;
+    let to = (node.start as usize + node.bits as usize).div_ceil(8);
+    let all = view.message.tree.bytes(node.buffer, view.message.bytes);
+    w.fixed(b",\"bytes\":\"");
+    hex(w, all.get(from..to).unwrap_or(&[]));
+    w.byte(b'"');
 }
 
 fn string(text: &str, w: &mut TextWriter<'_>) {

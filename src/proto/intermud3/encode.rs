@@ -2,14 +2,19 @@
 //!
 //! Arrays and mappings have a comma behind every element, as the specification writes them.
 
+use super::number::{self, NumberForm};
+use super::text::{self, TextPlace};
 use crate::table::{
-    EncodeError, EncodeStop, Encoder, Encoding, Json, JsonKind, Layout, LayoutId, ReadAs, Tables,
-    ValueRead, Written,
+    EncodeError, EncodeStop, Encoder, Encoding, Json, JsonKind, Layout, LayoutId, MessageId,
+    ReadAs, SpanLeaf, Tables, ValueRead, Written, parse_hex,
 };
 use crate::tree::TypeRef;
 
 /// The problem of a text that is not UTF-8: its beginning.
 const LATIN_1: &str = "text in ISO-8859-1, not UTF-8";
+
+/// The name of bytes that are no value.
+const UNDECODED: &str = "undecoded";
 
 /// Writes the packet of a record.
 pub(super) fn encode(
@@ -18,14 +23,14 @@ pub(super) fn encode(
     of: Written<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     // The NUL behind the text is counted as part of it. Some programs leave it out.
-    let name = of.json.text_of(Json::ROOT, "message").unwrap_or("");
     let nul = encoder.habits.end_marks > 0;
+    encoder.leaf = Some(leaf);
     encoder.write(tables, of, |encoding| {
         if of.json.kind(of.fields) == JsonKind::List {
             return encoding.spans(of.fields);
         }
         let mut writer = TextWriter { encoding, text: Vec::new(), depth: 0 };
-        writer.packet(of.fields, name)?;
+        writer.packet(of.fields, of.message)?;
         let TextWriter { encoding, mut text, .. } = writer;
         if nul && !says_no_nul(encoding, of.fields) {
             text.push(0);
@@ -37,6 +42,91 @@ pub(super) fn encode(
         encoding.out().put(&text);
         Ok(())
     })
+}
+
+/// Writes a span with the bytes that it had, as long as they say its value.
+fn leaf(encoding: &mut Encoding<'_>, leaf: &SpanLeaf) -> Result<bool, EncodeStop> {
+    let SpanLeaf { span, value, .. } = *leaf;
+    let Some(bytes) = encoding.captured_bytes(span)? else { return Ok(false) };
+    if !says(encoding.json, span, value, &bytes) {
+        let text = "is not what the span's `bytes` say: values are changed without --spans";
+        return encoding.fail(value, text);
+    }
+    encoding.out().put(&bytes);
+    Ok(true)
+}
+
+/// Whether the bytes of a span say its value: their last text or number does, or they are brackets.
+fn says(json: &Json<'_>, span: u32, value: u32, bytes: &[u8]) -> bool {
+    let value = json.get(value, "value").unwrap_or(value);
+    let text = json.text(value);
+    let has = |part: &[u8]| memchr::memmem::find(bytes, part).is_some();
+    match (json.kind(value), json.text_of(span, "type")) {
+        (JsonKind::Text, Some("syntax")) => {
+            has(text.as_bytes()) || parse_hex(text).is_some_and(|part| has(&part))
+        }
+        (JsonKind::Text, Some("object")) => has(text.as_bytes()),
+        (JsonKind::Text, _) if json.text_of(span, "name") == Some(UNDECODED) => {
+            parse_hex(text).is_some_and(|part| has(&part))
+        }
+        (JsonKind::Text | JsonKind::Number, _) => {
+            [TextPlace::Value, TextPlace::Key, TextPlace::Plain].iter().any(
+                |place| match last_token(bytes, *place) {
+                    Some(Token::Text(said)) => json.kind(value) == JsonKind::Text && said == text,
+                    Some(Token::Number(digits)) => is_same_number(digits, text),
+                    None => false,
+                },
+            )
+        }
+        // What cannot be read is null.
+        (JsonKind::Null, _) => last_token(bytes, TextPlace::Value).is_none(),
+        _ => false,
+    }
+}
+
+/// A text or a number as it stands in a packet.
+enum Token<'b> {
+    Text(String),
+    Number(&'b str),
+}
+
+fn last_token(bytes: &[u8], place: TextPlace) -> Option<Token<'_>> {
+    let (mut at, mut last) = (0, None);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                let end = bytes.len();
+                let found = text::quoted(bytes, at + 1, end, place, &mut Default::default());
+                let content = bytes.get(found.start..found.end).unwrap_or(&[]);
+                let content = if found.escapes { unescaped(content) } else { content.to_vec() };
+                let latin1 = |bytes: Vec<u8>| bytes.into_iter().map(char::from).collect();
+                let text = String::from_utf8(content);
+                last = Some(Token::Text(text.unwrap_or_else(|odd| latin1(odd.into_bytes()))));
+                at = found.next.max(at + 1);
+            }
+            b'+' | b'-' | b'.' | b'0'..=b'9' => {
+                let found = number::scan(bytes, at, bytes.len());
+                let digits = bytes.get(at..found.end).and_then(|d| std::str::from_utf8(d).ok());
+                if found.form != NumberForm::Bad {
+                    last = digits.map(Token::Number).or(last);
+                }
+                at = found.end.max(at + 1);
+            }
+            _ => at += 1,
+        }
+    }
+    last
+}
+
+fn is_same_number(one: &str, other: &str) -> bool {
+    if let (Ok(one), Ok(other)) = (one.parse::<i128>(), other.parse::<i128>()) {
+        return one == other;
+    }
+    match (one.parse::<f64>(), other.parse::<f64>()) {
+        (Ok(one), Ok(other)) => one == other,
+        // More digits than any number has.
+        _ => one.trim_start_matches(['+', '0']) == other.trim_start_matches('0'),
+    }
 }
 
 fn says_no_nul(encoding: &Encoding<'_>, fields: u32) -> bool {
@@ -55,7 +145,7 @@ const MAX_DEPTH: usize = 250;
 impl TextWriter<'_, '_> {
     /// A packet: an array whose first element is its type. The message's name decides the
     /// positions.
-    fn packet(&mut self, fields: u32, name: &str) -> Result<(), EncodeStop> {
+    fn packet(&mut self, fields: u32, message: Option<MessageId>) -> Result<(), EncodeStop> {
         let tables = self.encoding.tables;
         let json = self.encoding.json;
         self.encoding.enter(fields);
@@ -65,7 +155,7 @@ impl TextWriter<'_, '_> {
         {
             return self.value(value, None);
         }
-        let message = tables.message_named(name).and_then(|id| tables.message(id));
+        let message = message.and_then(|id| tables.message(id));
         let layout = message.and_then(|def| def.layout).or_else(|| super::header(tables));
         self.array(fields, Elements::Positions(layout))
     }

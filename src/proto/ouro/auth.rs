@@ -6,15 +6,15 @@
 //! order of a connection. `auth.table` says what messages hold.
 
 use crate::digits::counted;
-use crate::proto::Moment;
+use crate::proto::{Moment, Seal};
 use crate::session::{
-    Context, Declaration, Event, EventKind, Framing, Resync, Session, Share, Side, StreamBuffer,
-    TableSession,
+    Context, Declaration, Event, EventKind, Framing, Resync, Session, Settings, Share, Side,
+    StreamBuffer, TableSession,
 };
 use crate::table::Tables;
 
 /// The service of these connections, in tables and in records.
-const SERVICE: &str = "auth_server";
+pub(super) const SERVICE: &str = "auth_server";
 /// The size, which does not count the opcode behind it.
 const SIZE: usize = 2;
 /// The whole first message: size, opcode, seed, version.
@@ -45,6 +45,20 @@ pub struct AuthSession {
 struct Opened {
     key: u64,
     version: u32,
+}
+
+impl Opened {
+    /// What the server's first message says.
+    fn by(first: &[u8]) -> Opened {
+        let number = |at: usize| {
+            let four = first.get(at..).and_then(|rest| rest.first_chunk());
+            u32::from_le_bytes(*four.unwrap_or(&[0; 4]))
+        };
+        let seed = number(FIRST.len());
+        // As SEGS does it, a seed from 2^31 on is extended like a negative number.
+        let key = KEY | i64::from(seed as i32) as u64;
+        Opened { key, version: number(FIRST.len() + 4) }
+    }
 }
 
 /// One direction of it.
@@ -87,14 +101,7 @@ impl AuthSession {
             return;
         }
         let Some((first, _)) = bytes.split_at_checked(FIRST_MESSAGE) else { return };
-        let number = |at: usize| {
-            let four = first.get(at..).and_then(|rest| rest.first_chunk());
-            u32::from_le_bytes(*four.unwrap_or(&[0; 4]))
-        };
-        let seed = number(FIRST.len());
-        // As SEGS does it, a seed from 2^31 on is extended like a negative number.
-        let key = KEY | i64::from(seed as i32) as u64;
-        self.opened = Some(Opened { key, version: number(FIRST.len() + 4) });
+        self.opened = Some(Opened::by(first));
         let offset = server.stream.offset();
         let first = first.to_vec();
         server.stream.advance(FIRST_MESSAGE);
@@ -148,7 +155,7 @@ impl AuthSession {
             if from == Side::Client && body.first() == Some(&LOGIN) {
                 let blocks = body.get_mut(1..).and_then(|rest| rest.get_mut(..LOGIN_BLOCKS));
                 if let Some(blocks) = blocks
-                    && !decrypt_login(blocks, opened.version)
+                    && !login_blocks(blocks, opened.version, Way::Decrypt)
                 {
                     let text = "a login, which is encrypted with DES: this build cannot read it \
                                 (the feature `des` is off)";
@@ -213,28 +220,90 @@ fn decrypt(body: &mut [u8], key: u64) {
     }
 }
 
+/// Encrypts a message, opcode included: the inverse of [`decrypt`].
+fn encrypt(body: &mut [u8], key: u64) {
+    let mut before = 0;
+    for (byte, key) in body.iter_mut().zip(key.to_le_bytes().into_iter().cycle()) {
+        *byte ^= before ^ key;
+        before = *byte;
+    }
+}
+
+/// What to do with the blocks of a login.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "des"), allow(dead_code))]
+enum Way {
+    Encrypt,
+    Decrypt,
+}
+
 /// The version whose logins have a DES key of their own.
 #[cfg(feature = "des")]
 const TEST_VERSION: u32 = 30_206;
 
-/// Decrypts the blocks of a login. Returns whether this build can.
+/// Encrypts or decrypts the blocks of a login. Returns whether this build can.
 #[cfg(feature = "des")]
-fn decrypt_login(blocks: &mut [u8], version: u32) -> bool {
-    use des::cipher::{BlockCipherDecrypt, KeyInit};
+fn login_blocks(blocks: &mut [u8], version: u32, way: Way) -> bool {
+    use des::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
     let key = match version {
         TEST_VERSION => *b"TEST\0\0\0\0",
         _ => [0x30, 0x79, 0x0a, 0x25, 0x73, 0x12, 0x62, 0x64],
     };
     let cipher = des::Des::new(&key.into());
     for block in blocks.as_chunks_mut::<8>().0 {
-        cipher.decrypt_block(block.into());
+        match way {
+            Way::Encrypt => cipher.encrypt_block(block.into()),
+            Way::Decrypt => cipher.decrypt_block(block.into()),
+        }
     }
     true
 }
 
 #[cfg(not(feature = "des"))]
-fn decrypt_login(_blocks: &mut [u8], _version: u32) -> bool {
+fn login_blocks(_blocks: &mut [u8], _version: u32, _way: Way) -> bool {
     false
+}
+
+/// Encrypts the messages of a connection that is written into a capture.
+#[derive(Default)]
+pub(super) struct AuthSeal {
+    opened: Option<Opened>,
+    /// How many bytes each direction encrypted so far.
+    used: [u64; 2],
+}
+
+impl Seal for AuthSeal {
+    fn seal(
+        &mut self,
+        _settings: &Settings,
+        side: Side,
+        _name: &str,
+        mut bytes: Vec<u8>,
+    ) -> Result<Vec<u8>, String> {
+        let Some(opened) = self.opened else {
+            if side == Side::Client || bytes.len() != FIRST_MESSAGE || !bytes.starts_with(&FIRST) {
+                return Err("a connection to an AuthServer begins with the seed of its \
+                            encryption: AuthProtocolVersion"
+                    .into());
+            }
+            self.opened = Some(Opened::by(&bytes));
+            return Ok(bytes);
+        };
+        let body = bytes.get_mut(SIZE..).unwrap_or_default();
+        if side == Side::Client
+            && let Some((&mut LOGIN, rest)) = body.split_first_mut()
+            && let Some(blocks) = rest.get_mut(..LOGIN_BLOCKS)
+            && !login_blocks(blocks, opened.version, Way::Encrypt)
+        {
+            return Err("a login is encrypted with DES: this build cannot write it (the feature \
+                        `des` is off)"
+                .into());
+        }
+        let used = side.of(&mut self.used);
+        encrypt(body, opened.key.wrapping_add(*used));
+        *used = used.wrapping_add(body.len() as u64);
+        Ok(bytes)
+    }
 }
 
 impl Session for AuthSession {
@@ -307,15 +376,6 @@ impl Session for AuthSession {
 mod tests {
     use super::*;
 
-    /// As SEGS encrypts.
-    fn encrypt(body: &mut [u8], key: u64) {
-        let mut before = 0;
-        for (byte, key) in body.iter_mut().zip(key.to_le_bytes().into_iter().cycle()) {
-            *byte ^= before ^ key;
-            before = *byte;
-        }
-    }
-
     #[test]
     fn what_is_encrypted_is_decrypted_with_the_same_key() {
         let clear: Vec<u8> = (0..100).collect();
@@ -331,7 +391,7 @@ mod tests {
     fn a_login_is_opened_with_the_key_of_its_version() {
         // `openssl enc -des-ecb -K 5445535400000000` of eight letters a.
         let mut block = [0x47, 0xd9, 0xca, 0xa7, 0xec, 0x3d, 0xae, 0xbb];
-        assert!(decrypt_login(&mut block, TEST_VERSION));
+        assert!(login_blocks(&mut block, TEST_VERSION, Way::Decrypt));
         assert_eq!(&block, b"aaaaaaaa");
     }
 }

@@ -5,9 +5,13 @@
 use super::packet::{self, HEADER, checksum};
 use crate::table::{
     EncodeError, EncodeStop, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, LayoutId,
-    Slot, Tables, Written,
+    MessageDef, Slot, Tables, Written,
 };
 use crate::tree::TypeRef;
+
+/// The service of control commands, and the number of the one that opens a link.
+const LINK: &str = "link";
+const CONNECT: u64 = 1;
 
 /// Writes the packet of a record.
 pub(super) fn encode(
@@ -16,17 +20,41 @@ pub(super) fn encode(
     of: Written<'_>,
 ) -> Option<Result<Vec<u8>, EncodeError>> {
     let json = of.json;
-    // What has no length is no packet of a link: the tables say how it is written.
-    let is_packet = json.get(of.fields, "bit_length").or(json.get(of.fields, "cmd")).is_some();
     let is_spans = json.kind(of.fields) == JsonKind::List;
+    let message = of.message.and_then(|id| tables.message(id));
+    let service = message.and_then(|def| tables.service(def.service));
+    // What the tables frame, and a structure by its name, is no packet of a link.
+    let is_packet = json.get(of.fields, "bit_length").or(json.get(of.fields, "cmd")).is_some()
+        || service.is_some_and(|s| s.header.is_empty() && s.framing.begins.is_none());
     if !is_packet && !is_spans {
         return None;
     }
     let padded = encoder.habits.end_marks > 0;
+    encoder.pack = Some(|made, content, captured| {
+        (made == "reassembled" && has_piece(content, captured)).then(|| captured.to_vec())
+    });
     Some(encoder.write(tables, of, |encoding| match is_spans {
         true => encoding.spans(of.fields),
-        false => write_packet(encoding, of.fields, padded),
+        false => write_packet(encoding, of.fields, message, padded),
     }))
+}
+
+/// Whether a packet's content has this piece: at its end, or behind pieces of the same length. The
+/// last byte may have bits of what follows.
+fn has_piece(content: &[u8], piece: &[u8]) -> bool {
+    let Some((_, piece)) = piece.split_last() else { return false };
+    let (all, length) = (content.len() * 8, piece.len() * 8);
+    let is_at = |from: usize| {
+        let shifted = piece.iter().enumerate().map(|(at, byte)| {
+            let (at, by) = (from / 8 + at, from % 8);
+            let pair = [content.get(at), content.get(at + 1)].map(|b| b.copied().unwrap_or(0));
+            (u16::from_le_bytes(pair) >> by) as u8 == *byte
+        });
+        shifted.fold(true, |same, next| same && next)
+    };
+    let ends = (length..=length + 16).filter_map(|length| all.checked_sub(length));
+    let whole = (length..length + 8).flat_map(|each| (0..all).step_by(each.max(8)));
+    ends.chain(whole).any(is_at)
 }
 
 fn layout_named(tables: &Tables, name: &str) -> Option<LayoutId> {
@@ -41,7 +69,12 @@ fn number(json: &Json<'_>, fields: u32, name: &str) -> Option<u64> {
     json.text(json.get(node, "value").unwrap_or(node)).parse().ok()
 }
 
-fn write_packet(encoding: &mut Encoding<'_>, fields: u32, padded: bool) -> Result<(), EncodeStop> {
+fn write_packet(
+    encoding: &mut Encoding<'_>,
+    fields: u32,
+    message: Option<&MessageDef>,
+    padded: bool,
+) -> Result<(), EncodeStop> {
     let tables = encoding.tables;
     let json = encoding.json;
     if json.kind(fields) != JsonKind::Object {
@@ -64,7 +97,7 @@ fn write_packet(encoding: &mut Encoding<'_>, fields: u32, padded: bool) -> Resul
         encoding.layout(layout, &[], node)?;
     }
     let bit_length = number(json, fields, "bit_length");
-    command(encoding, fields, bit_length)?;
+    command(encoding, fields, message, bit_length)?;
     let bits = encoding.pos();
     if let Some(node) = encoding.lookup(fields, "bit_length") {
         encoding.take(node);
@@ -104,6 +137,7 @@ fn same_bytes(stated: u64, bits: usize) -> bool {
 fn command(
     encoding: &mut Encoding<'_>,
     fields: u32,
+    message: Option<&MessageDef>,
     bit_length: Option<u64>,
 ) -> Result<(), EncodeStop> {
     let tables = encoding.tables;
@@ -111,8 +145,12 @@ fn command(
     let Some(layout) = layout_named(tables, "Command") else {
         return encoding.fail(fields, "cannot be encoded: the tables have no commands");
     };
-    let (Some(cmd), control) = (number(json, fields, "cmd"), number(json, fields, "control_cmd"))
-    else {
+    let given = (number(json, fields, "cmd"), number(json, fields, "control_cmd"));
+    let (Some(cmd), control) = (match (given, message) {
+        // A message that was typed may leave out its number.
+        ((None, None), Some(def)) if !encoding.state.exact => usual_numbers(tables, def),
+        (given, _) => given,
+    }) else {
         return encoding.fail(fields, "has no `cmd`");
     };
     let user = number(json, fields, "user_cmd");
@@ -129,10 +167,10 @@ fn command(
         let sym = tables.sym(name)?;
         tables.fields_of(layout).find(|(field, _)| *field == sym).map(|(_, ty)| ty)
     };
-    put(encoding, fields, "cmd", of("cmd"))?;
-    if control.is_some() {
+    put(encoding, fields, ("cmd", cmd), of("cmd"))?;
+    if let Some(control) = control {
         if cmd == 0 && !old {
-            put(encoding, fields, "control_cmd", of("cmd"))?;
+            put(encoding, fields, ("control_cmd", control), of("cmd"))?;
         } else if let Some(node) = encoding.lookup(fields, "control_cmd") {
             encoding.take(node);
         }
@@ -161,8 +199,6 @@ fn command(
         }
         return Ok(());
     }
-    let name = json.text_of(Json::ROOT, "message").unwrap_or("");
-    let message = tables.message_named(name).and_then(|id| tables.message(id));
     let Some(layout) = message.and_then(|def| def.layout).and_then(|id| tables.layout(id)) else {
         return Ok(());
     };
@@ -176,24 +212,35 @@ fn command(
     }
 }
 
-/// A field of the packet itself.
+/// `cmd` and `control_cmd` of a message, as new versions write them. A link is opened in the old
+/// way.
+fn usual_numbers(tables: &Tables, def: &MessageDef) -> (Option<u64>, Option<u64>) {
+    let of_link = tables.service(def.service).is_some_and(|service| &*service.name == LINK);
+    match (of_link, def.number) {
+        (true, Some(CONNECT)) => (Some(CONNECT), Some(CONNECT)),
+        (true, number) => (Some(0), number),
+        (false, number) => (number, None),
+    }
+}
+
+/// A number of the packet itself.
 fn put(
     encoding: &mut Encoding<'_>,
     fields: u32,
-    name: &str,
+    (name, number): (&str, u64),
     ty: Option<TypeRef>,
 ) -> Result<(), EncodeStop> {
-    let (Some(node), Some(ty)) = (encoding.lookup(fields, name), ty) else {
-        return encoding.fail(fields, format!("has no `{name}`"));
+    let Some(ty) = ty else {
+        return encoding.fail(fields, format!("cannot be encoded: no table has `{name}`"));
     };
-    let name = encoding.tables.sym(name).unwrap_or_default();
+    let given = encoding.lookup(fields, name).map_or(Given::Number(number), Given::Json);
     let field = Field {
-        name,
+        name: encoding.tables.sym(name).unwrap_or_default(),
         ty,
         span: false,
         object: fields,
         frame: Frame::default(),
-        given: Given::Json(node),
+        given,
     };
     encoding.value(&field).map(|_| ())
 }

@@ -23,7 +23,8 @@ mod stream;
 pub use session::LinkSession;
 
 use super::{
-    LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, SettingsError, Verdict,
+    LazyTables, Opening, OptionSpec, OptionValues, Protocol, RecordNames, Seal, SettingsError,
+    Verdict,
 };
 use crate::session::{Session, Settings, Start, Transport};
 use crate::table::{EncodeError, Encoder, Native, TableSource, Tables, Written};
@@ -98,6 +99,10 @@ impl Protocol for Ouro {
         message: Written<'_>,
     ) -> Option<Result<Vec<u8>, EncodeError>> {
         encode::encode(tables, encoder, message)
+    }
+
+    fn seal(&self, service: &str) -> Option<Box<dyn Seal>> {
+        (service == auth::SERVICE).then(|| Box::new(auth::AuthSeal::default()) as Box<dyn Seal>)
     }
 
     fn session(&self, start: &Start<'_>, tables: &Tables) -> Box<dyn Session> {

@@ -1,10 +1,11 @@
 //! Writes a datagram: header, message (zero-coded where its flags say so) and appended
 //! acknowledgements. The inverse of `datagram`. `http` writes what is sent over HTTP.
 
-use super::{http, packet};
+use super::layer::write_part;
+use super::{http, llsd, packet};
 use crate::table::{
     EncodeError, EncodeStop, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, LayoutId,
-    MessageId, Slot, Tables, Written,
+    MessageId, Slot, SpanLeaf, Tables, Written,
 };
 
 /// Writes the message of a record.
@@ -14,15 +15,13 @@ pub(super) fn encode(
     of: Written<'_>,
 ) -> Result<Vec<u8>, EncodeError> {
     let name = of.json.text_of(Json::ROOT, "message").unwrap_or("");
-    let id = tables.message_named(name);
-    encoder.pack = Some(|made, content, length| {
-        let mut packed = (made == "expanded").then(|| zero_coded(content))?;
-        // A zero at the end may have no count.
-        if packed.len() == length + 1 && packed.ends_with(&[0, 1]) {
-            packed.truncate(length);
-        }
-        Some(packed)
+    let id = of.message;
+    encoder.pack = Some(|made, content, captured| match made {
+        "expanded" => Some(coded_as(content, captured)),
+        "decompressed" => http::compressed_as(content, captured),
+        _ => None,
     });
+    encoder.leaf = Some(leaf);
     let service = id.and_then(|id| tables.service(tables.message(id)?.service));
     let said = of.json.text_of(Json::ROOT, "service");
     // A capability that no table describes is no message of the tables.
@@ -33,6 +32,28 @@ pub(super) fn encode(
         Some(id) => datagram(encoding, id, of.fields),
         None => encoding.fail(Json::ROOT, format!("there is no message `{name}`")),
     })
+}
+
+/// Writes a span whose type does not say how: of a layer, or with the bytes that it had, as long as
+/// they say its value.
+fn leaf(encoding: &mut Encoding<'_>, leaf: &SpanLeaf) -> Result<bool, EncodeStop> {
+    if write_part(encoding, leaf)? {
+        return Ok(true);
+    }
+    let Some(bytes) = encoding.captured_bytes(leaf.span)? else { return Ok(false) };
+    if !http::says(encoding.json, leaf, &bytes) && !llsd::says(encoding, leaf, &bytes) {
+        let text = "is not what the span's `bytes` say: values are changed without --spans";
+        return encoding.fail(leaf.value, text);
+    }
+    encoding.out().put(&bytes);
+    Ok(true)
+}
+
+/// Zero coding as it was captured, if it was of this content.
+fn coded_as(content: &[u8], captured: &[u8]) -> Vec<u8> {
+    let mut found = Vec::new();
+    packet::expand(captured, packet::MAX_EXPANDED, &mut found);
+    if found == content { captured.to_vec() } else { zero_coded(content) }
 }
 
 fn layout_named(tables: &Tables, name: &str) -> Option<LayoutId> {
@@ -56,14 +77,16 @@ fn datagram(encoding: &mut Encoding<'_>, id: MessageId, fields: u32) -> Result<(
     let flags = json.get(fields, "flags").map(|node| json.get(node, "value").unwrap_or(node));
     let flags = flags.and_then(|node| json.text(node).parse::<u8>().ok()).unwrap_or(0);
     let extra = json.text_of(fields, "extra").map_or(0, |hex| hex.len() / 2) as u64;
-    // A message that stands alone, as in an example, has no header.
-    let alone = json.get(fields, "sequence").is_none() && json.get(fields, "flags").is_none();
-    if !alone {
-        let socks = json.get(fields, "socks").is_some();
+    // A message that was typed may leave out the header: it has no flags, and the number 0.
+    let given = |name| json.get(fields, name).is_some();
+    if encoding.state.exact || given("sequence") || given("flags") {
+        let socks = given("socks");
         encoding.layout(header, &[Slot::Number(u64::from(socks))], fields)?;
         // The length of the extra header is the header's last byte, which was written as 0.
         let at = encoding.pos() - 8;
         encoding.out().replace(at, &[extra as u8]);
+    } else {
+        encoding.out().put_zeros(packet::HEADER);
     }
     let number = def.number.unwrap_or(0) as u32;
     let bytes = number.to_be_bytes();
@@ -93,13 +116,13 @@ fn datagram(encoding: &mut Encoding<'_>, id: MessageId, fields: u32) -> Result<(
     encoding.undecoded(fields)?;
     encoding.out().align();
     encoding.resolve_all()?;
-    if flags & packet::ZEROCODED != 0 && !alone {
+    if flags & packet::ZEROCODED != 0 {
         let plain = encoding.out().bytes().get(start..).unwrap_or(&[]).to_vec();
         encoding.out().cut(start * 8);
         let coded = zero_coded(&plain);
         encoding.out().put(&coded);
     }
-    if flags & packet::ACK != 0 && !alone {
+    if flags & packet::ACK != 0 {
         acknowledgements(encoding, fields)?;
     }
     Ok(())

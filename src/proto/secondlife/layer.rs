@@ -5,7 +5,10 @@
 //! low byte first. Sources: the terrain code of libopenmetaverse and of the viewer. Coefficients
 //! are shown as they were sent, and are not converted into heights.
 
-use crate::table::{Call, Cursor, Run, Stop, Tables};
+use crate::table::{
+    Call, Cursor, EncodeStop, Encoding, Field, Frame, Given, JsonKind, Run, Slot, SpanLeaf, Stop,
+    Tables,
+};
 use crate::tree::{Buffer, Kind, Node, Severity, Sym, TypeRef, mark};
 
 /// The byte that ends the patches, in place of the next one's first byte.
@@ -298,4 +301,189 @@ mod tests {
             .collect();
         assert_eq!(read(&shifted, 5), (Kind::Bytes, 69));
     }
+}
+
+/// Writes a layer from its header and its patches, or from bytes.
+pub fn write_layer(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let Given::Json(node) = field.given else { return encoding.fail_at(field, "is missing") };
+    let json = encoding.json;
+    if json.kind(node) == JsonKind::Text {
+        let bytes = encoding.hex(node)?;
+        encoding.take(node);
+        encoding.out().put(&bytes);
+        return Ok(Slot::Number(0));
+    }
+    let tables = encoding.tables;
+    let header = tables.layouts().iter().find(|l| Some(l.name) == tables.sym("LayerGroup"));
+    let (Some(header), Some(parts)) = (header, LayerParts::new(tables)) else {
+        return encoding.fail(node, "cannot be encoded: the tables have no patches");
+    };
+    let object = encoding.object(field)?;
+    let start = encoding.pos() / 8;
+    encoding.share(object);
+    encoding.layout(header, &[], object)?;
+    let [side, layer] = [2, 3].map(|at| encoding.out().bytes().get(start + at).copied());
+    let side = usize::from(side.unwrap_or(0));
+    let mut writer = LayerWriter {
+        most: side * side,
+        is_large: layer.is_some_and(|layer| LARGE.contains(&layer)),
+        number: parts.number,
+        float: parts.float,
+        encoding,
+    };
+    writer.patches(object)?;
+    encoding.out().align();
+    Ok(Slot::Number(0))
+}
+
+/// Writes numbers of some bits: those of each byte from its most significant one on.
+fn put_bits(encoding: &mut Encoding<'_>, value: u64, count: u32) {
+    for low in (0..count).step_by(8) {
+        for bit in (low..(low + 8).min(count)).rev() {
+            encoding.out().put_bit_be(value >> bit & 1 != 0);
+        }
+    }
+}
+
+/// Writes a coefficient; `width` is that of its magnitude.
+fn put_coefficient(encoding: &mut Encoding<'_>, value: i64, width: u32) {
+    match value {
+        0 => put_bits(encoding, 0, 1),
+        _ => {
+            let code = if value < 0 { 0b111 } else { 0b110 };
+            put_bits(encoding, code, 3);
+            put_bits(encoding, value.unsigned_abs(), width);
+        }
+    }
+}
+
+struct LayerWriter<'e, 'a> {
+    encoding: &'e mut Encoding<'a>,
+    /// The most coefficients of a patch.
+    most: usize,
+    is_large: bool,
+    number: TypeRef,
+    float: TypeRef,
+}
+
+impl LayerWriter<'_, '_> {
+    fn patches(&mut self, object: u32) -> Result<(), EncodeStop> {
+        let json = self.encoding.json;
+        let list = self.part(object, "Patches", JsonKind::List)?;
+        for patch in json.children(list) {
+            if json.kind(patch) != JsonKind::Object {
+                return self.encoding.fail(patch, "is no patch: an object is expected");
+            }
+            self.encoding.enter(patch);
+            self.patch(patch)?;
+        }
+        put_bits(self.encoding, END, 8);
+        Ok(())
+    }
+
+    fn patch(&mut self, patch: u32) -> Result<(), EncodeStop> {
+        let json = self.encoding.json;
+        let quantization = self.number(patch, "QuantWBits", 8)?;
+        if quantization == END {
+            return self.encoding.fail(patch, "QuantWBits is the mark of the patches' end");
+        }
+        put_bits(self.encoding, quantization, 8);
+        let offset = self.field(patch, "DCOffset", self.float)?;
+        let Given::Json(node) = offset.given else { return Ok(()) };
+        let bits = self.encoding.float32(&offset, node)?;
+        put_bits(self.encoding, bits.into(), 32);
+        let range = self.number(patch, "Range", 16)?;
+        put_bits(self.encoding, range, 16);
+        let half = if self.is_large { 16 } else { 5 };
+        let (x, y) = (self.number(patch, "X", half)?, self.number(patch, "Y", half)?);
+        put_bits(self.encoding, x << half | y, half * 2);
+        let width = (quantization & 15) as u32 + 2;
+        let list = self.part(patch, "Coefficients", JsonKind::List)?;
+        let count = json.children(list).count();
+        if count > self.most {
+            let text = format!("{count} elements: a patch has {} at most", self.most);
+            return self.encoding.fail(list, text);
+        }
+        for child in json.children(list) {
+            self.encoding.take(child);
+            let value = json.text(child).parse::<i64>().ok();
+            match value.filter(|value| value.unsigned_abs() >> width == 0) {
+                Some(value) => put_coefficient(self.encoding, value, width),
+                None => {
+                    let text = format!("does not fit {width} bits: QuantWBits says how many");
+                    return self.encoding.fail(child, text);
+                }
+            }
+        }
+        if count < self.most {
+            put_bits(self.encoding, 0b10, END_OF_PATCH);
+        }
+        match json.children(patch).find(|child| {
+            !["QuantWBits", "DCOffset", "Range", "X", "Y", "Coefficients"]
+                .contains(&json.key(*child))
+        }) {
+            Some(other) => self.encoding.fail(other, "is no field of a patch"),
+            None => Ok(()),
+        }
+    }
+
+    fn part(&mut self, object: u32, name: &str, kind: JsonKind) -> Result<u32, EncodeStop> {
+        let Some(node) = self.encoding.lookup(object, name) else {
+            return self.encoding.fail(object, format!("has no {name}"));
+        };
+        if self.encoding.json.kind(node) != kind {
+            return self.encoding.fail(node, format!("is not {}", kind.word()));
+        }
+        self.encoding.enter(node);
+        Ok(node)
+    }
+
+    fn field(&mut self, object: u32, name: &str, ty: TypeRef) -> Result<Field, EncodeStop> {
+        let Some(node) = self.encoding.lookup(object, name) else {
+            return self.encoding.fail(object, format!("has no {name}"));
+        };
+        Ok(Field {
+            name: Sym::ELEMENT,
+            ty,
+            span: false,
+            object,
+            frame: Frame::default(),
+            given: Given::Json(node),
+        })
+    }
+
+    /// A number that has to fit some bits.
+    fn number(&mut self, object: u32, name: &str, bits: u32) -> Result<u64, EncodeStop> {
+        let field = self.field(object, name, self.number)?;
+        let value = self.encoding.number(&field)?;
+        match u64::try_from(value).ok().filter(|value| value >> bits == 0) {
+            Some(value) => Ok(value),
+            None => self.encoding.fail_at(&field, format!("{value} does not fit {bits} bits")),
+        }
+    }
+}
+
+/// Writes a span of a layer's stream. Returns whether it is one.
+pub fn write_part(encoding: &mut Encoding<'_>, leaf: &SpanLeaf) -> Result<bool, EncodeStop> {
+    let json = encoding.json;
+    let bits = leaf.bits as u32;
+    let text = json.text(leaf.value);
+    match json.text_of(leaf.span, "type") {
+        Some("LayerFloat") => {
+            let float = text.parse::<f32>().map_or(f32::NAN, |float| float);
+            put_bits(encoding, float.to_bits().into(), bits);
+        }
+        Some("LayerNumber") => {
+            let Ok(value) = text.parse::<i64>() else {
+                return encoding.fail(leaf.value, "is no number");
+            };
+            let is_element = json.text_of(leaf.span, "name").is_some_and(|n| n.starts_with('['));
+            match bits.checked_sub(3) {
+                Some(width) if is_element => put_coefficient(encoding, value, width),
+                _ => put_bits(encoding, value as u64, bits),
+            }
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
 }

@@ -1,10 +1,8 @@
 //! Types of the tables that need code.
 
-use super::layer::layer;
+use super::layer::{layer, write_layer};
 use super::llsd::LLSD;
-use crate::table::{
-    BITSTREAM, Call, Cursor, EncodeStop, Encoding, Field, Given, JsonKind, Native, Run, Slot, Stop,
-};
+use crate::table::{BITSTREAM, Call, Cursor, EncodeStop, Encoding, Field, Native, Run, Slot, Stop};
 use crate::tree::Kind;
 
 /// All of them, by the names that tables use.
@@ -43,16 +41,4 @@ fn write_face_bits(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, E
         encoding.out().put(&[byte | if group > 0 { 0x80 } else { 0 }]);
     }
     Ok(Slot::Number(value))
-}
-
-/// Layers that were shown as bytes. Patches would need the code of each coefficient.
-fn write_layer(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
-    let Given::Json(node) = field.given else { return encoding.fail_at(field, "is missing") };
-    if encoding.json.kind(node) != JsonKind::Text {
-        return encoding.fail(node, "cannot be encoded: patches of a layer");
-    }
-    let bytes = encoding.hex(node)?;
-    encoding.take(node);
-    encoding.out().put(&bytes);
-    Ok(Slot::Number(0))
 }

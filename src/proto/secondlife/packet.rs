@@ -20,7 +20,7 @@ pub const MAX_EXPANDED: usize = 1 << 16;
 pub const SOCKS: usize = 10;
 
 /// Flags, sequence number and the extra header's length.
-const HEADER: usize = 6;
+pub const HEADER: usize = 6;
 
 /// Where the parts of a datagram lie, in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,6 +17,8 @@ pub struct Written<'j> {
     pub fields: u32,
     /// Its problems, as a decoder found them.
     pub problems: Option<u32>,
+    /// What the tables declare of it.
+    pub message: Option<MessageId>,
 }
 
 impl Encoder {

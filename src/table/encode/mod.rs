@@ -145,11 +145,16 @@ pub struct Habits {
     pub zeros: [usize; 2],
     /// How often an end mark is written where that is free.
     pub end_marks: usize,
+    /// In which of its encodings a value is written that describes itself.
+    pub encoding: usize,
 }
+
+/// The most encodings of such a value.
+const MAX_ENCODINGS: usize = 6;
 
 impl Default for Habits {
     fn default() -> Habits {
-        Habits { latin1: 0, zeros: [0, 1], end_marks: 1 }
+        Habits { latin1: 0, zeros: [0, 1], end_marks: 1, encoding: 0 }
     }
 }
 
@@ -162,16 +167,31 @@ impl Habits {
         let usual = Habits::default();
         let marks = [0, 2].into_iter().map(move |end_marks| Habits { end_marks, ..usual });
         let zeros = [[1, 1], [0, 0]].into_iter().map(move |zeros| Habits { zeros, ..usual });
+        let encodings = (1..MAX_ENCODINGS).map(move |encoding| Habits { encoding, ..usual });
         let texts = 1u64 << odd_texts.min(MAX_ODD_TEXTS);
         let some = (1..texts).map(move |latin1| Habits { latin1, ..usual });
         let all = Habits { latin1: u64::MAX, ..usual };
-        [usual, all].into_iter().chain(marks).chain(zeros).chain(some)
+        [usual, all].into_iter().chain(marks).chain(zeros).chain(encodings).chain(some)
     }
 }
 
-/// Packs the content of a buffer. The first argument says how it became one, the last one how many
-/// bytes it had.
-pub type PackCode = fn(&str, &[u8], usize) -> Option<Vec<u8>>;
+/// Packs the content of a buffer. The first argument says how it became one. The last one are the
+/// bytes that were captured, if they are known: they are right as long as they have this content.
+pub type PackCode = fn(&str, &[u8], &[u8]) -> Option<Vec<u8>>;
+
+/// Writes a span whose type does not say how. Returns whether it did.
+pub type LeafCode = fn(&mut Encoding<'_>, &SpanLeaf) -> Result<bool, Stop>;
+
+/// A span without parts.
+#[derive(Clone, Copy, Debug)]
+pub struct SpanLeaf {
+    /// The span, which has a `name`, a `type` and perhaps the `bytes`.
+    pub span: u32,
+    /// Its value.
+    pub value: u32,
+    /// How many bits it has.
+    pub bits: usize,
+}
 
 /// The encoder's state from message to message.
 #[derive(Default)]
@@ -182,8 +202,9 @@ pub struct Encoder {
     /// UTF-8 and Latin-1.
     pub odd_texts: u32,
     /// Packs the content of a span that was in a buffer of its own for another reason than zlib.
-    /// The first argument is that reason.
     pub pack: Option<PackCode>,
+    /// Writes spans of types that need code.
+    pub leaf: Option<LeafCode>,
     /// The states of the connection whose messages are written.
     pub states: Vec<u64>,
     /// The values that tables remember.

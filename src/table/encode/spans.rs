@@ -2,15 +2,16 @@
 //! layout decides anything, and what is damaged comes out as it was.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{Read, Write};
 
 use flate2::Compression;
+use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 
 use super::super::Tables;
 use super::super::program::*;
 use super::many::encode_text;
-use super::{Encoding, Field, Frame, Given, JsonKind, Slot, Stop};
+use super::{Encoding, Field, Frame, Given, JsonKind, Slot, SpanLeaf, Stop};
 use crate::tree::{Sym, TextKind, TypeRef};
 
 /// The types of some tables by their text.
@@ -72,7 +73,7 @@ impl Encoding<'_> {
         }
         let fields = json.get(span, "fields").filter(|node| json.kind(*node) == JsonKind::List);
         match (json.get(span, "value"), fields, json.text_of(span, "buffer")) {
-            (_, Some(fields), Some(made)) => self.made_span(span, fields, made, length)?,
+            (_, Some(fields), Some(made)) => self.made_span(span, fields, made, bits)?,
             (Some(value), fields, _) => {
                 self.leaf_span(span, value, bits)?;
                 fields.map_or(Ok(()), |fields| self.overlay(fields))?;
@@ -94,6 +95,11 @@ impl Encoding<'_> {
             return Ok(());
         }
         let json = self.json;
+        if let Some(leaf) = self.state.leaf
+            && leaf(self, &SpanLeaf { span, value, bits })?
+        {
+            return Ok(());
+        }
         let text = json.text_of(span, "type").unwrap_or("");
         let tables = self.tables;
         let mut texts = std::mem::take(&mut self.state.types);
@@ -132,7 +138,7 @@ impl Encoding<'_> {
         match result {
             Ok(()) if written == bits => Ok(()),
             // What ends with zeros, or with a mark.
-            Ok(()) if written < bits && json.kind(value) == JsonKind::Text => {
+            Ok(()) if written < bits && self.may_end(ty) => {
                 self.put_end(ty, (bits - written) / 8);
                 Ok(())
             }
@@ -171,6 +177,12 @@ impl Encoding<'_> {
         }
         self.text_kind = 0;
         result
+    }
+
+    /// Whether zeros or a mark may stand behind values of a type.
+    fn may_end(&self, ty: TypeRef) -> bool {
+        let read = self.tables.type_def(ty).map(|def| &def.read);
+        matches!(read, Some(ReadAs::Text { .. } | ReadAs::Digits { .. }))
     }
 
     fn put_end(&mut self, ty: TypeRef, left: usize) {
@@ -246,35 +258,32 @@ impl Encoding<'_> {
         Ok(())
     }
 
+    /// The bytes that a span had, if it says them.
+    pub fn captured_bytes(&self, span: u32) -> Result<Option<Vec<u8>>, Stop> {
+        self.json.get(span, "bytes").map(|bytes| self.hex(bytes)).transpose()
+    }
+
     /// A span whose content is in a buffer of its own.
-    fn made_span(&mut self, span: u32, fields: u32, made: &str, length: usize) -> Result<(), Stop> {
+    fn made_span(&mut self, span: u32, fields: u32, made: &str, bits: usize) -> Result<(), Stop> {
         self.open_buffer();
         let written = self.spans(fields);
         let content = self.close_buffer().into_bytes();
         written?;
-        if made != "decompressed" {
-            let packed = self.state.pack.and_then(|pack| pack(made, &content, length));
-            return match packed {
-                Some(packed) if packed.len() == length => {
-                    self.out().put(&packed);
-                    Ok(())
-                }
-                Some(_) => self.fail(span, "cannot be encoded from spans: it was packed otherwise"),
-                None => self.fail(span, format!("cannot be encoded: its content was {made}")),
-            };
+        let captured = self.captured_bytes(span)?.unwrap_or_default();
+        let length = bits.div_ceil(8);
+        let own = self.state.pack.and_then(|pack| pack(made, &content, &captured));
+        let packed = match own {
+            Some(packed) => packed,
+            None if made == "decompressed" => compressed(&content, &captured, length),
+            None => return self.fail(span, format!("cannot be encoded: its content was {made}")),
+        };
+        if packed.len() != length {
+            let text = "cannot be encoded from spans: its `bytes` have another content, and what \
+                        is packed here has another length";
+            return self.fail(span, text);
         }
-        for keep in 0..=4.min(content.len()) {
-            let (plain, rest) = content.split_at_checked(keep).unwrap_or((&content, &[]));
-            let mut packer = ZlibEncoder::new(Vec::new(), Compression::default());
-            let packed = packer.write_all(rest).and_then(|()| packer.finish());
-            let packed = packed.unwrap_or_default();
-            if plain.len() + packed.len() == length {
-                self.out().put(plain);
-                self.out().put(&packed);
-                return Ok(());
-            }
-        }
-        self.fail(span, "cannot be encoded from spans: another compressor packed it")
+        self.put_part(&packed, bits);
+        Ok(())
     }
 
     /// The value of a span at the path that a problem has. A span whose content is in a buffer of
@@ -303,4 +312,36 @@ impl Encoding<'_> {
             rest = behind;
         }
     }
+}
+
+/// How many bytes before a compressed stream may be in clear.
+const MAX_PLAIN: usize = 4;
+
+/// The content as it was compressed, if it was captured like this, or compressed here: behind as
+/// many bytes in clear as give the wanted length.
+fn compressed(content: &[u8], captured: &[u8], length: usize) -> Vec<u8> {
+    let places =
+        || (0..=MAX_PLAIN).filter_map(|keep| Some((keep, content.split_at_checked(keep)?)));
+    let is_same = |(keep, (plain, rest)): &(usize, (&[u8], &[u8]))| {
+        captured.split_at_checked(*keep).is_some_and(|(before, stream)| {
+            before == *plain && !stream.is_empty() && inflates_to(stream, rest)
+        })
+    };
+    if places().any(|place| is_same(&place)) {
+        return captured.to_vec();
+    }
+    let pack = |(_, (plain, rest)): (usize, (&[u8], &[u8]))| {
+        let mut packer = ZlibEncoder::new(plain.to_vec(), Compression::default());
+        packer.write_all(rest).and_then(|()| packer.finish()).unwrap_or_default()
+    };
+    places().map(pack).find(|packed| packed.len() == length).unwrap_or_default()
+}
+
+/// Whether a stream has exactly this content, up to its end or to what is wrong with it.
+fn inflates_to(stream: &[u8], content: &[u8]) -> bool {
+    let mut found = Vec::new();
+    let most = content.len() as u64 + 1;
+    // What came before damage was read.
+    let _ = ZlibDecoder::new(stream).take(most).read_to_end(&mut found);
+    found == content
 }

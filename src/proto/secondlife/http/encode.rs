@@ -3,10 +3,10 @@
 //! The body is packed and written as the headers say, and `Content-Length` is that of the body that
 //! is written.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use crate::proto::secondlife::llsd::write::{LlsdForm, LlsdWriter};
-use crate::table::{EncodeStop, Encoding, Json, JsonKind};
+use crate::table::{EncodeStop, Encoding, Json, JsonKind, SpanLeaf, parse_hex};
 
 /// Fields that are known from earlier messages, and are in no bytes.
 const COMPUTED: [&str; 5] = ["session_id", "asset_id", "asset_kind", "offset", "size"];
@@ -157,7 +157,7 @@ fn content(
         () if kind.contains("llsd+notation") => LlsdForm::Notation,
         () => LlsdForm::Xml,
     };
-    let mut writer = LlsdWriter { encoding, form, out: Vec::new() };
+    let mut writer = LlsdWriter { encoding, form, named: form != LlsdForm::Xml, out: Vec::new() };
     writer.document(node)?;
     let document = writer.out;
     if !is_xml_rpc {
@@ -169,4 +169,34 @@ fn content(
     };
     let before = format!("<?xml version=\"1.0\"?>{before}");
     Ok([before.as_bytes(), &document, behind.as_bytes()].concat())
+}
+
+/// Whether the bytes of a span are its value with what separates it from others.
+pub(in crate::proto::secondlife) fn says(json: &Json<'_>, leaf: &SpanLeaf, bytes: &[u8]) -> bool {
+    let separates = |byte: &u8| matches!(byte, b' ' | b'\t' | b':' | b'\r' | b'\n');
+    let text = json.text(json.get(leaf.value, "value").unwrap_or(leaf.value));
+    if parse_hex(text).is_some_and(|file| file == bytes) {
+        return true;
+    }
+    let text = text.as_bytes();
+    let Some(at) = memchr::memmem::find(bytes, text) else { return false };
+    let behind = bytes.get(at + text.len()..).unwrap_or(&[]);
+    bytes.iter().take(at).all(|byte| separates(byte)) && behind.iter().all(separates)
+}
+
+/// The content compressed as it was captured, with gzip or without a header, if it was like this.
+pub(in crate::proto::secondlife) fn compressed_as(
+    content: &[u8],
+    captured: &[u8],
+) -> Option<Vec<u8>> {
+    let most = content.len() as u64 + 1;
+    let is_same = |stream: &mut dyn Read| {
+        let mut found = Vec::new();
+        // What came before damage was read.
+        let _ = stream.take(most).read_to_end(&mut found);
+        found == content
+    };
+    let same = is_same(&mut flate2::read::MultiGzDecoder::new(captured))
+        || is_same(&mut flate2::read::DeflateDecoder::new(captured));
+    (same && !captured.is_empty()).then(|| captured.to_vec())
 }

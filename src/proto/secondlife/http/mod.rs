@@ -11,7 +11,7 @@ mod head;
 mod message;
 mod recognise;
 
-pub(super) use encode::encode;
+pub(super) use encode::{compressed_as, encode, says};
 pub(super) use recognise::recognise;
 
 use std::collections::VecDeque;

@@ -9,11 +9,14 @@
 //! `llsdserialize.cpp` and `llsdserialize_xml.cpp`.
 
 mod binary;
+mod leaf;
 mod notation;
 pub(super) mod typed;
 pub(super) mod write;
 mod xml;
 mod xmlrpc;
+
+pub(super) use leaf::says;
 
 use crate::maps::SeededSet;
 use crate::table::{Call, Cursor, Native, Run, Stop, Tables};
@@ -22,7 +25,12 @@ use crate::tree::{
 };
 
 /// The type with code. Its argument says whether bytes that are no LLSD are text.
-pub(super) const LLSD: Native = Native { parts: &PARTS, ..Native::new("llsd", llsd) };
+pub(super) const LLSD: Native =
+    Native { parts: &PARTS, ..Native::new("llsd", llsd).written_by(write::write_llsd) };
+
+/// What is said of bytes that are no LLSD.
+const AS_TEXT: &str = "no LLSD: shown as text";
+const AS_BYTES: &str = "no LLSD: shown as bytes";
 
 /// The types of the tables that nodes get, in the order of [`Part`].
 const PARTS: [&str; 13] = [
@@ -191,7 +199,7 @@ fn other_bytes(run: &mut Run<'_>, cursor: &mut Cursor<'_>, call: &Call) -> Resul
         run.tree.problem(problem.showing(cursor.buffer(), at, length));
     }
     if !content.is_empty() {
-        let text = if is_text { "no LLSD: shown as text" } else { "no LLSD: shown as bytes" };
+        let text = if is_text { AS_TEXT } else { AS_BYTES };
         run.problem(Severity::Note, node, text, 0, 0);
     }
     Ok(0)

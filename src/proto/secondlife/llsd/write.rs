@@ -5,7 +5,8 @@
 //! and bytes become strings. It knows no messages.
 
 use crate::digits::parse_uuid;
-use crate::table::{EncodeStop, Encoding, JsonKind};
+use crate::table::{EncodeStop, Encoding, Field, Given, JsonKind, Slot};
+use crate::tree::TextKind;
 
 /// The deepest nesting that is written.
 const MAX_DEPTH: usize = 96;
@@ -34,18 +35,67 @@ enum Scalar<'a> {
 pub(in crate::proto::secondlife) struct LlsdWriter<'e, 'a> {
     pub(in crate::proto::secondlife) encoding: &'e mut Encoding<'a>,
     pub(in crate::proto::secondlife) form: LlsdForm,
+    /// Whether a line at the beginning says the form.
+    pub(in crate::proto::secondlife) named: bool,
     pub(in crate::proto::secondlife) out: Vec<u8>,
+}
+
+/// How a field may be encoded, and whether that is named. A message says nothing of it: other forms
+/// than the first are tried if the message had another length.
+const FORMS: [(LlsdForm, bool); 6] = [
+    (LlsdForm::Xml, false),
+    (LlsdForm::Notation, false),
+    (LlsdForm::Binary, false),
+    (LlsdForm::Binary, true),
+    (LlsdForm::Xml, true),
+    (LlsdForm::Notation, true),
+];
+
+/// Writes a field in LLSD, or the bytes or the text that stand in its place.
+pub(super) fn write_llsd(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
+    let Given::Json(node) = field.given else { return encoding.fail_at(field, "is missing") };
+    let (json, habits) = (encoding.json, encoding.state.habits);
+    let is_text = json.kind(node) == JsonKind::Text;
+    let text = json.text(node);
+    if is_text && encoding.is_said(node, super::AS_BYTES) {
+        let bytes = encoding.hex(node)?;
+        encoding.take(node);
+        encoding.out().put(&bytes);
+        return Ok(Slot::Number(0));
+    }
+    let may_be_text = encoding.arg(field, 0) != 0 || text.is_empty();
+    let is_plain = habits.encoding == 0 && may_be_text || encoding.is_said(node, super::AS_TEXT);
+    if is_text && is_plain {
+        let [empty, other] = habits.zeros;
+        let zeros = if text.is_empty() { empty } else { other };
+        let bytes = encoding.text_bytes(field, &[TextKind::Utf8])?;
+        encoding.out().put(&bytes);
+        encoding.out().put_zeros(zeros);
+        return Ok(Slot::Number(0));
+    }
+    if json.get(node, "undecoded").is_some() {
+        return encoding.fail(node, "cannot be encoded: damaged LLSD, other than from spans");
+    }
+    let (form, named) = FORMS.get(habits.encoding).copied().unwrap_or(FORMS[0]);
+    let mut writer = LlsdWriter { encoding, form, named, out: Vec::new() };
+    writer.document(node)?;
+    let document = writer.out;
+    encoding.out().put(&document);
+    Ok(Slot::Number(0))
 }
 
 impl LlsdWriter<'_, '_> {
     /// Writes a value with all that it contains, as a whole document.
     pub(in crate::proto::secondlife) fn document(&mut self, node: u32) -> Result<(), EncodeStop> {
-        let (before, behind) = match self.form {
-            LlsdForm::Xml => ("<llsd>", "</llsd>"),
-            LlsdForm::Binary => ("<? LLSD/Binary ?>\n", ""),
-            LlsdForm::Notation => ("<? llsd/notation ?>\n", ""),
-            LlsdForm::XmlRpc => ("<params><param>", "</param></params>"),
+        let (name, before, behind) = match self.form {
+            LlsdForm::Xml => ("<? LLSD/XML ?>\n", "<llsd>", "</llsd>"),
+            LlsdForm::Binary => ("<? LLSD/Binary ?>\n", "", ""),
+            LlsdForm::Notation => ("<? llsd/notation ?>\n", "", ""),
+            LlsdForm::XmlRpc => ("", "<params><param>", "</param></params>"),
         };
+        if self.named {
+            self.text(name);
+        }
         self.text(before);
         self.value(node, 0)?;
         self.text(behind);
