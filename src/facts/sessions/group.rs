@@ -21,6 +21,8 @@ pub(super) struct StreamGroup {
     pub(super) parted: Vec<StreamFacts>,
     /// The keys of this group in [`Sessions::known`].
     pub(super) known_by: Vec<IdentityKey>,
+    /// The secret that it is known by, if a message stated it.
+    pub(super) session: Option<String>,
     /// When its streams had traffic, as far as was looked at them: there may have been more since.
     pub(super) traffic: TrafficSpan,
     /// Whether it takes no further streams, because it was silent.
@@ -34,6 +36,7 @@ impl StreamGroup {
             streams: vec![id],
             parted: Vec::new(),
             known_by: Vec::new(),
+            session: None,
             traffic: TrafficSpan::at(now),
             closed: false,
         }

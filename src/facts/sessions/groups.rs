@@ -59,6 +59,9 @@ impl Sessions {
             return;
         }
         stream.session = Some(session.to_string());
+        if let Some(group) = self.groups.get_mut(&stream.group) {
+            group.session.get_or_insert_with(|| session.to_string());
+        }
         let identity = Identity {
             kind: "session".to_string(),
             id: Some(IdentityValue::Text(session.to_string())),
@@ -70,10 +73,7 @@ impl Sessions {
 
     /// Whether messages state that two groups are different sessions.
     fn are_other_sessions(&self, one: u64, other: u64) -> bool {
-        let session = |group: u64| {
-            let group = self.groups.get(&group)?;
-            self.facts(group).find_map(|stream| stream.session.as_deref())
-        };
+        let session = |group: u64| self.groups.get(&group)?.session.as_deref();
         session(one).zip(session(other)).is_some_and(|(one, other)| one != other)
     }
 
@@ -103,6 +103,7 @@ impl Sessions {
         joined.streams.extend(moved.streams);
         joined.parted.extend(moved.parted);
         joined.known_by.extend(moved.known_by);
+        joined.session = joined.session.take().or(moved.session);
         joined.traffic = joined.traffic.and(moved.traffic);
     }
 
