@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The most bytes of all shares together, roughly.
-const MOST: usize = 176 << 20;
+const MOST: usize = 128 << 20;
 
 /// The account of a run. Clones are the same account.
 ///

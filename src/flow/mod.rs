@@ -93,9 +93,9 @@ impl Default for FlowLimits {
     fn default() -> Self {
         const SECOND: i64 = 1_000_000_000;
         FlowLimits {
-            tcp_streams: 16_384,
+            tcp_streams: 12_288,
             tcp_closed: 16_384,
-            udp_streams: 16_384,
+            udp_streams: 12_288,
             stream_buffer: 8 << 20,
             total_buffer: 32 << 20,
             fragmented: 1024,

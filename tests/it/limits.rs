@@ -396,7 +396,7 @@ fn twenty_thousand_streams_of_either_transport_stay_within_bounds() {
     }
     let (peak, all) = peak(&made.bytes, &["--decode-as", "udp:13000=secondlife"]);
     println!("{peak} KiB at most");
-    // More than 16,384 are not kept open: those idle for longest are told of and ended.
+    // More than 12,288 are not kept open: those idle for longest are told of and ended.
     assert!(limits(&all).contains(&"max-total") && limits(&all).contains(&"streams"));
     assert_eq!(
         events(&all, "stream_end").len(),

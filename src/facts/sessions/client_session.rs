@@ -68,8 +68,11 @@ pub struct ClientSession {
 }
 
 /// Assembles a session from its streams, which are in order.
-pub(super) fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<ClientSession> {
-    let first = streams.first()?;
+pub(super) fn put_together(
+    number: u64,
+    mut streams: impl Iterator<Item = StreamFacts>,
+) -> Option<ClientSession> {
+    let first = streams.next()?;
     let mut session = ClientSession {
         number,
         protocol: first.protocol.to_string(),
@@ -98,7 +101,7 @@ pub(super) fn put_together(number: u64, streams: Vec<StreamFacts>) -> Option<Cli
     let mut who = Vec::new();
     let mut refused = Vec::new();
     let mut slowest = Vec::new();
-    for stream in streams {
+    for stream in std::iter::once(first).chain(streams) {
         if stream.last_record > session.last_record {
             session.last_record = stream.last_record;
             session.end = stream.last;

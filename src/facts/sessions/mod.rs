@@ -44,7 +44,7 @@ use crate::session::{Counts, Event, EventKind, Learned, Side};
 use crate::table::Tables;
 
 /// The most streams of open sessions. Beyond that, the sessions idle for longest are taken as over.
-const MAX_STREAMS: usize = 16_384;
+const MAX_STREAMS: usize = 12_288;
 /// The memory of an open stream, roughly, in bytes: here, in the flow, in its protocol's session.
 const STREAM: usize = 8 << 10;
 /// The most streams remembered of finished sessions, whose ends may still come. Beyond that, the
@@ -375,19 +375,27 @@ impl Sessions {
         for key in &group.known_by {
             self.known.remove(key);
         }
+        let held: usize = self.facts(&group).map(StreamFacts::held).sum();
+        self.held = self.held.saturating_sub(held);
         self.parted -= group.parted.len().min(self.parted);
-        let mut streams = group.parted;
-        streams.extend(
-            group.streams.iter().filter_map(|id| self.streams.remove(id)).map(|stream| *stream),
-        );
-        self.past.extend(group.streams);
+        let StreamGroup { streams: mut open, mut parted, .. } = group;
+        open.sort_by_cached_key(|id| self.streams.get(id).map(|stream| stream.first_record));
+        parted.sort_by_key(|stream| stream.first_record);
+        self.past.extend(open.iter().copied());
         while self.past.len() > MAX_PAST {
             self.past.pop_first();
         }
-        streams.sort_by_key(|stream| stream.first_record);
-        self.held -= streams.iter().map(StreamFacts::held).sum::<usize>().min(self.held);
-        self.draw();
+        // One by one, so that the memory of each is free for what becomes of it.
+        let mut open = open.iter().filter_map(|id| self.streams.remove(id)).peekable();
+        let mut parted = parted.into_iter().peekable();
+        let in_order = std::iter::from_fn(|| match (parted.peek(), open.peek()) {
+            (Some(one), Some(other)) if one.first_record <= other.first_record => parted.next(),
+            (_, Some(_)) => open.next().map(|stream| *stream),
+            (_, None) => parted.next(),
+        });
+        let session = put_together(self.finished + 1, in_order);
         self.finished += 1;
-        put_together(self.finished, streams)
+        self.draw();
+        session
     }
 }
