@@ -173,9 +173,9 @@ const ALONE: [&str; 14] = [
 ];
 
 /// Modifiers with one word or number behind them, and perhaps more in parentheses, or behind `+`.
-const WITH_WORD: [&str; 13] = [
+const WITH_WORD: [&str; 14] = [
     "max", "shown", "id", "refers", "names", "identity", "person", "chat", "file", "graph",
-    "share", "change", "checksum",
+    "share", "change", "checksum", "same",
 ];
 
 /// Signs between the parts of an expression.

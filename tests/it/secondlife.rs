@@ -225,3 +225,18 @@ fn a_grids_own_template_is_told_by_its_content() {
     assert_eq!(first["fields"]["Ours"]["Whole"].as_str().map(str::len), Some(72));
     assert_eq!(records.iter().filter(|r| r.get("event").is_none()).count(), 4393);
 }
+
+/// An update has both numbers of an object: the one within its region, and the UUID under which it
+/// or the avatar gets a name.
+#[test]
+fn an_object_has_its_name_also_by_its_number_within_the_region() {
+    let named = |message: &str, field: &str| -> Vec<String> {
+        let filter = format!("message == {message} and names");
+        let all = moulsniff(&[&capture("opensim"), "--json", "-q", "-Y", &filter]);
+        let name = |record: &Value| Some(record["names"][field]["name"].as_str()?.to_string());
+        all.iter().filter_map(name).collect()
+    };
+    assert_eq!(named("ObjectClickAction", "fields.ObjectData[0].ObjectLocalID"), ["Object"]);
+    let moved = named("ImprovedTerseObjectUpdate", "fields.ObjectData[0].Data.ID");
+    assert!(moved.iter().any(|name| name == "Test User"), "{moved:?}");
+}

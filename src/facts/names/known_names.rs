@@ -2,12 +2,13 @@
 //! remembered, and not where they come from.
 
 use super::number_filter::NumberFilter;
+use super::roles::same_of;
 use super::stream_places::Nameable;
 use crate::facts::TransportStream;
 use crate::maps::BoundedMap;
 use crate::record::MessageView;
 use crate::table::Tables;
-use crate::tree::{Kind, Node, Sym};
+use crate::tree::{Kind, Node, Sym, TypeRef};
 
 /// How many names are remembered; beyond that the oldest are forgotten.
 pub(super) const MAX_NAMES: usize = 16_384;
@@ -27,6 +28,8 @@ pub(super) struct InferenceMessage<'a> {
 /// Names by identity, each with the record that gave it.
 pub(super) struct KnownNames {
     pub(super) things: BoundedMap<Nameable, (String, u64)>,
+    /// Of things that have two numbers, the other one, and its type.
+    same: BoundedMap<Nameable, (TypeRef, u128)>,
     numbers: NumberFilter,
     /// `None` below the bound; `Some(false)` once it is reached and not yet reported; `Some(true)`
     /// after that.
@@ -36,7 +39,8 @@ pub(super) struct KnownNames {
 impl Default for KnownNames {
     fn default() -> Self {
         let things = BoundedMap::new(MAX_NAMES);
-        KnownNames { things, numbers: NumberFilter::default(), full: None }
+        let same = BoundedMap::new(MAX_NAMES);
+        KnownNames { things, same, numbers: NumberFilter::default(), full: None }
     }
 }
 
@@ -47,10 +51,42 @@ impl KnownNames {
             return None;
         }
         let key = number_of(seen, node)?;
-        let ids = &seen.view.tables.type_def(node.ty)?.ids;
-        let known =
-            ids.iter().find_map(|id| self.things.get(&(tables_id(seen.view.tables), *id, key)))?;
+        let known = self.by_type(seen.view.tables, node.ty, key).or_else(|| {
+            let tables = seen.view.tables;
+            let ids = &tables.type_def(node.ty)?.ids;
+            let of = |id: &Sym| self.same.get(&(tables_id(tables), *id, key));
+            let (ty, number) = ids.iter().find_map(of)?;
+            self.by_type(tables, *ty, *number)
+        })?;
         Some((known.0.as_str(), known.1))
+    }
+
+    /// The name of a number of a type.
+    fn by_type(&self, tables: &Tables, ty: TypeRef, number: u128) -> Option<&(String, u64)> {
+        let ids = &tables.type_def(ty)?.ids;
+        ids.iter().find_map(|id| self.things.get(&(tables_id(tables), *id, number)))
+    }
+
+    /// Remembers that a number and the one beside it, in the structure `parent`, are those of one
+    /// thing.
+    pub(super) fn tie(&mut self, seen: InferenceMessage<'_>, parent: u32, node: &Node) {
+        let InferenceMessage { view: MessageView { tables, tree, .. }, .. } = seen;
+        let Some(def) = tables.type_def(node.ty) else { return };
+        let (Some(kind), Some(number)) = (same_of(def), number_of(seen, node)) else { return };
+        let beside = tree.children(parent).find_map(|(_, other)| {
+            let of = tables.type_def(other.ty)?;
+            (!of.refers && of.ids.contains(&kind)).then_some((other.ty, number_of(seen, other)?))
+        });
+        let Some(beside) = beside else { return };
+        for id in &def.ids {
+            let thing = (tables_id(tables), *id, number);
+            if let Some(known) = self.same.get_mut(&thing) {
+                *known = beside;
+            } else {
+                self.numbers.add(number as u64);
+                self.same.insert(thing, beside);
+            }
+        }
     }
 
     /// True once, for the message with which the bound was reached.

@@ -16,7 +16,7 @@ use crate::table::{ChangeRole, PlaceRole};
 use crate::tree::{Kind, Node, Sym, TextKind, Tree, decode_text, mark};
 use changes::KnownValues;
 use known_names::{InferenceMessage, KnownNames, number_of, tables_id};
-use roles::{CHANGE, ENTERED, NAME, NUMBER, change_of, role, walk};
+use roles::{CHANGE, ENTERED, NAME, NUMBER, SAME, change_of, role, walk};
 use stream_places::{StreamPlaces, is_entered, role_of_place};
 
 /// How many names from requests wait for a reply, in all and of one request.
@@ -37,6 +37,8 @@ pub struct NameInference {
     /// Nodes of the current message: numbers of things, and names.
     numbers: Vec<u32>,
     texts: Vec<u32>,
+    /// Those of the numbers that have another number of the same thing beside them.
+    tied: Vec<u32>,
     /// Those of them that tell about something that changes.
     changes: Vec<(u32, ChangeRole)>,
     /// Whether one of these numbers is a place that the client enters.
@@ -64,6 +66,11 @@ impl NameInference {
 
     fn infer_in(&mut self, seen: InferenceMessage<'_>) {
         self.look(seen);
+        for index in &self.tied {
+            if let Some(node) = seen.view.tree.get(*index) {
+                self.known.tie(seen, parent(seen.view.tree, *index), node);
+            }
+        }
         if !self.numbers.is_empty() {
             self.answered(seen);
             if self.enters {
@@ -91,10 +98,12 @@ impl NameInference {
     fn look(&mut self, seen: InferenceMessage<'_>) {
         self.numbers.clear();
         self.texts.clear();
+        self.tied.clear();
         self.changes.clear();
         self.enters = false;
         let numbers = &mut self.numbers;
         let texts = &mut self.texts;
+        let tied = &mut self.tied;
         let enters = &mut self.enters;
         let changes = &mut self.changes;
         let mut add = |index: u32, node: &Node, role: u8| {
@@ -106,6 +115,9 @@ impl NameInference {
             if role & NUMBER != 0 {
                 numbers.push(index);
                 *enters |= role & ENTERED != 0;
+            }
+            if role & SAME != 0 {
+                tied.push(index);
             }
             if role & NAME != 0 && matches!(node.kind, Kind::Text(_)) {
                 texts.push(index);

@@ -3,7 +3,7 @@
 
 use super::stream_places::is_entered;
 use crate::table::{ChangeRole, Tables, TypeDef};
-use crate::tree::{Node, mark};
+use crate::tree::{Node, Sym, mark};
 
 /// The roles of a type, as bits: its values identify things, or name them.
 pub(super) const NUMBER: u8 = 1;
@@ -12,6 +12,8 @@ pub(super) const NAME: u8 = 2;
 pub(super) const ENTERED: u8 = 4;
 /// They are values that change, or tell of what.
 pub(super) const CHANGE: u8 = 8;
+/// They are numbers of things that have another number beside them.
+pub(super) const SAME: u8 = 16;
 
 /// The roles of a type's own values.
 pub(super) fn role(def: &TypeDef) -> u8 {
@@ -19,12 +21,18 @@ pub(super) fn role(def: &TypeDef) -> u8 {
     let name = u8::from(!def.names.is_empty());
     let entered = u8::from(number != 0 && is_entered(def));
     let change = u8::from(change_of(def).is_some());
-    (number * NUMBER) | (name * NAME) | (entered * ENTERED) | (change * CHANGE)
+    let same = u8::from(same_of(def).is_some());
+    (number * NUMBER) | (name * NAME) | (entered * ENTERED) | (change * CHANGE) | (same * SAME)
 }
 
 /// What a type's values are of something that changes.
 pub(super) fn change_of(def: &TypeDef) -> Option<ChangeRole> {
     def.facts.as_ref()?.change
+}
+
+/// The kind of the other number of the thing that a type's values are numbers of.
+pub(super) fn same_of(def: &TypeDef) -> Option<Sym> {
+    def.facts.as_ref()?.same
 }
 
 /// Hands over the nodes whose types have roles, where the tree does not list them. Few trees do
@@ -74,7 +82,7 @@ mod tests {
                     tree.nodes().iter().filter_map(|node| tables.type_def(node.ty)).map(role);
                 let all = roles.fold(0, |all, role| all | role);
                 assert!(
-                    all & (NAME | ENTERED) == 0 || !tree.is_nameless(),
+                    all & (NAME | ENTERED | SAME) == 0 || !tree.is_nameless(),
                     "{}",
                     tables.name(def.name)
                 );

@@ -30,6 +30,7 @@ impl Compiler<'_> {
         let share = self.word(mods.share.as_ref(), "share", &ShareRole::WORDS)?;
         let change = self.word(mods.change.as_ref(), "change", &ChangeRole::WORDS)?;
         let FactMods { own, place, volatile, echoed, unordered, continues, local, .. } = *mods;
+        let same = mods.same.as_ref().map(|kind| self.name(&kind.name));
         let identity = mods.identity.iter().map(|kind| self.name(kind)).collect();
         let facts = FieldFacts {
             identity,
@@ -41,6 +42,7 @@ impl Compiler<'_> {
             unordered,
             continues,
             local,
+            same,
             person,
             chat,
             file,

@@ -40,6 +40,7 @@ fn merge_facts(own: &FactMods, outer: &FactMods) -> FactMods {
         unordered: own.unordered || outer.unordered,
         continues: own.continues || outer.continues,
         local: own.local || outer.local,
+        same: outer.same.clone().or_else(|| own.same.clone()),
         person: outer.person.clone().or_else(|| own.person.clone()),
         chat: outer.chat.clone().or_else(|| own.chat.clone()),
         file: outer.file.clone().or_else(|| own.file.clone()),

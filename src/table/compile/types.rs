@@ -356,7 +356,7 @@ impl Compiler<'_> {
         if mods.unexplained {
             def.marks |= mark::UNEXPLAINED;
         }
-        if !mods.names.is_empty() || mods.facts.place.is_some() {
+        if !mods.names.is_empty() || mods.facts.place.is_some() || mods.facts.same.is_some() {
             def.marks |= mark::NAME;
         }
         def.transaction = mods.transaction;

@@ -13,8 +13,8 @@ packed_structs! {
     Zlib { keep, size }
     Len { from, bytes }
     FieldFacts {
-        identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, person, chat, file, graph, share, change,
-        refuses_unless, refuses_unless_texts,
+        identity, own, place, leaves_unless, volatile, echoed, unordered, continues, local, same, person, chat, file, graph, share,
+        change, refuses_unless, refuses_unless_texts,
     }
     InfoLine { lines }
 }

@@ -31,6 +31,8 @@ pub struct FieldFacts {
     pub continues: bool,
     /// Its value is the number of something on its own connection alone (`local`).
     pub local: bool,
+    /// It is another number of the thing whose number of this kind is beside it (`same KIND`).
+    pub same: Option<Sym>,
     /// What it tells about a person (`person WORD`).
     pub person: Option<Person>,
     /// What it is in a conversation (`chat WORD`).

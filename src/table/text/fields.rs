@@ -7,7 +7,7 @@ use super::syntax::*;
 use crate::tree::Concern;
 
 /// The words that may follow a type. For suggestions only.
-const MODIFIERS: [&str; 30] = [
+const MODIFIERS: [&str; 31] = [
     "checksum",
     "max",
     "shown",
@@ -31,6 +31,7 @@ const MODIFIERS: [&str; 30] = [
     "unordered",
     "continues",
     "local",
+    "same",
     "person",
     "chat",
     "file",
@@ -302,6 +303,8 @@ impl TableParser<'_> {
             facts.continues = true;
         } else if self.eat_word("local")? {
             facts.local = true;
+        } else if self.eat_word("same")? {
+            facts.same = Some(self.name("as the number of what kind of thing")?);
         } else if self.eat_word("person")? {
             facts.person = Some(
                 self.name("what the field tells about a person (`name`, `number`, `text`, …)")?,
