@@ -113,8 +113,10 @@ impl Tables {
     /// Whether values of a type say themselves how they are written, so that the type does not say
     /// which bytes they have.
     pub fn describes_itself(&self, ty: TypeRef) -> bool {
-        let is_value = matches!(self.type_def(ty).map(|def| &def.read), Some(ReadAs::Value(_)));
-        is_value
+        let read = self.type_def(ty).map(|def| &def.read);
+        let own = |native: &u32| self.native(*native).is_some_and(|n| !n.parts.is_empty());
+        matches!(read, Some(ReadAs::Value(_)))
+            || matches!(read, Some(ReadAs::Native { native, .. }) if own(native))
             || self.value_types().syntax == ty
             || self.natives.iter().any(|native| native.parts.contains(&Some(ty)))
     }

@@ -5,7 +5,7 @@ use super::super::scratch::TextWriter;
 use super::strings::{escaped, hex};
 use super::value::{ENTRIES_BESIDE, MAX_ENTRIES, ValueState, too_deep_text, value};
 use crate::print::view::PrintView;
-use crate::tree::{Kind, Node, Sym, mark};
+use crate::tree::{Kind, Node, Sym, TextKind, decode_pieces, mark};
 
 /// How deep spans lie within each other at most: each level is an object, with its key, and an
 /// array of JSON.
@@ -70,10 +70,8 @@ fn span(
     if hidden || !matches!(node.kind, Kind::Struct | Kind::List) {
         w.fixed(b",\"value\":");
         value(view, state, index, w);
-        let has_more =
-            || node.kind == Kind::Undecoded && node.content().1 * 8 != node.bits as usize;
-        if !children && (view.message.tables.describes_itself(node.ty) || has_more()) {
-            bytes(view, node, w);
+        if let Some((from, to)) = untold(view, node, children) {
+            bytes(view, node, from, to, w);
         }
     }
     if !hidden && (children || matches!(node.kind, Kind::Struct | Kind::List)) {
@@ -86,7 +84,8 @@ fn span(
             if let Some(made) = made {
                 w.fixed(b",\"buffer\":");
                 string(made.word(), w);
-                bytes(view, node, w);
+                let (from, to) = place_of(node);
+                bytes(view, node, from, to, w);
             }
         }
         w.fixed(b",\"fields\":");
@@ -95,14 +94,41 @@ fn span(
     w.byte(b'}');
 }
 
-/// The bytes of a node, where its value or its content does not tell them. Not where secrets are
+/// Where the bytes of a value begin and end that it does not tell: all bytes of one that describes
+/// itself, those of a NaN, and the content of a text that is not valid.
+fn untold(view: &PrintView<'_>, node: &Node, children: bool) -> Option<(usize, usize)> {
+    let all = place_of(node);
+    let (from, length) = node.content();
+    let is_untold = match node.kind {
+        Kind::Undecoded if !children && length * 8 != node.bits as usize => true,
+        Kind::F32 => f32::from_bits(node.value as u32).is_nan() && node.value != NAN_32,
+        Kind::F64 => f64::from_bits(node.value).is_nan() && node.value != NAN_64,
+        _ => false,
+    };
+    if is_untold || !children && view.message.tables.describes_itself(node.ty) {
+        return Some(all);
+    }
+    let Kind::Text(kind) = node.kind else { return None };
+    let content = view.message.tree.bytes(node.buffer, view.message.bytes);
+    let content = content.get(from..from.checked_add(length)?)?;
+    (kind != TextKind::Owned && !decode_pieces(kind, content, |_| {}))
+        .then_some((from, from + length))
+}
+
+/// The values of the NaN that is written where nothing says which one it was.
+const NAN_32: u64 = 0x7fc0_0000;
+const NAN_64: u64 = 0x7ff8_0000_0000_0000;
+
+fn place_of(node: &Node) -> (usize, usize) {
+    (node.start as usize / 8, (node.start as usize + node.bits as usize).div_ceil(8))
+}
+
+/// Bytes of a node, where its value or its content does not tell them. Not where secrets are
 /// hidden: they may lie within.
-fn bytes(view: &PrintView<'_>, node: &Node, w: &mut TextWriter<'_>) {
+fn bytes(view: &PrintView<'_>, node: &Node, from: usize, to: usize, w: &mut TextWriter<'_>) {
     if view.redact || node.bits == 0 {
         return;
     }
-    let from = node.start as usize / 8;
-    let to = (node.start as usize + node.bits as usize).div_ceil(8);
     let all = view.message.tree.bytes(node.buffer, view.message.bytes);
     w.fixed(b",\"bytes\":\"");
     hex(w, all.get(from..to).unwrap_or(&[]));

@@ -11,7 +11,7 @@ use flate2::write::ZlibEncoder;
 use super::super::Tables;
 use super::super::program::*;
 use super::many::encode_text;
-use super::{Encoding, Field, Frame, Given, JsonKind, Slot, SpanLeaf, Stop};
+use super::{Encoding, Field, Frame, Given, JsonKind, Note, Slot, SpanLeaf, Stop};
 use crate::tree::{Sym, TextKind, TypeRef};
 
 /// The types of some tables by their text.
@@ -95,16 +95,22 @@ impl Encoding<'_> {
             return Ok(());
         }
         let json = self.json;
-        if let Some(leaf) = self.state.leaf
-            && leaf(self, &SpanLeaf { span, value, bits })?
-        {
-            return Ok(());
-        }
         let text = json.text_of(span, "type").unwrap_or("");
         let tables = self.tables;
         let mut texts = std::mem::take(&mut self.state.types);
         let ty = texts.find(tables, text);
         self.state.types = texts;
+        let captured = self.captured_bytes(span)?;
+        let tells = ty.is_none_or(|ty| tables.describes_itself(ty))
+            || json.text_of(span, "name") == Some(tables.name(Sym::UNDECODED));
+        if let Some(bytes) = captured.filter(|_| !tells) {
+            let note = Note { text: String::new(), bytes: Some(bytes) };
+            self.notes.entry(value).or_default().push(note);
+        } else if let Some(leaf) = self.state.leaf
+            && leaf(self, &SpanLeaf { span, value, bits })?
+        {
+            return Ok(());
+        }
         let Some(ty) = ty else {
             return self.fail(span, format!("has a type that no table has: {text}"));
         };

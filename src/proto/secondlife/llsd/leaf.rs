@@ -30,6 +30,12 @@ pub(in crate::proto::secondlife) fn says(
             None => memchr::memmem::find(bytes, text.as_bytes()).is_some(),
         };
     }
+    // Bytes that are no LLSD.
+    let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
+    let plain = bytes.get(..bytes.len() - zeros).unwrap_or(&[]);
+    if String::from_utf8_lossy(plain) == text || parse_hex(text).is_some_and(|hex| hex == bytes) {
+        return json.kind(value) == JsonKind::Text;
+    }
     let (header, _) = encoding_of(bytes);
     let places = [Before::Key, Before::Separator, Before::Nothing];
     let forms = [Form::Binary, Form::Notation, Form::Xml, Form::XmlRpc];
