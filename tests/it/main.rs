@@ -19,6 +19,7 @@ mod diagnose;
 mod diff;
 mod diff_unread;
 mod encode;
+mod encode_changes;
 mod encode_values;
 mod export_chat;
 mod export_files;

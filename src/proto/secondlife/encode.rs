@@ -30,7 +30,10 @@ pub(super) fn encode(
         _ if of.json.kind(of.fields) == JsonKind::List => encoding.spans(of.fields),
         _ if is_http => http::encode(encoding, name, of.fields),
         Some(id) => datagram(encoding, id, of.fields),
-        None => encoding.fail(Json::ROOT, format!("there is no message `{name}`")),
+        None => {
+            let at = of.json.get(Json::ROOT, "message").unwrap_or(Json::ROOT);
+            encoding.fail(at, format!("there is no message `{name}`"))
+        }
     })
 }
 

@@ -56,11 +56,24 @@ impl fmt::Display for EncodeError {
 /// The most characters of a path or of a text in a message: keys and values may be of any length.
 const MAX_SHOWN: usize = 300;
 
+/// The beginning of a text, on one line: control characters are escaped.
 fn shortened(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(MAX_SHOWN) {
-        None => Cow::Borrowed(text),
-        Some((at, _)) => Cow::Owned(format!("{}…", text.get(..at).unwrap_or(""))),
+    let (shown, rest) = match text.char_indices().nth(MAX_SHOWN) {
+        None => (text, ""),
+        Some((at, _)) => (text.get(..at).unwrap_or(""), "…"),
+    };
+    if rest.is_empty() && !shown.contains(char::is_control) {
+        return Cow::Borrowed(text);
     }
+    let mut line = String::with_capacity(shown.len() + rest.len());
+    for c in shown.chars() {
+        match c.is_control() {
+            true => line.extend(c.escape_default()),
+            false => line.push(c),
+        }
+    }
+    line.push_str(rest);
+    Cow::Owned(line)
 }
 
 impl std::error::Error for EncodeError {}
