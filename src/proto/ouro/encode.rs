@@ -45,12 +45,11 @@ fn has_piece(content: &[u8], piece: &[u8]) -> bool {
     let Some((_, piece)) = piece.split_last() else { return false };
     let (all, length) = (content.len() * 8, piece.len() * 8);
     let is_at = |from: usize| {
-        let shifted = piece.iter().enumerate().map(|(at, byte)| {
+        piece.iter().enumerate().all(|(at, byte)| {
             let (at, by) = (from / 8 + at, from % 8);
             let pair = [content.get(at), content.get(at + 1)].map(|b| b.copied().unwrap_or(0));
             (u16::from_le_bytes(pair) >> by) as u8 == *byte
-        });
-        shifted.fold(true, |same, next| same && next)
+        })
     };
     let ends = (length..=length + 16).filter_map(|length| all.checked_sub(length));
     let whole = (length..length + 8).flat_map(|each| (0..all).step_by(each.max(8)));

@@ -262,47 +262,6 @@ impl BitReader<'_, '_, '_> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use crate::proto::{load_tables, protocol_named};
-    use crate::table::Evaluator;
-    use crate::tree::{Sym, Tree};
-
-    /// The kind of a layer's data that begins at some bit, and its end.
-    fn read(bytes: &[u8], bit: usize) -> (Kind, u32) {
-        let tables = load_tables(protocol_named("secondlife").unwrap(), &[]).unwrap();
-        let message = tables.message(tables.message_named("LayerData").unwrap()).unwrap();
-        let layout = tables.layout(message.layout.unwrap()).unwrap();
-        let mut tree = Tree::new();
-        Evaluator::default().value(&tables, layout.ty, Sym::ELEMENT, bytes, bit, &mut tree);
-        let data =
-            tree.nodes().iter().position(|node| Some(node.name) == tables.sym("Data")).unwrap()
-                as u32;
-        let node = tree.get(data).unwrap();
-        let last = tree.children(data).last();
-        let end = last.map_or(node.start + node.bits, |(_, last)| last.start + last.bits);
-        assert_eq!(end, node.start + node.bits, "no bit of it without a place");
-        (node.kind, end)
-    }
-
-    #[test]
-    fn patches_begin_with_a_byte_and_else_are_shown_as_bytes() {
-        // Type, the data's length, their header, and the mark that ends the patches.
-        let layer = [0x4c, 5, 0, 8, 1, 16, 0x4c, 0x61];
-        assert_eq!(read(&layer, 0), (Kind::Struct, 64));
-        let shifted: Vec<u8> = (0..=layer.len())
-            .map(|at| {
-                let low = layer.get(at.wrapping_sub(1)).unwrap_or(&0);
-                let high = layer.get(at).unwrap_or(&0);
-                low >> 3 | high << 5
-            })
-            .collect();
-        assert_eq!(read(&shifted, 5), (Kind::Bytes, 69));
-    }
-}
-
 /// Writes a layer from its header and its patches, or from bytes.
 pub fn write_layer(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
     let Given::Json(node) = field.given else { return encoding.fail_at(field, "is missing") };
@@ -486,4 +445,45 @@ pub fn write_part(encoding: &mut Encoding<'_>, leaf: &SpanLeaf) -> Result<bool, 
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::proto::{load_tables, protocol_named};
+    use crate::table::Evaluator;
+    use crate::tree::{Sym, Tree};
+
+    /// The kind of a layer's data that begins at some bit, and its end.
+    fn read(bytes: &[u8], bit: usize) -> (Kind, u32) {
+        let tables = load_tables(protocol_named("secondlife").unwrap(), &[]).unwrap();
+        let message = tables.message(tables.message_named("LayerData").unwrap()).unwrap();
+        let layout = tables.layout(message.layout.unwrap()).unwrap();
+        let mut tree = Tree::new();
+        Evaluator::default().value(&tables, layout.ty, Sym::ELEMENT, bytes, bit, &mut tree);
+        let data =
+            tree.nodes().iter().position(|node| Some(node.name) == tables.sym("Data")).unwrap()
+                as u32;
+        let node = tree.get(data).unwrap();
+        let last = tree.children(data).last();
+        let end = last.map_or(node.start + node.bits, |(_, last)| last.start + last.bits);
+        assert_eq!(end, node.start + node.bits, "no bit of it without a place");
+        (node.kind, end)
+    }
+
+    #[test]
+    fn patches_begin_with_a_byte_and_else_are_shown_as_bytes() {
+        // Type, the data's length, their header, and the mark that ends the patches.
+        let layer = [0x4c, 5, 0, 8, 1, 16, 0x4c, 0x61];
+        assert_eq!(read(&layer, 0), (Kind::Struct, 64));
+        let shifted: Vec<u8> = (0..=layer.len())
+            .map(|at| {
+                let low = layer.get(at.wrapping_sub(1)).unwrap_or(&0);
+                let high = layer.get(at).unwrap_or(&0);
+                low >> 3 | high << 5
+            })
+            .collect();
+        assert_eq!(read(&shifted, 5), (Kind::Bytes, 69));
+    }
 }

@@ -181,7 +181,7 @@ pub(in crate::proto::secondlife) fn says(json: &Json<'_>, leaf: &SpanLeaf, bytes
     let text = text.as_bytes();
     let Some(at) = memchr::memmem::find(bytes, text) else { return false };
     let behind = bytes.get(at + text.len()..).unwrap_or(&[]);
-    bytes.iter().take(at).all(|byte| separates(byte)) && behind.iter().all(separates)
+    bytes.iter().take(at).all(separates) && behind.iter().all(separates)
 }
 
 /// The content compressed as it was captured, with gzip or without a header, if it was like this.
