@@ -423,7 +423,7 @@ fn what_is_changed_comes_out_changed_and_nothing_else() {
 
 /// Records into a capture, and what stands on standard error.
 fn made(records: &[serde_json::Value], name: &str, keys: &[&str]) -> (PathBuf, String) {
-    let (from, to) = (scratch(&format!("{name}.jsonl")), scratch(&format!("{name}.pcapng")));
+    let (from, to) = (scratch(format!("{name}.jsonl")), scratch(format!("{name}.pcapng")));
     let jsonl: String = records.iter().map(|record| format!("{record}\n")).collect();
     std::fs::write(&from, jsonl).unwrap();
     let mut args = vec![from.to_str().unwrap(), "--capture", to.to_str().unwrap()];
