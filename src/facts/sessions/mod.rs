@@ -55,6 +55,8 @@ const MAX_PAST: usize = 1 << 18;
 const LEFT: usize = 32 << 20;
 /// Sessions that are over are looked for once in so much capture time, in nanoseconds.
 const LOOK_EVERY: i64 = 60 * 1_000_000_000;
+/// … and once for a record for so many open sessions: all of them are looked at.
+const LOOK_FOR: usize = 64;
 
 /// Whether a record comes from the program itself: the stream was given up to free memory.
 fn is_limit(body: &Body<'_>) -> bool {
@@ -88,6 +90,8 @@ pub struct Sessions {
     parted: usize,
     /// From which time on sessions that are over are looked for.
     look_at: i64,
+    /// How many records came since they were looked for.
+    not_looked: usize,
     /// Streams whose sessions are over although they had not ended.
     past: BTreeSet<TransportStream>,
     /// The group that has an identity.
@@ -182,7 +186,9 @@ impl Sessions {
     /// Ends the sessions that are over before a record of this time.
     #[inline]
     fn look(&mut self, now: i64) {
-        if now >= self.look_at {
+        self.not_looked += 1;
+        if now >= self.look_at && self.not_looked > self.groups.len() / LOOK_FOR {
+            self.not_looked = 0;
             self.look_at = now.saturating_add(LOOK_EVERY);
             self.end_silent(now);
         }
