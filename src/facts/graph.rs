@@ -453,8 +453,8 @@ mod tests {
     fn memory_of_values_that_are_gone_is_given_back() {
         let account = Account::default();
         let mut graph = Graph::new(&account);
-        let long = "x".repeat(1 << 20);
-        // Repeated values, and values that replace each other, make 2 GiB in all.
+        let long = "x".repeat(1 << 19);
+        // Repeated values, and values that replace each other, make 1 GiB in all.
         for record in 0..1000 {
             graph.apply(change(1, record, &long));
             graph.apply(change(2, record, &format!("{record}")));
