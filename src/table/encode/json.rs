@@ -9,6 +9,9 @@ use std::borrow::Cow;
 /// How deep objects and lists may lie within each other.
 const MAX_DEPTH: usize = 1024;
 
+/// How many values there may be, each of which takes 32 bytes.
+const MAX_VALUES: usize = 4 << 20;
+
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonKind {
@@ -222,6 +225,9 @@ impl Reader<'_> {
         loop {
             self.blanks();
             let node = self.nodes.len();
+            if node == MAX_VALUES {
+                return Err(JsonError { at: self.at, expected: "fewer values" });
+            }
             self.nodes.push(JsonNode { kind: JsonKind::Null, key, text: Piece::default(), end: 0 });
             let kind = self.value(node)?;
             let mut empty = false;
@@ -483,6 +489,14 @@ mod tests {
         assert_eq!(kinds, [JsonKind::Null, JsonKind::True, JsonKind::False]);
         assert_eq!(json.find(0, "a[3]"), None);
         assert_eq!(json.children(json.find(0, "a[2]").unwrap()).count(), 0);
+    }
+
+    #[test]
+    fn more_values_than_memory_is_for_are_refused() {
+        let text = |values: usize| format!("[{}0]", "0,".repeat(values - 2));
+        assert!(Json::parse(&text(MAX_VALUES)).is_ok());
+        let error = Json::parse(&text(MAX_VALUES + 1)).unwrap_err();
+        assert_eq!((error.at, error.expected), (2 * MAX_VALUES - 1, "fewer values"));
     }
 
     #[test]

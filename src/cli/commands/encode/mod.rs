@@ -21,7 +21,7 @@ use crate::table::Json;
 use traffic::Traffic;
 
 /// The most bytes of one message's JSON.
-const MAX_JSON: usize = 256 << 20;
+const MAX_JSON: usize = 64 << 20;
 
 /// Messages from JSON to bytes.
 #[derive(Args, Debug)]
