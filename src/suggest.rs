@@ -1,6 +1,6 @@
 //! "Did you mean …?": the known name that is most like an unknown one.
 
-/// So many names are offered at most.
+/// The most names that are offered.
 const SHOWN: usize = 3;
 /// A part of a name with fewer letters stands in too many names.
 const LEAST: usize = 4;

@@ -56,7 +56,7 @@ fn length_of(text: &str, are_such: impl Fn(char) -> bool) -> usize {
     text.find(|c| !are_such(c)).unwrap_or(text.len())
 }
 
-/// The first key that begins within so many bytes.
+/// The first key that begins in the first `within` bytes.
 fn key_in(text: &str, within: usize) -> Option<Range<usize>> {
     let mut at = 0;
     while at < within {
@@ -81,7 +81,7 @@ fn key_in(text: &str, within: usize) -> Option<Range<usize>> {
     None
 }
 
-/// Whether so many bytes have the extension of a file behind them.
+/// Whether the extension of a file follows the first `length` bytes.
 fn has_extension(text: &str, length: usize) -> bool {
     let behind = text.get(length..).and_then(|behind| behind.strip_prefix('.'));
     behind.is_some_and(|extension| extension.starts_with(|c: char| c.is_alphanumeric()))

@@ -208,6 +208,13 @@ impl Tables {
         self.program.layouts.get(id.0 as usize)
     }
 
+    /// A layout by its name.
+    pub fn layout_named(&self, name: &str) -> Option<LayoutId> {
+        let sym = self.sym(name)?;
+        let at = self.layouts().iter().position(|layout| layout.name == sym)?;
+        Some(LayoutId(at as u32))
+    }
+
     /// All layouts.
     pub fn layouts(&self) -> &[Layout] {
         &self.program.layouts

@@ -25,7 +25,7 @@ mod text;
 pub use cursor::{Cursor, Short};
 pub use encode::{
     Bits, EncodeError, Encoder, Encoding, Field, Frame, Given, Habits, Json, JsonError, JsonKind,
-    Slot, SpanLeaf, Stop as EncodeStop, Written, write_bytes,
+    NAN_32, NAN_64, Slot, SpanLeaf, Stop as EncodeStop, Written, reads_as, write_bytes,
 };
 pub use error::{TableError, TableSource, WithLine};
 pub use eval::{

@@ -132,3 +132,26 @@ pub fn on_a_terminal(command: &str) -> Option<String> {
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stdout));
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
+
+/// Numbers that look random and are always the same.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let x = (self.0 >> 33) ^ self.0;
+        x.wrapping_mul(0xff51_afd7_ed55_8ccd) ^ x >> 29
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() >> 16) as usize % n.max(1)
+    }
+
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    pub fn of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())].clone()
+    }
+}

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use moulsniff::{Decoder, Encoder};
 use serde_json::{Value, json};
 
-use crate::common::{program, records};
+use crate::common::{Random, program, records};
 
 /// The fields of each message's first test vector, and its name for `decode`.
 fn vectors() -> HashMap<String, (String, Value)> {
@@ -103,16 +103,6 @@ fn a_message_that_was_compressed_is_compressed_again() {
     changed["fields"]["buffer"].as_object_mut().unwrap().remove("time_sent").unwrap();
     let error = there_and_back(of, name, &changed["fields"]).unwrap_err();
     assert!(error.starts_with("fields.buffer.time_sent: is missing"), "{error}");
-}
-
-/// Numbers from a seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (self.0 >> 33) as usize % n.max(1)
-    }
 }
 
 /// A value in the place of another one. What serde_json cannot hold stands as a mark, and is put in

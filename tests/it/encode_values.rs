@@ -16,30 +16,9 @@ use moulsniff::table::{
 use moulsniff::tree::{Sym, TextKind, TypeRef, mark};
 use serde_json::{Map, Value, json};
 
+use crate::common::Random;
+
 type Fields = Map<String, Value>;
-
-/// Numbers that look random and are always the same.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let x = (self.0 >> 33) ^ self.0;
-        x.wrapping_mul(0xff51_afd7_ed55_8ccd) ^ x >> 29
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 16) as usize % n.max(1)
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn of<T: Clone>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())].clone()
-    }
-}
 
 /// Makes values. An error is a message that cannot be.
 struct Maker<'t> {

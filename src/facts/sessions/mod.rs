@@ -55,7 +55,8 @@ const MAX_PAST: usize = 1 << 18;
 const LEFT: usize = 32 << 20;
 /// Sessions that are over are looked for once in so much capture time, in nanoseconds.
 const LOOK_EVERY: i64 = 60 * 1_000_000_000;
-/// … and once for a record for so many open sessions: all of them are looked at.
+/// Looking goes through all open sessions. Divided by this, their number is how many records come
+/// at least before the next time.
 const LOOK_FOR: usize = 64;
 
 /// Whether a record comes from the program itself: the stream was given up to free memory.
@@ -399,8 +400,8 @@ impl Sessions {
             (_, Some(_)) => open.next().map(|stream| *stream),
             (_, None) => parted.next(),
         });
-        let session = put_together(self.finished + 1, in_order);
         self.finished += 1;
+        let session = put_together(self.finished, in_order);
         self.draw();
         session
     }

@@ -5,6 +5,7 @@ use super::super::scratch::TextWriter;
 use super::strings::{escaped, hex};
 use super::value::{ENTRIES_BESIDE, MAX_ENTRIES, ValueState, too_deep_text, value};
 use crate::print::view::PrintView;
+use crate::table::{NAN_32, NAN_64};
 use crate::tree::{Kind, Node, Sym, TextKind, decode_pieces, mark};
 
 /// How deep spans lie within each other at most: each level is an object, with its key, and an
@@ -101,7 +102,7 @@ fn untold(view: &PrintView<'_>, node: &Node, children: bool) -> Option<(usize, u
     let (from, length) = node.content();
     let is_untold = match node.kind {
         Kind::Undecoded if !children && length * 8 != node.bits as usize => true,
-        Kind::F32 => f32::from_bits(node.value as u32).is_nan() && node.value != NAN_32,
+        Kind::F32 => f32::from_bits(node.value as u32).is_nan() && node.value as u32 != NAN_32,
         Kind::F64 => f64::from_bits(node.value).is_nan() && node.value != NAN_64,
         _ => false,
     };
@@ -114,10 +115,6 @@ fn untold(view: &PrintView<'_>, node: &Node, children: bool) -> Option<(usize, u
     (kind != TextKind::Owned && !decode_pieces(kind, content, |_| {}))
         .then_some((from, from + length))
 }
-
-/// The values of the NaN that is written where nothing says which one it was.
-const NAN_32: u64 = 0x7fc0_0000;
-const NAN_64: u64 = 0x7ff8_0000_0000_0000;
 
 fn place_of(node: &Node) -> (usize, usize) {
     (node.start as usize / 8, (node.start as usize + node.bits as usize).div_ceil(8))

@@ -5,16 +5,13 @@
 use super::number::{self, NumberForm};
 use super::text::{self, TextPlace};
 use crate::table::{
-    EncodeError, EncodeStop, Encoder, Encoding, Json, JsonKind, Layout, LayoutId, MessageId,
-    ReadAs, SpanLeaf, Tables, ValueRead, Written, parse_hex,
+    EncodeError, EncodeStop, Encoder, Encoding, JsonKind, Layout, LayoutId, MessageId, ReadAs,
+    SpanLeaf, Tables, ValueRead, Written, parse_hex,
 };
-use crate::tree::TypeRef;
+use crate::tree::{Sym, TypeRef};
 
 /// The problem of a text that is not UTF-8: its beginning.
 const LATIN_1: &str = "text in ISO-8859-1, not UTF-8";
-
-/// The name of bytes that are no value.
-const UNDECODED: &str = "undecoded";
 
 /// Writes the packet of a record.
 pub(super) fn encode(
@@ -46,18 +43,12 @@ pub(super) fn encode(
 
 /// Writes a span with the bytes that it had, as long as they say its value.
 fn leaf(encoding: &mut Encoding<'_>, leaf: &SpanLeaf) -> Result<bool, EncodeStop> {
-    let SpanLeaf { span, value, .. } = *leaf;
-    let Some(bytes) = encoding.captured_bytes(span)? else { return Ok(false) };
-    if !says(encoding.json, span, value, &bytes) {
-        let text = "is not what the span's `bytes` say: values are changed without --spans";
-        return encoding.fail(value, text);
-    }
-    encoding.out().put(&bytes);
-    Ok(true)
+    encoding.put_captured(leaf, |encoding, bytes| says(encoding, leaf, bytes))
 }
 
 /// Whether the bytes of a span say its value: their last text or number does, or they are brackets.
-fn says(json: &Json<'_>, span: u32, value: u32, bytes: &[u8]) -> bool {
+fn says(encoding: &Encoding<'_>, leaf: &SpanLeaf, bytes: &[u8]) -> bool {
+    let (json, SpanLeaf { span, value, .. }) = (encoding.json, *leaf);
     let value = json.get(value, "value").unwrap_or(value);
     let text = json.text(value);
     let has = |part: &[u8]| memchr::memmem::find(bytes, part).is_some();
@@ -66,7 +57,9 @@ fn says(json: &Json<'_>, span: u32, value: u32, bytes: &[u8]) -> bool {
             has(text.as_bytes()) || parse_hex(text).is_some_and(|part| has(&part))
         }
         (JsonKind::Text, Some("object")) => has(text.as_bytes()),
-        (JsonKind::Text, _) if json.text_of(span, "name") == Some(UNDECODED) => {
+        (JsonKind::Text, _)
+            if json.text_of(span, "name") == Some(encoding.tables.name(Sym::UNDECODED)) =>
+        {
             parse_hex(text).is_some_and(|part| has(&part))
         }
         (JsonKind::Text | JsonKind::Number, _) => {

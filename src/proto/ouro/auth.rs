@@ -268,7 +268,7 @@ fn login_blocks(_blocks: &mut [u8], _version: u32, _way: Way) -> bool {
 #[derive(Default)]
 pub(super) struct AuthSeal {
     opened: Option<Opened>,
-    /// How many bytes each direction encrypted so far.
+    /// The bytes encrypted so far, of each direction.
     used: [u64; 2],
 }
 

@@ -4,8 +4,8 @@
 
 use super::packet::{self, HEADER, checksum};
 use crate::table::{
-    EncodeError, EncodeStop, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, LayoutId,
-    MessageDef, Slot, Tables, Written,
+    EncodeError, EncodeStop, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, MessageDef,
+    Slot, Tables, Written,
 };
 use crate::tree::TypeRef;
 
@@ -56,12 +56,6 @@ fn has_piece(content: &[u8], piece: &[u8]) -> bool {
     ends.chain(whole).any(is_at)
 }
 
-fn layout_named(tables: &Tables, name: &str) -> Option<LayoutId> {
-    let sym = tables.sym(name)?;
-    let at = tables.layouts().iter().position(|layout| layout.name == sym)?;
-    Some(LayoutId(at as u32))
-}
-
 /// A number of the fields, also one with a name.
 fn number(json: &Json<'_>, fields: u32, name: &str) -> Option<u64> {
     let node = json.get(fields, name)?;
@@ -88,7 +82,7 @@ fn write_packet(
     encoding.share(fields);
     encoding.out().put_zeros(HEADER);
     if let Some(node) = encoding.lookup(fields, "link") {
-        let Some(layout) = layout_named(tables, "LinkHeader").and_then(|id| tables.layout(id))
+        let Some(layout) = tables.layout_named("LinkHeader").and_then(|id| tables.layout(id))
         else {
             return encoding.fail(node, "cannot be encoded: the tables have no link header");
         };
@@ -141,7 +135,7 @@ fn command(
 ) -> Result<(), EncodeStop> {
     let tables = encoding.tables;
     let json = encoding.json;
-    let Some(layout) = layout_named(tables, "Command") else {
+    let Some(layout) = tables.layout_named("Command") else {
         return encoding.fail(fields, "cannot be encoded: the tables have no commands");
     };
     let given = (number(json, fields, "cmd"), number(json, fields, "control_cmd"));
@@ -178,7 +172,7 @@ fn command(
         encoding.take(node);
     }
     if json.get(fields, "cookie").is_some()
-        && let Some(layout) = layout_named(tables, "Cookies").and_then(|id| tables.layout(id))
+        && let Some(layout) = tables.layout_named("Cookies").and_then(|id| tables.layout(id))
     {
         encoding.layout(layout, &[], fields)?;
     }

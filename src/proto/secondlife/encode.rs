@@ -4,8 +4,8 @@
 use super::layer::write_part;
 use super::{http, llsd, packet};
 use crate::table::{
-    EncodeError, EncodeStop, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, LayoutId,
-    MessageId, Slot, SpanLeaf, Tables, Written,
+    EncodeError, EncodeStop, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, MessageId,
+    Slot, SpanLeaf, Tables, Written,
 };
 
 /// Writes the message of a record.
@@ -43,13 +43,9 @@ fn leaf(encoding: &mut Encoding<'_>, leaf: &SpanLeaf) -> Result<bool, EncodeStop
     if write_part(encoding, leaf)? {
         return Ok(true);
     }
-    let Some(bytes) = encoding.captured_bytes(leaf.span)? else { return Ok(false) };
-    if !http::says(encoding.json, leaf, &bytes) && !llsd::says(encoding, leaf, &bytes) {
-        let text = "is not what the span's `bytes` say: values are changed without --spans";
-        return encoding.fail(leaf.value, text);
-    }
-    encoding.out().put(&bytes);
-    Ok(true)
+    encoding.put_captured(leaf, |encoding, bytes| {
+        http::says(encoding.json, leaf, bytes) || llsd::says(encoding, leaf, bytes)
+    })
 }
 
 /// Zero coding as it was captured, if it was of this content.
@@ -59,16 +55,10 @@ fn coded_as(content: &[u8], captured: &[u8]) -> Vec<u8> {
     if found == content { captured.to_vec() } else { zero_coded(content) }
 }
 
-fn layout_named(tables: &Tables, name: &str) -> Option<LayoutId> {
-    let sym = tables.sym(name)?;
-    let at = tables.layouts().iter().position(|layout| layout.name == sym)?;
-    Some(LayoutId(at as u32))
-}
-
 fn datagram(encoding: &mut Encoding<'_>, id: MessageId, fields: u32) -> Result<(), EncodeStop> {
     let tables = encoding.tables;
     let json = encoding.json;
-    let part = |name: &str| layout_named(tables, name).and_then(|layout| tables.layout(layout));
+    let part = |name: &str| tables.layout_named(name).and_then(|layout| tables.layout(layout));
     let (Some(header), Some(def)) = (part("PacketHeader"), tables.message(id)) else {
         return encoding.fail(fields, "cannot be encoded: the tables have no such datagrams");
     };
@@ -138,7 +128,7 @@ fn acknowledgements(encoding: &mut Encoding<'_>, fields: u32) -> Result<(), Enco
     // Where there is no room for as many as were announced, the datagram has none.
     let Some(list) = encoding.lookup(fields, "acks") else { return Ok(()) };
     let Some(name) = tables.sym("acks") else { return Ok(()) };
-    let end = layout_named(tables, "PacketEnd");
+    let end = tables.layout_named("PacketEnd");
     let Some((_, ty)) = end.and_then(|end| tables.fields_of(end).find(|(of, _)| *of == name))
     else {
         return Ok(());

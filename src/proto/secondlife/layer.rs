@@ -273,7 +273,7 @@ pub fn write_layer(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, E
         return Ok(Slot::Number(0));
     }
     let tables = encoding.tables;
-    let header = tables.layouts().iter().find(|l| Some(l.name) == tables.sym("LayerGroup"));
+    let header = tables.layout_named("LayerGroup").and_then(|layout| tables.layout(layout));
     let (Some(header), Some(parts)) = (header, LayerParts::new(tables)) else {
         return encoding.fail(node, "cannot be encoded: the tables have no patches");
     };

@@ -7,6 +7,11 @@ use super::super::program::*;
 use super::{Encoding, Field, Given, JsonKind, Slot, Stop};
 use crate::tree::TypeRef;
 
+/// The bits of the float that the text `NaN` stands for.
+pub const NAN_32: u32 = 0x7fc0_0000;
+/// The same for 64 bits.
+pub const NAN_64: u64 = 0x7ff8_0000_0000_0000;
+
 impl Encoding<'_> {
     /// Writes a value by its type. Returns what expressions see of it.
     pub fn value(&mut self, field: &Field) -> Result<Slot, Stop> {
@@ -274,7 +279,7 @@ impl Encoding<'_> {
         self.take(node);
         let text = self.json.text(node);
         match (self.json.kind(node), text) {
-            (JsonKind::Text, "NaN") => Ok(0x7fc0_0000),
+            (JsonKind::Text, "NaN") => Ok(NAN_32),
             (JsonKind::Text, "Infinity") => Ok(f32::INFINITY.to_bits()),
             (JsonKind::Text, "-Infinity") => Ok(f32::NEG_INFINITY.to_bits()),
             (JsonKind::Number, _) => match text.parse::<f32>() {
@@ -289,7 +294,7 @@ impl Encoding<'_> {
         self.take(node);
         let text = self.json.text(node);
         match (self.json.kind(node), text) {
-            (JsonKind::Text, "NaN") => Ok(0x7ff8_0000_0000_0000),
+            (JsonKind::Text, "NaN") => Ok(NAN_64),
             (JsonKind::Text, "Infinity") => Ok(f64::INFINITY.to_bits()),
             (JsonKind::Text, "-Infinity") => Ok(f64::NEG_INFINITY.to_bits()),
             (JsonKind::Number, _) => match text.parse::<f64>() {

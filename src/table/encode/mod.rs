@@ -23,14 +23,16 @@ pub use bits::{Bits, write_bytes};
 pub(super) use bitstream::*;
 pub use json::{Json, JsonError, JsonKind};
 pub(super) use language::*;
+pub use leaf::{NAN_32, NAN_64};
 pub use message::Written;
+pub use spans::reads_as;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
 use super::Tables;
 use super::eval::Remembered;
+use crate::captured::Escaped;
 use crate::tree::{Sym, TypeRef};
 use unknown::{Check, LateSum, Unknown};
 
@@ -57,23 +59,12 @@ impl fmt::Display for EncodeError {
 const MAX_SHOWN: usize = 300;
 
 /// The beginning of a text, on one line: control characters are escaped.
-fn shortened(text: &str) -> Cow<'_, str> {
+fn shortened(text: &str) -> String {
     let (shown, rest) = match text.char_indices().nth(MAX_SHOWN) {
         None => (text, ""),
         Some((at, _)) => (text.get(..at).unwrap_or(""), "…"),
     };
-    if rest.is_empty() && !shown.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let mut line = String::with_capacity(shown.len() + rest.len());
-    for c in shown.chars() {
-        match c.is_control() {
-            true => line.extend(c.escape_default()),
-            false => line.push(c),
-        }
-    }
-    line.push_str(rest);
-    Cow::Owned(line)
+    format!("{}{rest}", Escaped(shown))
 }
 
 impl std::error::Error for EncodeError {}

@@ -269,6 +269,22 @@ impl Encoding<'_> {
         self.json.get(span, "bytes").map(|bytes| self.hex(bytes)).transpose()
     }
 
+    /// Writes a span with the bytes that it had, as long as `says` finds its value in them. Returns
+    /// whether it had any.
+    pub fn put_captured(
+        &mut self,
+        leaf: &SpanLeaf,
+        says: impl FnOnce(&Encoding<'_>, &[u8]) -> bool,
+    ) -> Result<bool, Stop> {
+        let Some(bytes) = self.captured_bytes(leaf.span)? else { return Ok(false) };
+        if !says(self, &bytes) {
+            let text = "is not what the span's `bytes` say: values are changed without --spans";
+            return self.fail(leaf.value, text);
+        }
+        self.out().put(&bytes);
+        Ok(true)
+    }
+
     /// A span whose content is in a buffer of its own.
     fn made_span(&mut self, span: u32, fields: u32, made: &str, bits: usize) -> Result<(), Stop> {
         self.open_buffer();
@@ -330,7 +346,7 @@ fn compressed(content: &[u8], captured: &[u8], length: usize) -> Vec<u8> {
         || (0..=MAX_PLAIN).filter_map(|keep| Some((keep, content.split_at_checked(keep)?)));
     let is_same = |(keep, (plain, rest)): &(usize, (&[u8], &[u8]))| {
         captured.split_at_checked(*keep).is_some_and(|(before, stream)| {
-            before == *plain && !stream.is_empty() && inflates_to(stream, rest)
+            before == *plain && !stream.is_empty() && reads_as(ZlibDecoder::new(stream), rest)
         })
     };
     if places().any(|place| is_same(&place)) {
@@ -344,10 +360,10 @@ fn compressed(content: &[u8], captured: &[u8], length: usize) -> Vec<u8> {
 }
 
 /// Whether a stream has exactly this content, up to its end or to what is wrong with it.
-fn inflates_to(stream: &[u8], content: &[u8]) -> bool {
+pub fn reads_as(stream: impl Read, content: &[u8]) -> bool {
     let mut found = Vec::new();
     let most = content.len() as u64 + 1;
     // What came before damage was read.
-    let _ = ZlibDecoder::new(stream).take(most).read_to_end(&mut found);
+    let _ = stream.take(most).read_to_end(&mut found);
     found == content
 }

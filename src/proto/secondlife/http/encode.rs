@@ -3,10 +3,10 @@
 //! The body is packed and written as the headers say, and `Content-Length` is that of the body that
 //! is written.
 
-use std::io::{Read, Write};
+use std::io::Write;
 
 use crate::proto::secondlife::llsd::write::{LlsdForm, LlsdWriter};
-use crate::table::{EncodeStop, Encoding, Json, JsonKind, SpanLeaf, parse_hex};
+use crate::table::{EncodeStop, Encoding, Json, JsonKind, SpanLeaf, parse_hex, reads_as};
 
 /// Fields that are known from earlier messages, and are in no bytes.
 const COMPUTED: [&str; 5] = ["session_id", "asset_id", "asset_kind", "offset", "size"];
@@ -189,14 +189,7 @@ pub(in crate::proto::secondlife) fn compressed_as(
     content: &[u8],
     captured: &[u8],
 ) -> Option<Vec<u8>> {
-    let most = content.len() as u64 + 1;
-    let is_same = |stream: &mut dyn Read| {
-        let mut found = Vec::new();
-        // What came before damage was read.
-        let _ = stream.take(most).read_to_end(&mut found);
-        found == content
-    };
-    let same = is_same(&mut flate2::read::MultiGzDecoder::new(captured))
-        || is_same(&mut flate2::read::DeflateDecoder::new(captured));
+    let same = reads_as(flate2::read::MultiGzDecoder::new(captured), content)
+        || reads_as(flate2::read::DeflateDecoder::new(captured), content);
     (same && !captured.is_empty()).then(|| captured.to_vec())
 }

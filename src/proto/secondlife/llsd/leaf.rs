@@ -2,6 +2,7 @@
 //! its key if it has one, and the value. The readers of the encodings decide it.
 
 use super::{Encoding as Form, Fault, LlsdReader, LlsdTypes, Part, encoding_of};
+use crate::digits::parse_uuid;
 use crate::maps::SeededSet;
 use crate::table::{Encoding, Evaluator, Json, JsonKind, SpanLeaf, parse_hex};
 use crate::tree::{Buffer, Kind, Node, Sym, TextKind, Tree, decode_text};
@@ -113,8 +114,7 @@ fn is_value(node: &Node, tree: &Tree, bytes: &[u8], json: &Json<'_>, value: u32)
             number().is_some_and(|given| given == said || given.is_nan() && said.is_nan())
         }
         (Kind::UuidBe, JsonKind::Text) => {
-            let digits: String = text.chars().filter(|c| *c != '-').collect();
-            parse_hex(&digits).as_deref() == bytes.get(from..from + 16)
+            parse_uuid(text).is_some_and(|uuid| bytes.get(from..from + 16) == Some(&uuid[..]))
         }
         (Kind::Bytes, JsonKind::Text) if parse_hex(text).as_deref() == Some(content()) => true,
         // Numbers of more than 32 bits are bytes, or digits in a text. JSON may have them as text.
