@@ -107,9 +107,7 @@ fn checked_bytes(tables: &Tables, example: &Example) -> Result<Vec<u8>, String> 
 
 /// What earlier messages have set, as the example says.
 fn set_states(tables: &Tables, example: &Example, evaluator: &mut Evaluator) {
-    evaluator.states = tables
-        .declared()
-        .map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
+    evaluator.states = tables.first_states();
     for (place, value) in &example.states {
         if let Some(state) = evaluator.states.get_mut(*place as usize) {
             *state = *value;

@@ -2,6 +2,8 @@
 //!
 //! It reads no file and prints nothing.
 
+use std::collections::HashMap;
+
 use super::{AllSettings, LazyTables, NamedService};
 use crate::session::{Settings, Side};
 use crate::suggest::offer;
@@ -40,7 +42,14 @@ pub struct EncodedMessage {
 
 /// Writes messages of all protocols. It has the state of each, for those of its tables, in the same
 /// order.
-pub struct MessageEncoder(Vec<Encoder>);
+pub struct MessageEncoder {
+    encoders: Vec<Encoder>,
+    /// What messages have set, by the protocol's place and the stream.
+    states: HashMap<(usize, String), Vec<u64>>,
+}
+
+/// The states of so many connections are kept.
+const MAX_CONNECTIONS: usize = 65_536;
 
 /// What a message's name stands for.
 enum Meant {
@@ -60,7 +69,7 @@ impl MessageEncoder {
             (encoder.context, encoder.exact) = (evaluator.context.take(), exact);
             encoder
         });
-        MessageEncoder(encoders.collect())
+        MessageEncoder { encoders: encoders.collect(), states: HashMap::new() }
     }
 
     /// Writes the message of a record. `None` if the record is no message. `all` are the tables
@@ -90,7 +99,7 @@ impl MessageEncoder {
             return Err(at("fields", "is missing: an object of fields"));
         };
         let place = protocol(all, json, name, of)?;
-        let Some((lazy, encoder)) = all.get(place).zip(self.0.get_mut(place)) else {
+        let Some((lazy, encoder)) = all.get(place).zip(self.encoders.get_mut(place)) else {
             return Err(at("protocol", "is not known"));
         };
         let tables = lazy.get();
@@ -100,8 +109,14 @@ impl MessageEncoder {
             _ => None,
         };
         let written = Written { json, fields, problems: json.get(root, "problems"), message };
+        let stream = json.get(root, "stream").map(|node| json.text(node));
+        let connection = (place, stream.unwrap_or_default().to_string());
+        let known = self.states.get(&connection);
+        let mut before = known.map_or_else(|| tables.first_states(), Vec::clone);
+        given_states(tables, json, &mut before)?;
         let write = |encoder: &mut Encoder, habits| {
             encoder.habits = habits;
+            encoder.states.clone_from(&before);
             match lazy.protocol().encode(tables, encoder, written) {
                 Some(result) => result,
                 None => match &meant {
@@ -122,8 +137,13 @@ impl MessageEncoder {
             }
         }
         let message = EncodedMessage { protocol: place, name: name.to_string(), bytes };
-        let stream = json.get(root, "stream").map_or("", |node| json.text(node));
-        lazy.protocol().learn(tables, encoder, &message, stream);
+        if stream.is_some() && encoder.states != before {
+            if self.states.len() >= MAX_CONNECTIONS {
+                self.states.clear();
+            }
+            self.states.insert(connection, encoder.states.clone());
+        }
+        lazy.protocol().learn(tables, encoder, &message, stream.unwrap_or_default());
         Ok(Some(message))
     }
 }
@@ -157,6 +177,25 @@ fn protocol(
         (None, _) => Err(unknown(all.iter().map(LazyTables::get), name)),
         _ => Err(at("protocol", "is missing, and several have a message of this name")),
     }
+}
+
+/// The states that a record says the connection is in.
+fn given_states(tables: &Tables, json: &Json<'_>, to: &mut [u64]) -> Result<(), EncodeError> {
+    let Some(given) = json.get(Json::ROOT, "states") else { return Ok(()) };
+    let known = tables.declared().map_or(&[][..], |protocol| &protocol.states);
+    for node in json.children(given) {
+        let state = json.key(node);
+        let place = known.iter().position(|(name, _)| *name == state);
+        let Some(place) = place.and_then(|place| to.get_mut(place)) else {
+            let near = offer(state, known.iter().map(|(name, _)| &**name));
+            return Err(at("states", &format!("there is no state `{state}`{near}")));
+        };
+        *place = match json.text(node).parse() {
+            Ok(value) => value,
+            Err(_) => return Err(at(&json.path(Json::ROOT, node), "is no number of 64 bits")),
+        };
+    }
+    Ok(())
 }
 
 fn at(path: &str, text: &str) -> EncodeError {

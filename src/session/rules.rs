@@ -138,9 +138,7 @@ impl<'a> TrialReader<'a> {
         let framing = Framing::of(tables.service(service)?);
         let mut evaluator = Evaluator::default();
         evaluator.memory.frozen = true;
-        evaluator.states = tables
-            .declared()
-            .map_or(Vec::new(), |known| known.states.iter().map(|s| s.1).collect());
+        evaluator.states = tables.first_states();
         Some(TrialReader { tables, service, framing, side, evaluator, tree: Tree::new() })
     }
 

@@ -74,9 +74,7 @@ impl TableSession {
     /// A connection of a declared service, before its first byte.
     pub fn new(declared: Declaration, tables: &Tables) -> TableSession {
         let requests = Requests::new(tables, REQUESTS);
-        let states = tables
-            .declared()
-            .map_or(Vec::new(), |protocol| protocol.states.iter().map(|s| s.1).collect());
+        let states = tables.first_states();
         TableSession { declared, directions: Default::default(), requests, heard: false, states }
     }
 

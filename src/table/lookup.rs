@@ -43,6 +43,12 @@ impl Tables {
         self.program.protocol.as_ref()
     }
 
+    /// The states of a connection before its first message.
+    pub fn first_states(&self) -> Vec<u64> {
+        let states = self.declared().map_or(&[][..], |protocol| &protocol.states);
+        states.iter().map(|(_, value)| *value).collect()
+    }
+
     /// The sources of the tables.
     pub fn sources(&self) -> &[TableSource] {
         &self.sources
@@ -119,6 +125,16 @@ impl Tables {
             || matches!(read, Some(ReadAs::Native { native, .. }) if own(native))
             || self.value_types().syntax == ty
             || self.natives.iter().any(|native| native.parts.contains(&Some(ty)))
+    }
+
+    /// Whether the bytes of a type's values may refer to those of an earlier value.
+    pub fn refers(&self, ty: TypeRef) -> bool {
+        match self.type_def(ty).map(|def| &def.read) {
+            Some(ReadAs::Native { native, .. }) => {
+                self.native(*native).is_some_and(|code| code.native.refers)
+            }
+            _ => false,
+        }
     }
 
     /// Whether some type has the wanted facts. It looks at all types, so callers remember the

@@ -19,6 +19,11 @@ pub struct Native {
     /// Its code in the other direction: writes what `read` would read. `None` if it cannot be
     /// written.
     pub write: Option<WriteCode>,
+    /// Whether its values are numbers, which may count something.
+    pub number: bool,
+    /// Whether its bytes may refer to those of an earlier value, so that its value does not tell
+    /// them.
+    pub refers: bool,
     /// The table types of its parts. They are looked up once, for [`Call::part`].
     pub parts: &'static [&'static str],
 }
@@ -26,25 +31,35 @@ pub struct Native {
 impl Native {
     /// One without parts of other types.
     pub const fn new(name: &'static str, read: Code) -> Native {
-        Native { name, read, write: None, parts: &[] }
+        Native { name, read, write: None, number: false, refers: false, parts: &[] }
     }
 
     /// The same with the code that writes it.
     pub const fn written_by(self, write: WriteCode) -> Native {
         Native { write: Some(write), ..self }
     }
+
+    /// The same for bytes that may refer to those of an earlier value.
+    pub const fn refers(self) -> Native {
+        Native { refers: true, ..self }
+    }
+
+    /// The same for a number.
+    pub const fn number(self) -> Native {
+        Native { number: true, ..self }
+    }
 }
 
 /// Those that every protocol can use.
 pub const LANGUAGE: [Native; 10] = [
-    Native::new("leb128", eval::leb128).written_by(encode::write_leb128),
-    Native::new("sleb128", eval::sleb128).written_by(encode::write_sleb128),
-    Native::new("zigzag", eval::zigzag).written_by(encode::write_zigzag),
-    Native::new("vlq", eval::vlq).written_by(encode::write_vlq),
-    Native::new("prefixint", eval::prefixint).written_by(encode::write_prefixint),
-    Native::new("bitsbe", eval::bitsbe).written_by(encode::write_bitsbe),
+    Native::new("leb128", eval::leb128).written_by(encode::write_leb128).number(),
+    Native::new("sleb128", eval::sleb128).written_by(encode::write_sleb128).number(),
+    Native::new("zigzag", eval::zigzag).written_by(encode::write_zigzag).number(),
+    Native::new("vlq", eval::vlq).written_by(encode::write_vlq).number(),
+    Native::new("prefixint", eval::prefixint).written_by(encode::write_prefixint).number(),
+    Native::new("bitsbe", eval::bitsbe).written_by(encode::write_bitsbe).number(),
     Native::new("computed", eval::computed).written_by(encode::write_computed),
-    Native::new("labels", eval::labels).written_by(encode::write_labels),
+    Native::new("labels", eval::labels).written_by(encode::write_labels).refers(),
     Native::new("ipv6", eval::ipv6).written_by(encode::write_ipv6),
     Native::new("mac", eval::mac).written_by(encode::write_mac),
 ];
@@ -52,13 +67,15 @@ pub const LANGUAGE: [Native; 10] = [
 /// The types of OuroDev's bit streams, `bits` first. A protocol that uses them lists them among its
 /// natives.
 pub const BITSTREAM: [Native; 14] = [
-    Native::new("bits", eval::bits).written_by(encode::write_bits),
-    Native::new("maybe bits", eval::maybe_bits).written_by(encode::write_maybe_bits),
-    Native::new("autobits", eval::autobits).written_by(encode::write_autobits),
-    Native::new("autobits2", eval::autobits2).written_by(encode::write_autobits2),
+    Native::new("bits", eval::bits).written_by(encode::write_bits).number(),
+    Native::new("maybe bits", eval::maybe_bits).written_by(encode::write_maybe_bits).number(),
+    Native::new("autobits", eval::autobits).written_by(encode::write_autobits).number(),
+    Native::new("autobits2", eval::autobits2).written_by(encode::write_autobits2).number(),
     Native::new("alignedbits", eval::alignedbits).written_by(encode::write_alignedbits),
-    Native::new("packint", eval::packint).written_by(encode::write_packint),
-    Native::new("maybe packint", eval::maybe_packint).written_by(encode::write_maybe_packint),
+    Native::new("packint", eval::packint).written_by(encode::write_packint).number(),
+    Native::new("maybe packint", eval::maybe_packint)
+        .written_by(encode::write_maybe_packint)
+        .number(),
     Native::new("string", eval::string).written_by(encode::write_string),
     Native::new("maybe string", eval::maybe_string).written_by(encode::write_maybe_string),
     Native::new("alignedstring", eval::alignedstring).written_by(encode::write_alignedstring),

@@ -70,6 +70,14 @@ fn vector(
     let mut hex = Vec::new();
     append_hex(&mut hex, &bytes);
     let hex = String::from_utf8_lossy(&hex);
+    let known = tables.declared().map_or(&[][..], |protocol| &protocol.states);
+    let states = example.states.iter().filter_map(|(place, value)| {
+        known.get(*place as usize).map(|(state, _)| format!("{}:{value}", quoted(state)))
+    });
+    let mut states = states.collect::<Vec<_>>().join(",");
+    if !states.is_empty() {
+        states = format!(",\"states\":{{{states}}}");
+    }
     if !json {
         out.push_str(&format!("{}\t{name}\t{hex}\t{fields}\n", of.join(".")));
         return;
@@ -82,7 +90,7 @@ fn vector(
     {
         out.push_str(&format!("\"{key}\":{},", quoted(value)));
     }
-    out.push_str(&format!("\"hex\":\"{hex}\",\"fields\":{fields}}}\n"));
+    out.push_str(&format!("\"hex\":\"{hex}\",\"fields\":{fields}{states}}}\n"));
 }
 
 fn quoted(text: &str) -> String {

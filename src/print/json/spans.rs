@@ -96,7 +96,8 @@ fn span(
 }
 
 /// Where the bytes of a value begin and end that it does not tell: all bytes of one that describes
-/// itself, those of a NaN, and the content of a text that is not valid.
+/// itself or may refer to an earlier one, those of a NaN, and the content of a text that is not
+/// valid.
 fn untold(view: &PrintView<'_>, node: &Node, children: bool) -> Option<(usize, usize)> {
     let all = place_of(node);
     let (from, length) = node.content();
@@ -106,7 +107,8 @@ fn untold(view: &PrintView<'_>, node: &Node, children: bool) -> Option<(usize, u
         Kind::F64 => f64::from_bits(node.value).is_nan() && node.value != NAN_64,
         _ => false,
     };
-    if is_untold || !children && view.message.tables.describes_itself(node.ty) {
+    let tables = view.message.tables;
+    if is_untold || !children && tables.describes_itself(node.ty) || tables.refers(node.ty) {
         return Some(all);
     }
     let Kind::Text(kind) = node.kind else { return None };

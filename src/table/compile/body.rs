@@ -53,14 +53,25 @@ impl Compiler<'_> {
             refs_of_entries(&s.entries, &mut scope.wanted);
             scope.wanted.extend(s.params.iter().cloned());
         }
+        let beginning = body.beginning.as_deref();
+        beginning.into_iter().for_each(|beginning| beginning.refs(&mut scope.wanted));
+        // What stands before the first step that is no part of the beginning.
+        let behind_beginning = beginning.and_then(|beginning| match &beginning.structure {
+            Some(first) => ancestors.iter().position(|(item, _)| item.name == first.name),
+            None => None,
+        });
+        let behind_beginning = behind_beginning.map_or(0, |last| last + 1);
         let own_file = chain.last().map_or(self.file, |c| c.1);
         for param in &body.params {
             scope.declare(param, ValueSort::default());
         }
         let own_params: SeededSet<&String> = body.params.iter().collect();
         let mut ops = Vec::new();
-        for (s, file) in &chain {
+        for (place, (s, file)) in chain.iter().enumerate() {
             self.file = *file;
+            if let Some(beginning) = beginning.filter(|_| place == behind_beginning) {
+                ops.push(self.chosen(beginning, &scope)?);
+            }
             if s.params.iter().any(|p| !own_params.contains(p)) {
                 return self.error(
                     0,
@@ -100,10 +111,11 @@ impl Compiler<'_> {
     /// before them, the beginning of all messages of its service.
     fn ancestors(&mut self, body: &StructAst) -> Result<Vec<(Rc<ItemAst>, usize)>, TableError> {
         let mut found = self.extended(body)?;
-        if let Some(first) = &body.begins
+        let first = body.beginning.as_ref().and_then(|beginning| beginning.structure.as_ref());
+        if let Some(first) = first
             && !found.iter().any(|(item, _)| item.name == first.name)
         {
-            let first = StructAst { parent: body.begins.clone(), ..StructAst::default() };
+            let first = StructAst { parent: Some(first.clone()), ..StructAst::default() };
             let mut all = self.extended(&first)?;
             all.append(&mut found);
             found = all;

@@ -41,7 +41,7 @@ impl Compiler<'_> {
             let id = self.service_ids.get(service);
             if let Some(def) = id.and_then(|id| self.out.services.get(id.0 as usize)) {
                 (body.positions, body.optional) = (def.positional, def.optional);
-                body.begins = self.begins.get(service).cloned().flatten();
+                body.beginning = self.beginnings.get(service).cloned();
             }
         }
     }
@@ -86,11 +86,16 @@ impl Compiler<'_> {
         let name = self.name(name);
         let direction = m.direction;
         let answers = Vec::new();
+        let word = match &m.number {
+            NumberAst::Text(word) => Some(word.clone().into()),
+            _ => None,
+        };
         let def = MessageDef {
             name,
             service,
             direction,
             number,
+            word,
             layout,
             tied: false,
             echoes: false,

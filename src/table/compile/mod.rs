@@ -50,8 +50,8 @@ pub(super) struct Compiler<'s> {
     pub(super) native_ids: SeededMap<String, u32>,
     pub(super) dialect_ids: SeededMap<String, u32>,
     service_ids: SeededMap<String, ServiceId>,
-    /// By service: the structure that its messages begin with.
-    begins: SeededMap<String, Option<NameAst>>,
+    /// By service: what its messages begin with.
+    beginnings: SeededMap<String, Rc<BeginningAst>>,
     /// The states of a connection, by name.
     state_ids: SeededMap<String, u32>,
     /// Names of enum values with all enums that have them, in their order, and the value there.

@@ -1,5 +1,7 @@
 //! Compiles services: their headers, the beginning of their messages, and their framing.
 
+use std::rc::Rc;
+
 use super::super::error::TableError;
 use super::super::program::*;
 use super::super::text::*;
@@ -22,7 +24,7 @@ impl Compiler<'_> {
                 );
                 return self.error(item.at, text);
             }
-            let framing = self.framing(item.at, &name, s)?;
+            let (framing, beginning) = self.framing(item.at, &name, s)?;
             let service = Service {
                 name: name.clone().into(),
                 number: s.number,
@@ -35,7 +37,9 @@ impl Compiler<'_> {
                 others: [None; 2],
                 words: Default::default(),
             };
-            self.begins.insert(name.clone(), s.framing.begins.clone());
+            if let Some(beginning) = beginning {
+                self.beginnings.insert(name.clone(), beginning);
+            }
             if let Some(id) = self.service_ids.get(&name) {
                 if let Some(slot) = self.out.services.get_mut(id.0 as usize) {
                     *slot = service;
@@ -94,13 +98,13 @@ impl Compiler<'_> {
         Ok(header)
     }
 
-    /// How the messages of a service follow each other.
+    /// How the messages of a service follow each other, and what they begin with.
     fn framing(
         &mut self,
         at: usize,
         name: &str,
         s: &ServiceAst,
-    ) -> Result<ServiceFraming, TableError> {
+    ) -> Result<(ServiceFraming, Option<Rc<BeginningAst>>), TableError> {
         let FramingAst { begins, selects, any_case, length, max, frame, resync } = &s.framing;
         if (begins.is_some() || selects.is_some() || length.is_some()) && !s.header.is_empty() {
             return self.error(
@@ -116,7 +120,7 @@ impl Compiler<'_> {
             ..ServiceFraming::default()
         };
         if begins.is_none() && selects.is_none() && length.is_none() {
-            return Ok(framing);
+            return Ok((framing, None));
         }
         let body = match begins {
             Some(parent) => self.beginning(&parent.name, parent.at)?,
@@ -129,11 +133,13 @@ impl Compiler<'_> {
         } else if *any_case {
             return self.error(at, "`anycase` is for a text that selects");
         }
-        let number = if framing.word.is_some() { None } else { selects.as_ref() };
+        let number = if framing.word.is_some() { None } else { selects.clone() };
         let fields = field_names(&body.entries);
-        let chooser = self.chooser(name, begins.clone(), number, length.as_ref());
+        let beginning =
+            Rc::new(BeginningAst { structure: begins.clone(), number, length: length.clone() });
+        let chooser = self.chooser(name, &beginning);
         framing.begins = Some(chooser.map_err(|error| with_near(error, &fields))?);
-        Ok(framing)
+        Ok((framing, Some(beginning)))
     }
 
     /// The structure that messages begin with.
@@ -155,22 +161,15 @@ impl Compiler<'_> {
 
     /// The layout that reads the beginning of a message, and then tells which message it is and how
     /// long.
-    fn chooser(
-        &mut self,
-        service: &str,
-        parent: Option<NameAst>,
-        number: Option<&ExprAst>,
-        length: Option<&ExprAst>,
-    ) -> Result<LayoutId, TableError> {
+    fn chooser(&mut self, service: &str, beginning: &BeginningAst) -> Result<LayoutId, TableError> {
         let id = self.new_layout("");
+        let parent = beginning.structure.clone();
         let body = StructAst { parent, ..StructAst::default() };
         let mut scope = FieldScope::default();
-        number.into_iter().chain(length).for_each(|e| refs_of_expr(e, &mut scope.wanted));
+        beginning.refs(&mut scope.wanted);
         let mut ops = Vec::new();
         self.chain_entries(&body, &mut scope, &mut ops)?;
-        let number = number.map(|e| self.expr(e, &scope, None)).transpose()?;
-        let length = length.map(|e| self.expr(e, &scope, None)).transpose()?;
-        ops.push(LayoutStep::Chosen { number, length });
+        ops.push(self.chosen(beginning, &scope)?);
         self.store(id, ops, &scope, 0)?;
         let text = format!("what messages of {service} begin with");
         if let Some(ty) = self.out.layouts.get(id.0 as usize).map(|l| l.ty)
@@ -179,6 +178,25 @@ impl Compiler<'_> {
             def.text = text.into();
         }
         Ok(id)
+    }
+
+    /// The step behind the beginning of a message.
+    pub(super) fn chosen(
+        &mut self,
+        beginning: &BeginningAst,
+        scope: &FieldScope,
+    ) -> Result<LayoutStep, TableError> {
+        let mut compile = |e: &Option<ExprAst>| e.as_ref().map(|e| self.expr(e, scope, None));
+        let number = compile(&beginning.number).transpose()?;
+        let length = compile(&beginning.length).transpose()?;
+        Ok(LayoutStep::Chosen { number, length })
+    }
+}
+
+impl BeginningAst {
+    /// Adds the names of the fields that it uses.
+    pub(super) fn refs(&self, wanted: &mut SeededSet<String>) {
+        self.number.iter().chain(&self.length).for_each(|e| refs_of_expr(e, wanted));
     }
 }
 

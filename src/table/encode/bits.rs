@@ -7,6 +7,8 @@ pub struct Bits {
     bytes: Vec<u8>,
     /// How many bits of the last byte are used: 0 for all.
     used: u32,
+    /// These are its most significant ones.
+    from_top: bool,
 }
 
 impl Bits {
@@ -33,7 +35,7 @@ impl Bits {
         self.bytes.truncate(pos.div_ceil(8));
         self.used = (pos % 8) as u32;
         if let (1.., Some(last)) = (self.used, self.bytes.last_mut()) {
-            *last &= (1 << self.used) - 1;
+            *last &= if self.from_top { !(0xff >> self.used) } else { (1 << self.used) - 1 };
         }
     }
 
@@ -57,6 +59,7 @@ impl Bits {
 
     /// Appends the lowest `n` bits of a number, 64 at most, the least significant first.
     pub fn put_bits(&mut self, value: u64, n: u32) {
+        self.from_top = false;
         let (mut value, mut left) = (value, n.min(64));
         while left > 0 {
             if self.used == 0 {
@@ -75,6 +78,7 @@ impl Bits {
 
     /// Appends a bit where the most significant bit of a byte is its first.
     pub fn put_bit_be(&mut self, bit: bool) {
+        self.from_top = true;
         if self.used == 0 {
             self.bytes.push(0);
         }
@@ -130,5 +134,10 @@ mod tests {
         bits.align();
         bits.put_bits(u64::MAX, 64);
         assert_eq!(bits.pos(), 88);
+        bits.cut(0);
+        [true, false, true, true].into_iter().for_each(|bit| bits.put_bit_be(bit));
+        bits.cut(3);
+        bits.put_bit_be(false);
+        assert_eq!((bits.bytes(), bits.pos()), (&[0xa0][..], 4));
     }
 }

@@ -5,9 +5,6 @@ use crate::tree::TextKind;
 
 /// A number without a sign.
 fn number(encoding: &mut Encoding<'_>, field: &Field) -> Result<u64, Stop> {
-    if field.given == Given::Nothing && field.span {
-        return Ok(0);
-    }
     let value = encoding.number(field)?;
     match u64::try_from(value) {
         Ok(value) => Ok(value),

@@ -170,6 +170,7 @@ impl Encoding<'_> {
                         BinaryOp::Div => wanted.checked_mul(b)?,
                         BinaryOp::Shl if (0..64).contains(&b) => wanted >> b,
                         BinaryOp::Shr if (0..64).contains(&b) => wanted.checked_shl(b as u32)?,
+                        BinaryOp::BitXor => wanted ^ b,
                         _ => return None,
                     };
                     self.solve(*a, a_is, place)
@@ -179,6 +180,7 @@ impl Encoding<'_> {
                         BinaryOp::Add => wanted - a,
                         BinaryOp::Sub => a - wanted,
                         BinaryOp::Mul if a != 0 && wanted % a == 0 => wanted / a,
+                        BinaryOp::BitXor => wanted ^ a,
                         _ => return None,
                     };
                     self.solve(*b, b_is, place)

@@ -3,6 +3,7 @@
 
 use std::net::Ipv6Addr;
 
+use super::super::program::ReadAs;
 use super::{Encoding, Field, Given, Slot, Stop};
 
 /// A number of up to 64 bits, without a sign or with one.
@@ -121,10 +122,7 @@ pub(in crate::table) fn write_bitsbe(
     encoding: &mut Encoding<'_>,
     field: &Field,
 ) -> Result<Slot, Stop> {
-    let value = match field.given {
-        Given::Nothing if field.span => 0,
-        _ => number(encoding, field, false)?,
-    };
+    let value = number(encoding, field, false)?;
     let width = encoding.arg(field, 0).clamp(1, 64) as u32;
     if width < 64 && value >> width != 0 {
         return encoding.fail_at(field, format!("{value} does not fit {width} bits"));
@@ -140,54 +138,125 @@ pub(in crate::table) fn write_computed(
     encoding: &mut Encoding<'_>,
     field: &Field,
 ) -> Result<Slot, Stop> {
-    let value = encoding.arg(field, 0);
-    if let Given::Json(_) = field.given {
-        let given = encoding.number(field)?;
-        if given != i128::from(value) {
-            let text =
-                format!("is {given}, where the fields that it is computed from give {value}");
-            return encoding.fail_at(field, text);
-        }
+    let Given::Json(_) = field.given else { return Ok(Slot::Number(encoding.arg(field, 0))) };
+    let given = encoding.number(field)?;
+    let expression = match encoding.tables.type_def(field.ty).map(|def| &def.read) {
+        Some(ReadAs::Native { args, .. }) => args.first().copied(),
+        _ => None,
+    };
+    if let Some(expression) = expression {
+        encoding.require(expression, given, field, "is given")?;
     }
-    Ok(Slot::Number(value))
+    Ok(Slot::Number(given as u64))
 }
 
-/// Labels behind their lengths. Offsets to earlier names are not used.
+/// The labels of a name, each behind its length.
+fn wire_labels(encoding: &Encoding<'_>, node: u32, text: &str) -> Result<Vec<Vec<u8>>, Stop> {
+    let mut labels: Vec<Vec<u8>> = vec![vec![0]];
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let mut label = byte;
+        match byte {
+            b'.' => {
+                labels.push(vec![0]);
+                continue;
+            }
+            b'\\' => {
+                label = bytes.next().unwrap_or(b'\\');
+                if label.is_ascii_digit() {
+                    let digits = [label, bytes.next().unwrap_or(0), bytes.next().unwrap_or(0)];
+                    let number = std::str::from_utf8(&digits).ok().and_then(|d| d.parse().ok());
+                    match number {
+                        Some(number) => label = number,
+                        None => return encoding.fail(node, "has an escape that is no byte"),
+                    }
+                }
+            }
+            _ => {}
+        }
+        labels.last_mut().into_iter().for_each(|last| last.push(label));
+    }
+    labels.retain(|label| label.len() > 1);
+    for label in &mut labels {
+        match label.len() - 1 {
+            length @ ..0x40 => {
+                label.first_mut().into_iter().for_each(|first| *first = length as u8)
+            }
+            _ => return encoding.fail(node, "has a label of more than 63 bytes"),
+        }
+    }
+    Ok(labels)
+}
+
+/// Labels behind their lengths, up to an empty one or to an offset where the name goes on: the
+/// first place before it where a name ends alike.
 pub(in crate::table) fn write_labels(
     encoding: &mut Encoding<'_>,
     field: &Field,
 ) -> Result<Slot, Stop> {
+    let base = encoding.arg(field, 0) as usize;
     let (node, text) = encoding.string(field)?;
-    let mut labels: Vec<Vec<u8>> = vec![Vec::new()];
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'.' => labels.push(Vec::new()),
-            b'\\' => {
-                let mut escaped = bytes.next().unwrap_or(b'\\');
-                if escaped.is_ascii_digit() {
-                    let digits = [escaped, bytes.next().unwrap_or(0), bytes.next().unwrap_or(0)];
-                    let number = std::str::from_utf8(&digits).ok().and_then(|d| d.parse().ok());
-                    match number {
-                        Some(number) => escaped = number,
-                        None => return encoding.fail(node, "has an escape that is no byte"),
-                    }
-                }
-                labels.last_mut().get_or_insert(&mut Vec::new()).push(escaped);
-            }
-            _ => labels.last_mut().get_or_insert(&mut Vec::new()).push(byte),
+    let text = text.to_string();
+    let labels = wire_labels(encoding, node, &text)?;
+    let captured = encoding
+        .shown_bytes(node)
+        .find(|bytes| encoding.whole_name(bytes, base).is_some_and(|name| name == labels.concat()));
+    if let Some(captured) = captured.map(<[u8]>::to_vec) {
+        encoding.out().put(&captured);
+        return Ok(Slot::Number(0));
+    }
+    for (at, label) in labels.iter().enumerate() {
+        let rest = labels.get(at..).unwrap_or(&[]).concat();
+        if let Some(offset) = encoding.earlier_name(&rest, base) {
+            encoding.out().put(&(0xc000 | offset).to_be_bytes());
+            return Ok(Slot::Number(0));
         }
-    }
-    labels.retain(|label| !label.is_empty());
-    if labels.iter().any(|label| label.len() >= 0x40) {
-        return encoding.fail(node, "has a label of more than 63 bytes");
-    }
-    for label in labels {
-        encoding.out().put(&[label.len() as u8]);
-        encoding.out().put(&label);
+        encoding.keep_name(rest);
+        encoding.out().put(label);
     }
     encoding.out().put(&[0]);
     Ok(Slot::Number(0))
+}
+
+impl Encoding<'_> {
+    /// A name from here on may be referred to, unless its place in the message is not known yet.
+    fn keep_name(&mut self, rest: Vec<u8>) {
+        if self.outer.is_empty() {
+            let at = self.pos() / 8;
+            self.names.entry(rest).or_insert(at);
+        }
+    }
+
+    /// Where a name was written before, from the byte `base` on.
+    fn earlier_name(&self, name: &[u8], base: usize) -> Option<u16> {
+        let at = self.names.get(name).filter(|_| !self.state.habits.whole_names)?;
+        let offset = at.checked_sub(base)?;
+        u16::try_from(offset).ok().filter(|offset| *offset < 0x4000 && self.outer.is_empty())
+    }
+
+    /// The labels of a name that ends with an offset, from where it leads to in what is written.
+    fn whole_name(&self, captured: &[u8], base: usize) -> Option<Vec<u8>> {
+        let (mut name, mut rest) = (Vec::new(), captured);
+        let mut lowest = self.out.bytes().len();
+        loop {
+            let (length, behind) = rest.split_first()?;
+            match *length {
+                0 => return Some(name),
+                length @ 1..0x40 => {
+                    let label = rest.get(..1 + usize::from(length))?;
+                    name.extend_from_slice(label);
+                    rest = rest.get(label.len()..)?;
+                }
+                high @ 0xc0.. => {
+                    let low = usize::from(*behind.first()?);
+                    let to = base.checked_add(usize::from(high & 0x3f) << 8 | low)?;
+                    lowest = Some(to).filter(|to| *to < lowest)?;
+                    rest = self.out.bytes().get(to..)?;
+                }
+                _ => return None,
+            }
+        }
+    }
 }
 
 pub(in crate::table) fn write_ipv6(

@@ -26,6 +26,9 @@ impl Encoding<'_> {
             ReadAs::Ipv4 { big } => self.ipv4(field, *big),
             ReadAs::Bytes(len) => self.bytes(field, *len),
             ReadAs::Text { .. } => self.text(field, &def.read),
+            ReadAs::Digits { .. } if field.given == Given::Nothing => {
+                self.absent_number(field, def)
+            }
             ReadAs::Digits { radix, len } => self.digits(field, *radix, *len),
             ReadAs::List { of, len } => self.list(field, *of, *len),
             ReadAs::Layout { layout, args } => {
@@ -40,6 +43,9 @@ impl Encoding<'_> {
             ReadAs::NullOr { present, of } => self.null_or(field, *present, *of),
             ReadAs::Native { native, .. } => match tables.native(*native) {
                 Some(code) => match code.native.write {
+                    Some(_) if code.native.number && field.given == Given::Nothing => {
+                        self.absent_number(field, def)
+                    }
                     Some(write) => write(self, field),
                     None => {
                         let name = code.native.name;
@@ -94,19 +100,40 @@ impl Encoding<'_> {
 
     fn integer(&mut self, field: &Field, def: &TypeDef) -> Result<Slot, Stop> {
         match field.given {
-            Given::Nothing => match def.expect.filter(|_| !self.state.exact || field.span) {
-                Some(value) => {
-                    self.put_number(field, i128::from(value as i64))?;
-                    Ok(Slot::Number(value))
-                }
-                None if self.state.exact && !field.span => self.missing(field),
-                None => self.put_unknown(*field, field.span.then_some(0)),
-            },
+            Given::Nothing => self.absent_number(field, def),
             _ => {
                 let value = self.number(field)?;
                 self.put_number(field, value)?;
                 Ok(Slot::Number(value as u64))
             }
+        }
+    }
+
+    /// The next bytes, if they are certain whatever the JSON says.
+    pub(super) fn certain_bytes(&self, n: usize) -> Option<&[u8]> {
+        let (start, bytes) = &self.certain;
+        let from = (self.pos() / 8).checked_sub(*start)?;
+        bytes.get(from..from.checked_add(n)?).filter(|_| n > 0 && self.outer.is_empty())
+    }
+
+    /// A number that the JSON does not have: the only right one, or one that is computed.
+    fn absent_number(&mut self, field: &Field, def: &TypeDef) -> Result<Slot, Stop> {
+        let certain = match &def.read {
+            ReadAs::Int { size, order, .. } => self.certain_bytes((*size).into()).map(|bytes| {
+                let all = bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte));
+                let low = 64 - 8 * u32::from(*size);
+                if *order == ByteOrder::Big { all } else { all.swap_bytes() >> low }
+            }),
+            _ => None,
+        };
+        let only = def.expect.or(certain).filter(|_| !self.state.exact || field.span);
+        match only {
+            Some(value) => {
+                self.put_number(field, i128::from(value as i64))?;
+                Ok(Slot::Number(value))
+            }
+            None if self.state.exact && !field.span => self.missing(field),
+            None => self.put_unknown(*field, field.span.then_some(0)),
         }
     }
 
@@ -210,22 +237,26 @@ impl Encoding<'_> {
         Ok(all)
     }
 
-    /// Writes a number by an integer type, or by one with code.
+    /// Writes a number by an integer type, in digits, or by a type with code.
     pub fn put_number(&mut self, field: &Field, value: i128) -> Result<(), Stop> {
-        if let Some(ReadAs::Native { native, .. }) =
-            self.tables.type_def(field.ty).map(|def| &def.read)
-        {
-            let Some(write) = self.tables.native(*native).and_then(|code| code.native.write) else {
-                return self.fail_at(field, "cannot be encoded: nothing writes this number");
-            };
-            let Ok(value) = u64::try_from(value) else {
-                return self.fail_at(field, format!("{value} is no length"));
-            };
-            return write(self, &Field { given: Given::Number(value), ..*field }).map(|_| ());
+        match self.tables.type_def(field.ty).map(|def| &def.read) {
+            Some(ReadAs::Native { native, .. }) => {
+                let write = self.tables.native(*native).and_then(|code| code.native.write);
+                let Some(write) = write else {
+                    return self.fail_at(field, "cannot be encoded: nothing writes this number");
+                };
+                let Ok(value) = u64::try_from(value) else {
+                    return self.fail_at(field, format!("{value} is no length"));
+                };
+                write(self, &Field { given: Given::Number(value), ..*field }).map(|_| ())
+            }
+            Some(ReadAs::Digits { radix, len }) => self.put_digits(field, *radix, *len, value),
+            _ => {
+                let bytes = self.integer_bytes(field, value)?;
+                self.out().put(&bytes);
+                Ok(())
+            }
         }
-        let bytes = self.integer_bytes(field, value)?;
-        self.out().put(&bytes);
-        Ok(())
     }
 
     /// A number as the bytes of an integer type.

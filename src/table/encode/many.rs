@@ -2,7 +2,7 @@
 
 use super::super::program::*;
 use super::expr::Value;
-use super::{Encoding, Field, Given, JsonKind, Slot, Stop};
+use super::{Encoding, EndMark, Field, Given, JsonKind, OpenEnds, Slot, Stop};
 use crate::tree::{Sym, TextKind, TypeRef, decode_text};
 
 /// The problem of a text that ends without the zero that it should have.
@@ -47,21 +47,37 @@ impl Encoding<'_> {
                 self.out().put(content);
                 self.out().put_zeros(unit);
             }
-            LenFrom::To(end) => {
-                self.out().put(content);
-                self.out().put(&[end]);
-            }
+            LenFrom::To(end) => self.put_ended(content, &[end], false),
             LenFrom::Until(place) => {
                 let end = self.tables.delimiter(place);
-                self.out().put(content);
-                self.out().put(end);
+                self.put_ended(content, end, false);
             }
-            LenFrom::Blanks => {
-                self.out().put(content);
-                self.out().put(b" ");
-            }
+            LenFrom::Blanks => self.put_ended(content, b" ", true),
         }
         Ok(())
+    }
+
+    /// Writes a value and the mark of its end.
+    fn put_ended(&mut self, content: &[u8], end: &[u8], blank: bool) {
+        self.out().put(content);
+        self.out().put(end);
+        self.last_end = Some(EndMark { pos: self.pos(), bits: end.len() * 8, blank });
+    }
+
+    /// A region or, if it is `whole`, the message ends here: takes back the mark at the end of its
+    /// last value, where that ends with the region anyway.
+    pub(super) fn open_end(&mut self, whole: bool) {
+        let pos = self.pos();
+        let Some(end) = self.last_end.filter(|end| end.pos == pos) else { return };
+        let is_open = match self.state.habits.open_ends {
+            OpenEnds::Blanks => end.blank,
+            OpenEnds::Regions => end.blank || !whole,
+            OpenEnds::All => true,
+            OpenEnds::None => false,
+        };
+        if is_open {
+            self.out().cut(pos - end.bits);
+        }
     }
 
     /// How many units the fields before say that a value has, if it has none in the JSON.
@@ -76,9 +92,27 @@ impl Encoding<'_> {
         }
     }
 
+    /// The content of a text or of bytes that the JSON does not have, where there is one that is
+    /// right: the text that selects the message, or the bytes that every message begins with.
+    fn certain_content(&mut self, field: &Field, len: Len) -> Option<Vec<u8>> {
+        if field.given != Given::Nothing {
+            return None;
+        }
+        if let Some((_, word)) = self.word.filter(|(name, _)| *name == field.name) {
+            self.last_text = Some((field.name, word.as_bytes().to_vec()));
+            return Some(word.as_bytes().to_vec());
+        }
+        match len.from {
+            LenFrom::Const(n) => self.certain_bytes(n as usize).map(<[u8]>::to_vec),
+            _ => None,
+        }
+    }
+
     pub(super) fn bytes(&mut self, field: &Field, len: Len) -> Result<Slot, Stop> {
-        let content = match field.given {
-            Given::Json(node) => {
+        let word = self.certain_content(field, len);
+        let content = match (word, field.given) {
+            (Some(word), _) => word,
+            (_, Given::Json(node)) => {
                 self.take(node);
                 self.hex(node)?
             }
@@ -101,6 +135,10 @@ impl Encoding<'_> {
         let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 };
         let kinds = [*kind, TextKind::Latin1];
         let kinds = kinds.get(..1 + usize::from(*or_latin1)).unwrap_or(&[]);
+        if let Some(word) = self.certain_content(field, *len) {
+            self.put_content(field, *len, unit, &word)?;
+            return Ok(Slot::Number(0));
+        }
         let mut content = self.text_bytes(field, kinds)?;
         let Given::Json(node) = field.given else { return self.missing(field) };
         let zero = |content: &[u8]| content.chunks(unit).any(|unit| unit.iter().all(|b| *b == 0));
@@ -165,6 +203,18 @@ impl Encoding<'_> {
             return Ok(Slot::Number(0));
         }
         let number = self.number(field)?;
+        self.put_digits(field, radix, len, number)?;
+        Ok(Slot::Number(number as u64))
+    }
+
+    /// Writes a number in digits.
+    pub(super) fn put_digits(
+        &mut self,
+        field: &Field,
+        radix: u8,
+        len: Len,
+        number: i128,
+    ) -> Result<(), Stop> {
         let sign = if number < 0 { "-" } else { "" };
         let magnitude = number.unsigned_abs();
         let mut text = match radix {
@@ -175,8 +225,7 @@ impl Encoding<'_> {
             let missing = (n as usize).min(64).saturating_sub(text.len());
             text.insert_str(sign.len(), &"0".repeat(missing));
         }
-        self.put_content(field, len, 1, text.as_bytes())?;
-        Ok(Slot::Number(number as u64))
+        self.put_content(field, len, 1, text.as_bytes())
     }
 
     pub(super) fn list(&mut self, field: &Field, of: TypeRef, len: Len) -> Result<Slot, Stop> {

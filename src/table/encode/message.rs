@@ -21,6 +21,10 @@ pub struct Written<'j> {
     pub message: Option<MessageId>,
 }
 
+/// How often a message is written at most: each time, the lengths within lengths are known one level
+/// further out.
+const MAX_PASSES: u32 = 16;
+
 impl Encoder {
     /// Writes a message.
     ///
@@ -64,18 +68,28 @@ impl Encoder {
         &mut self,
         tables: &Tables,
         of: Written<'_>,
-        write: impl FnOnce(&mut Encoding<'_>) -> Result<(), Stop>,
+        write: impl Fn(&mut Encoding<'_>) -> Result<(), Stop>,
     ) -> Result<Vec<u8>, EncodeError> {
-        self.odd_texts = 0;
-        let mut encoding = Encoding::new(tables, of.json, self);
-        if let Some(problems) = of.problems {
-            encoding.read_notes(of.fields, problems);
+        let states = self.states.clone();
+        let mut found = Vec::new();
+        for _ in 0..MAX_PASSES {
+            self.odd_texts = 0;
+            self.states.clone_from(&states);
+            let mut encoding = Encoding::new(tables, of.json, self);
+            encoding.found = found;
+            if let Some(problems) = of.problems {
+                encoding.read_notes(of.fields, problems);
+            }
+            match write(&mut encoding).and_then(|()| encoding.all_used(of.fields)) {
+                Ok(()) | Err(Stop::Undecoded) => match encoding.found_others() {
+                    Some(others) => found = others,
+                    None => return Ok(encoding.out.into_bytes()),
+                },
+                Err(Stop::Failed(failure)) => return Err(encoding.error(&failure)),
+            }
         }
-        let result = write(&mut encoding).and_then(|()| encoding.all_used(of.fields));
-        match result {
-            Ok(()) | Err(Stop::Undecoded) => Ok(encoding.out.into_bytes()),
-            Err(Stop::Failed(failure)) => Err(encoding.error(&failure)),
-        }
+        let text = "cannot be encoded: its lengths depend on each other".to_string();
+        Err(EncodeError { path: of.json.path(Json::ROOT, of.fields), text })
     }
 }
 
@@ -127,6 +141,11 @@ impl Encoding<'_> {
             return self.fail(fields, "is no object of fields");
         }
         self.enter(fields);
+        self.number = def.number;
+        self.certain = (0, service.framing.resync.clone().unwrap_or_default());
+        if let Some(((name, any_case), word)) = service.framing.word.zip(def.word.as_deref()) {
+            (self.word, self.any_case) = (Some((name, word)), any_case);
+        }
         let mut lengths = Vec::new();
         for (role, name, ty) in &service.header {
             let given = self.lookup_sym(fields, *name).map_or(Given::Nothing, Given::Json);
@@ -162,8 +181,10 @@ impl Encoding<'_> {
             }
         }
         self.undecoded(fields)?;
+        self.open_end(true);
         self.out().align();
         let end = self.pos();
+        self.require_length()?;
         self.resolve(0, 0, Some(end))?;
         for (role, field, at, behind) in lengths {
             let all = end / 8;

@@ -34,7 +34,7 @@ use super::Tables;
 use super::eval::Remembered;
 use crate::captured::Escaped;
 use crate::tree::{Sym, TypeRef};
-use unknown::{Check, LateSum, Unknown};
+use unknown::{Check, LateSum, Unknown, WholeLength};
 
 /// Why JSON could not become bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,6 +151,25 @@ pub struct Habits {
     pub end_marks: usize,
     /// In which of its encodings a value is written that describes itself.
     pub encoding: usize,
+    /// Which regions end without the mark at the end of their last value.
+    pub open_ends: OpenEnds,
+    /// Names are written whole, also where one that ends alike was written before.
+    pub whole_names: bool,
+}
+
+/// Which regions end without the mark at the end of their last value (`to`): the region's end is
+/// that of the value, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OpenEnds {
+    /// Those that would end with a blank.
+    #[default]
+    Blanks,
+    /// Those, and all within a message.
+    Regions,
+    /// All, and the message.
+    All,
+    /// None.
+    None,
 }
 
 /// The most encodings of such a value.
@@ -158,7 +177,14 @@ const MAX_ENCODINGS: usize = 6;
 
 impl Default for Habits {
     fn default() -> Habits {
-        Habits { latin1: 0, zeros: [0, 1], end_marks: 1, encoding: 0 }
+        Habits {
+            latin1: 0,
+            zeros: [0, 1],
+            end_marks: 1,
+            encoding: 0,
+            open_ends: OpenEnds::default(),
+            whole_names: false,
+        }
     }
 }
 
@@ -171,11 +197,15 @@ impl Habits {
         let usual = Habits::default();
         let marks = [0, 2].into_iter().map(move |end_marks| Habits { end_marks, ..usual });
         let zeros = [[1, 1], [0, 0]].into_iter().map(move |zeros| Habits { zeros, ..usual });
+        let ends = [OpenEnds::Regions, OpenEnds::All, OpenEnds::None].into_iter();
+        let ends = ends.map(move |open_ends| Habits { open_ends, ..usual });
+        let names = [Habits { whole_names: true, ..usual }];
         let encodings = (1..MAX_ENCODINGS).map(move |encoding| Habits { encoding, ..usual });
         let texts = 1u64 << odd_texts.min(MAX_ODD_TEXTS);
         let some = (1..texts).map(move |latin1| Habits { latin1, ..usual });
         let all = Habits { latin1: u64::MAX, ..usual };
-        [usual, all].into_iter().chain(marks).chain(zeros).chain(encodings).chain(some)
+        let few = [usual, all].into_iter().chain(marks).chain(zeros).chain(ends).chain(names);
+        few.chain(encodings).chain(some)
     }
 }
 
@@ -252,6 +282,16 @@ enum Used {
     Entered,
 }
 
+/// The mark at a value's end that was written last.
+#[derive(Clone, Copy, Debug)]
+struct EndMark {
+    /// The bit behind it.
+    pos: usize,
+    bits: usize,
+    /// It is a blank, which is not needed before the end of a line.
+    blank: bool,
+}
+
 /// The end of a region, before a field that is only there if the region goes on.
 #[derive(Clone, Copy, Debug)]
 struct RegionEnd {
@@ -278,6 +318,19 @@ pub struct Encoding<'a> {
     solved: Vec<u32>,
     checks: Vec<Check>,
     sums: Vec<LateSum>,
+    /// The numbers that were found to be right when the message was written before.
+    found: Vec<u64>,
+    /// The message's number.
+    number: Option<u64>,
+    /// The field whose text selects the message, and the text, until it is written.
+    word: Option<(Sym, &'a str)>,
+    /// Whether that text may be in letters of either case.
+    any_case: bool,
+    /// What says how many bytes the message has.
+    length: Option<WholeLength>,
+    /// The bytes that must stand at a place: those that every message begins with, or the one that
+    /// selects the message.
+    certain: (usize, Vec<u8>),
     used: Vec<Used>,
     /// The values that were marked as used, in this order.
     marked: Vec<u32>,
@@ -293,6 +346,10 @@ pub struct Encoding<'a> {
     tries: u32,
     /// Which of the encodings of a type its texts are in.
     text_kind: usize,
+    last_end: Option<EndMark>,
+    /// Where names end alike with one that was written before: what it is made of, and the byte
+    /// where it begins.
+    names: HashMap<Vec<u8>, usize>,
     /// The name and the bytes of the text that was written last.
     last_text: Option<(Sym, Vec<u8>)>,
 }
@@ -310,6 +367,12 @@ impl<'a> Encoding<'a> {
             solved: Vec::new(),
             checks: Vec::new(),
             sums: Vec::new(),
+            found: Vec::new(),
+            number: None,
+            word: None,
+            any_case: false,
+            length: None,
+            certain: (0, Vec::new()),
             used: vec![Used::No; json.len()],
             marked: Vec::new(),
             notes: HashMap::new(),
@@ -320,6 +383,8 @@ impl<'a> Encoding<'a> {
             depth: 0,
             tries: 0,
             text_kind: 0,
+            last_end: None,
+            names: HashMap::new(),
             last_text: None,
         }
     }

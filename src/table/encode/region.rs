@@ -104,6 +104,7 @@ impl Encoding<'_> {
         self.regions.pop();
         self.ended = ended;
         result?;
+        self.open_end(false);
         self.out().align();
         let end = self.pos();
         self.resolve(unknowns, checks, Some(end))?;

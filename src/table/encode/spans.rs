@@ -131,9 +131,12 @@ impl Encoding<'_> {
                 let kinds = kinds.get(..1 + usize::from(*or_latin1)).unwrap_or(&[]);
                 self.text_bytes(&field, kinds).map(|bytes| self.out().put(&bytes))
             }
-            Some(ReadAs::Digits { radix: 10, .. }) => {
+            Some(ReadAs::Digits { radix: 10, len }) => {
                 let text = json.text(value);
-                let zeros = (bits / 8).saturating_sub(text.len());
+                let end = self.end_mark(*len).len();
+                let zeros = (bits / 8).saturating_sub(text.len() + end);
+                let blanks = matches!(len.from, LenFrom::Blanks);
+                let zeros = if blanks { 0 } else { zeros };
                 (0..zeros).for_each(|_| self.out().put(b"0"));
                 self.out().put(text.as_bytes());
                 Ok(())
@@ -188,23 +191,33 @@ impl Encoding<'_> {
     /// Whether zeros or a mark may stand behind values of a type.
     fn may_end(&self, ty: TypeRef) -> bool {
         let read = self.tables.type_def(ty).map(|def| &def.read);
-        matches!(read, Some(ReadAs::Text { .. } | ReadAs::Digits { .. }))
+        matches!(read, Some(ReadAs::Text { .. } | ReadAs::Digits { .. } | ReadAs::Bytes(_)))
     }
 
     fn put_end(&mut self, ty: TypeRef, left: usize) {
-        let end = match self.tables.type_def(ty).map(|def| &def.read) {
-            Some(ReadAs::Text { len, .. }) => match len.from {
-                LenFrom::To(unit) => vec![unit],
-                LenFrom::Until(place) => self.tables.delimiter(place).to_vec(),
-                LenFrom::Blanks => vec![b' '],
-                _ => Vec::new(),
-            },
-            _ => Vec::new(),
+        let len = match self.tables.type_def(ty).map(|def| &def.read) {
+            Some(ReadAs::Text { len, .. } | ReadAs::Digits { len, .. } | ReadAs::Bytes(len)) => {
+                *len
+            }
+            _ => return self.out().put_zeros(left),
         };
-        if end.len() <= left {
-            let rest = left - end.len();
+        if matches!(len.from, LenFrom::Blanks) {
+            return (0..left).for_each(|_| self.out().put(b" "));
+        }
+        let end = self.end_mark(len);
+        if let Some(rest) = left.checked_sub(end.len()) {
             self.out().put(&end);
             self.out().put_zeros(rest);
+        }
+    }
+
+    /// The mark at the end of a value. Empty where it has none.
+    fn end_mark(&self, len: Len) -> Vec<u8> {
+        match len.from {
+            LenFrom::To(unit) => vec![unit],
+            LenFrom::Until(place) => self.tables.delimiter(place).to_vec(),
+            LenFrom::Blanks => vec![b' '],
+            _ => Vec::new(),
         }
     }
 

@@ -186,6 +186,12 @@ impl Encoding<'_> {
                     }
                 }
             }
+            LayoutStep::Chosen { number, length } => {
+                let (name, ty, given) = (Sym::ELEMENT, TypeRef(0), Given::Json(at.object));
+                let field =
+                    Field { name, ty, span: true, object: at.object, frame: at.frame, given };
+                self.chosen(*number, *length, &field)?;
+            }
             LayoutStep::Checksum { sum, slot, size, from, to } => {
                 let slot = self.kept(at.frame).get(usize::from(*slot)).copied();
                 if let Some(Slot::Unknown(unknown)) = slot {
@@ -213,13 +219,30 @@ impl Encoding<'_> {
         ty: TypeRef,
         span: bool,
     ) -> Result<Slot, Stop> {
-        let given = match self.lookup_sym(at.object, name) {
+        // The message may have a field with the name of the text that selects it.
+        let selects = span && self.word.is_some_and(|(word, _)| word == name);
+        let given = match self.lookup_sym(at.object, name).filter(|_| !selects) {
             Some(node) => Given::Json(node),
             None if !span && self.undecoded(at.object)? => return Err(Stop::Undecoded),
             None => Given::Nothing,
         };
         let field = Field { name, ty, span, object: at.object, frame: at.frame, given };
-        self.value(&field)
+        let start = self.pos();
+        let Some(end) = self.last_end.filter(|end| end.blank && end.pos == start) else {
+            return self.value(&field);
+        };
+        let mark = self.mark_place();
+        let slot = self.value(&field)?;
+        match self.out.bytes().get(start / 8) {
+            // The blank before it is none that a program would send.
+            Some(b'\r' | b'\n' | 0) => {
+                self.back_to(mark);
+                self.out().cut(start - end.bits);
+                self.last_end = None;
+                self.value(&field)
+            }
+            _ => Ok(slot),
+        }
     }
 
     /// Whether to take a branch whose test is not known: what is in the object decides.
@@ -289,15 +312,17 @@ impl Encoding<'_> {
     }
 
     fn has_unknown(&self, id: ExprId, frame: Frame) -> bool {
+        self.has_slot(id, self.kept(frame), &|slot| matches!(slot, Slot::Unknown(_)))
+    }
+
+    /// Whether an expression uses a kept value that is so.
+    pub(super) fn has_slot(&self, id: ExprId, slots: &[Slot], so: &impl Fn(Slot) -> bool) -> bool {
+        let has = |id: &ExprId| self.has_slot(*id, slots, so);
         match self.tables.ex(id) {
-            Some(Ex::Slot { slot, .. }) => {
-                matches!(self.kept(frame).get(usize::from(*slot)), Some(Slot::Unknown(_)))
-            }
-            Some(Ex::Binary(_, a, b)) => self.has_unknown(*a, frame) || self.has_unknown(*b, frame),
-            Some(Ex::Not(a) | Ex::Recall(_, a)) => self.has_unknown(*a, frame),
-            Some(Ex::In(a, list)) => {
-                self.has_unknown(*a, frame) || list.iter().any(|of| self.has_unknown(*of, frame))
-            }
+            Some(Ex::Slot { slot, .. }) => slots.get(usize::from(*slot)).copied().is_some_and(so),
+            Some(Ex::Binary(_, a, b)) => has(a) || has(b),
+            Some(Ex::Not(a) | Ex::Recall(_, a)) => has(a),
+            Some(Ex::In(a, list)) => has(a) || list.iter().any(has),
             _ => false,
         }
     }

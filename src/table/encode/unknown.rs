@@ -1,6 +1,7 @@
 //! Numbers that JSON does not have: counts, lengths, presences, checksums. They are zeros at first.
 //! What depends on them says what they must be: a length, once its content is written; a branch,
-//! once it is taken. Then they are replaced.
+//! once it is taken. Then they are replaced. Where a number has more bytes if it is greater, the
+//! whole message is written once more, with this number from the beginning.
 
 use super::super::program::*;
 use super::expr::{Place, Value};
@@ -17,6 +18,8 @@ pub(super) struct Unknown {
     pos: usize,
     /// The value if nothing says anything else. `None` if it must be computed.
     default: Option<u64>,
+    /// The value that stands in the bytes.
+    placed: u64,
 }
 
 /// What a branch that was taken says of unknown numbers.
@@ -36,6 +39,22 @@ pub(super) enum Checked {
     Test(Test, bool),
     /// The value of an expression.
     Is(ExprId, i128),
+}
+
+/// How many bytes the whole message has, which its beginning says.
+#[derive(Debug)]
+pub(super) struct WholeLength {
+    of: ExprId,
+    slots: Vec<Slot>,
+    /// Where the beginning ends.
+    pos: usize,
+    object: u32,
+}
+
+impl WholeLength {
+    fn is_about(&self, encoding: &Encoding<'_>, id: u32) -> bool {
+        encoding.has_slot(self.of, &self.slots, &|slot| slot == Slot::Unknown(id))
+    }
 }
 
 /// A checksum that is computed once everything else is written.
@@ -101,18 +120,28 @@ impl Encoding<'_> {
                 *used = super::Used::No;
             }
         }
+        self.names.retain(|_, at| *at * 8 < mark.pos);
         self.depth = mark.depth;
         self.dialects = mark.dialects;
         self.ended = mark.ended;
     }
 
-    /// Writes zeros for an integer that is computed later.
+    /// Writes a number that is computed later: as it was found to be when the message was written
+    /// before, or 0.
     pub(super) fn put_unknown(&mut self, field: Field, default: Option<u64>) -> Result<Slot, Stop> {
-        let id = self.unknowns.len() as u32;
+        let id = self.unknowns.len();
         let (buffer, pos) = (self.outer.len(), self.pos());
-        self.put_number(&field, 0)?;
-        self.unknowns.push(Unknown { value: None, field, buffer, pos, default });
-        Ok(Slot::Unknown(id))
+        let placed = self.found.get(id).copied().unwrap_or(0);
+        self.put_number(&field, i128::from(placed as i64))?;
+        self.unknowns.push(Unknown { value: None, field, buffer, pos, default, placed });
+        Ok(Slot::Unknown(id as u32))
+    }
+
+    /// The numbers that were found. `None` if all of them stand in the bytes.
+    pub(super) fn found_others(&self) -> Option<Vec<u64>> {
+        let found = |unknown: &Unknown| unknown.value.unwrap_or(unknown.placed);
+        let differs = self.unknowns.iter().any(|unknown| found(unknown) != unknown.placed);
+        differs.then(|| self.unknowns.iter().map(found).collect())
     }
 
     /// An unknown number is known now.
@@ -122,13 +151,20 @@ impl Encoding<'_> {
             return Ok(());
         }
         let (field, buffer, pos) = (unknown.field, unknown.buffer, unknown.pos);
-        let bytes = self.integer_bytes(&field, i128::from(value))?;
-        match self.outer.get_mut(buffer) {
-            Some(outer) => outer.replace(pos, &bytes),
-            None => self.out.replace(pos, &bytes),
+        let read = self.tables.type_def(field.ty).map(|def| &def.read);
+        let replaced = matches!(read, Some(ReadAs::Int { .. } | ReadAs::Bool));
+        if replaced {
+            let bytes = self.integer_bytes(&field, i128::from(value))?;
+            match self.outer.get_mut(buffer) {
+                Some(outer) => outer.replace(pos, &bytes),
+                None => self.out.replace(pos, &bytes),
+            }
         }
         if let Some(unknown) = self.unknowns.get_mut(id as usize) {
             unknown.value = Some(value);
+            if replaced {
+                unknown.placed = value;
+            }
             self.solved.push(id);
         }
         Ok(())
@@ -197,7 +233,10 @@ impl Encoding<'_> {
                 continue;
             };
             let id = id as u32;
-            if self.sums.iter().any(|sum| sum.unknown == id) {
+            // A checksum and the message's length are known at its end.
+            if self.sums.iter().any(|sum| sum.unknown == id)
+                || self.length.as_ref().is_some_and(|length| length.is_about(self, id))
+            {
                 continue;
             }
             let (field, default) = (unknown.field, unknown.default);
@@ -311,6 +350,62 @@ impl Encoding<'_> {
         match self.unknowns.get(id as usize).map(|unknown| unknown.field) {
             Some(field) => self.fail_at(&field, "no number says what the other fields are"),
             None => Ok(()),
+        }
+    }
+
+    /// The beginning of the message is written: its number is that of the message, and its length is
+    /// known at the end.
+    pub(super) fn chosen(
+        &mut self,
+        number: Option<ExprId>,
+        length: Option<ExprId>,
+        field: &Field,
+    ) -> Result<(), Stop> {
+        if let (Some(id), Some(wanted)) = (number, self.number) {
+            if let Some(Ex::Next(0)) = self.tables.ex(id) {
+                let byte = u8::try_from(wanted).ok();
+                self.certain = (self.pos() / 8, byte.into_iter().collect());
+            }
+            self.require(id, i128::from(wanted), field, "selects this message")?;
+        }
+        if let Some((name, word)) = self.word.take() {
+            let written = self.last_text.as_ref().filter(|(of, _)| *of == name);
+            let selects = written.is_some_and(|(_, text)| match self.any_case {
+                true => text.eq_ignore_ascii_case(word.as_bytes()),
+                false => text == word.as_bytes(),
+            });
+            if !selects {
+                return self.fail_at(field, format!("begins with another word than `{word}`"));
+            }
+        }
+        let place = self.pos();
+        self.length = length.map(|of| WholeLength {
+            of,
+            slots: self.kept(field.frame).to_vec(),
+            pos: place,
+            object: field.object,
+        });
+        Ok(())
+    }
+
+    /// The message ends here: computes the length in its beginning, or compares it.
+    pub(super) fn require_length(&mut self) -> Result<(), Stop> {
+        let Some(length) = self.length.take() else { return Ok(()) };
+        let wanted = (self.pos() / 8) as i128;
+        let place = Place { slots: &length.slots, pos: length.pos, left: None };
+        match self.evaluate(length.of, place) {
+            Value::Known(value) if value == wanted => Ok(()),
+            Value::Known(value) => self.fail(
+                length.object,
+                format!("has {wanted} bytes, where the fields at its beginning say {value}"),
+            ),
+            Value::Absent => {
+                self.fail(length.object, "its length depends on a field that is absent")
+            }
+            Value::Unknown => match self.solve(length.of, wanted, place) {
+                Some((id, value)) => self.settle(id, value),
+                None => self.fail(length.object, "no number says that it has so many bytes"),
+            },
         }
     }
 

@@ -79,7 +79,7 @@ packed_structs! {
     Service { name, number, ports, positional, optional, header, messages, framing, others, words }
     ServiceFraming { begins, word, frame, max, resync }
     MessageDef {
-        name, service, direction, number, layout, tied, echoes, shares, answers, expects, expects_reply, refusal, step, usually, doc,
+        name, service, direction, number, word, layout, tied, echoes, shares, answers, expects, expects_reply, refusal, step, usually, doc,
     }
     NumberRange { name, base, max }
     ReplacedMessage { old, new, file, at }

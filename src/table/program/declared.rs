@@ -115,6 +115,8 @@ pub struct MessageDef {
     pub direction: Sender,
     /// Its number, where it has one.
     pub number: Option<u64>,
+    /// The text that selects it, where one does.
+    pub word: Option<TableText>,
     /// Its layout, where it is known.
     pub layout: Option<LayoutId>,
     /// Whether it has a transaction, which links it to other messages.

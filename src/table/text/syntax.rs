@@ -1,6 +1,8 @@
 //! The syntax tree of a table file. Names are not resolved yet. Each part keeps its byte offset for
 //! errors.
 
+use std::rc::Rc;
+
 use crate::tree::{Concern, Severity};
 
 /// The side that sends a message.
@@ -160,9 +162,8 @@ pub(in crate::table) struct StructAst {
     pub(in crate::table) optional: bool,
     pub(in crate::table) family: Option<NameAst>,
     pub(in crate::table) parent: Option<NameAst>,
-    /// The structure that all messages of its service begin with: its fields come before those of
-    /// the parent.
-    pub(in crate::table) begins: Option<NameAst>,
+    /// The beginning of all messages of its service: its fields come before those of the parent.
+    pub(in crate::table) beginning: Option<Rc<BeginningAst>>,
     pub(in crate::table) params: Vec<String>,
     pub(in crate::table) entries: Vec<Entry>,
     /// Lines that say what it is about: the first that fits is taken.
@@ -467,6 +468,17 @@ pub enum BinaryOp {
     And,
     /// `or`
     Or,
+}
+
+/// What all messages of a service begin with, and what it says of them.
+#[derive(Debug, Clone, Default)]
+pub(in crate::table) struct BeginningAst {
+    /// The structure.
+    pub(in crate::table) structure: Option<NameAst>,
+    /// What the numbers of messages are compared with, unless a text selects them.
+    pub(in crate::table) number: Option<ExprAst>,
+    /// How many bytes a message has.
+    pub(in crate::table) length: Option<ExprAst>,
 }
 
 /// How the messages of a service follow each other, where the table says so.
