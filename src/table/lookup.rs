@@ -137,6 +137,21 @@ impl Tables {
         }
     }
 
+    /// Whether a value of a type can be written in several forms: with more digits or blanks, or
+    /// in more bytes, than it needs.
+    pub fn has_forms(&self, ty: TypeRef) -> bool {
+        match self.type_def(ty).map(|def| &def.read) {
+            Some(ReadAs::Native { native, .. }) => {
+                self.native(*native).is_some_and(|code| code.native.forms)
+            }
+            Some(ReadAs::Digits { .. }) => true,
+            Some(ReadAs::Text { len, .. } | ReadAs::Bytes(len)) => {
+                matches!(len.from, LenFrom::Blanks)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether some type has the wanted facts. It looks at all types, so callers remember the
     /// answer.
     pub fn any_type_has(&self, wanted: impl Fn(&FieldFacts) -> bool) -> bool {

@@ -21,6 +21,9 @@ pub struct Native {
     pub write: Option<WriteCode>,
     /// Whether its values are numbers, which may count something.
     pub number: bool,
+    /// Whether a value can be written in several forms, such as a number with more bytes than it
+    /// needs.
+    pub forms: bool,
     /// Whether its bytes may refer to those of an earlier value, so that its value does not tell
     /// them.
     pub refers: bool,
@@ -31,7 +34,7 @@ pub struct Native {
 impl Native {
     /// One without parts of other types.
     pub const fn new(name: &'static str, read: Code) -> Native {
-        Native { name, read, write: None, number: false, refers: false, parts: &[] }
+        Native { name, read, write: None, number: false, forms: false, refers: false, parts: &[] }
     }
 
     /// The same with the code that writes it.
@@ -44,6 +47,11 @@ impl Native {
         Native { refers: true, ..self }
     }
 
+    /// The same for values that can be written in several forms.
+    pub const fn forms(self) -> Native {
+        Native { forms: true, ..self }
+    }
+
     /// The same for a number.
     pub const fn number(self) -> Native {
         Native { number: true, ..self }
@@ -52,11 +60,11 @@ impl Native {
 
 /// Those that every protocol can use.
 pub const LANGUAGE: [Native; 10] = [
-    Native::new("leb128", eval::leb128).written_by(encode::write_leb128).number(),
-    Native::new("sleb128", eval::sleb128).written_by(encode::write_sleb128).number(),
-    Native::new("zigzag", eval::zigzag).written_by(encode::write_zigzag).number(),
-    Native::new("vlq", eval::vlq).written_by(encode::write_vlq).number(),
-    Native::new("prefixint", eval::prefixint).written_by(encode::write_prefixint).number(),
+    Native::new("leb128", eval::leb128).written_by(encode::write_leb128).number().forms(),
+    Native::new("sleb128", eval::sleb128).written_by(encode::write_sleb128).number().forms(),
+    Native::new("zigzag", eval::zigzag).written_by(encode::write_zigzag).number().forms(),
+    Native::new("vlq", eval::vlq).written_by(encode::write_vlq).number().forms(),
+    Native::new("prefixint", eval::prefixint).written_by(encode::write_prefixint).number().forms(),
     Native::new("bitsbe", eval::bitsbe).written_by(encode::write_bitsbe).number(),
     Native::new("computed", eval::computed).written_by(encode::write_computed),
     Native::new("labels", eval::labels).written_by(encode::write_labels).refers(),

@@ -96,8 +96,8 @@ fn span(
 }
 
 /// Where the bytes of a value begin and end that it does not tell: all bytes of one that describes
-/// itself or may refer to an earlier one, those of a NaN, and the content of a text that is not
-/// valid.
+/// itself, has several forms or may refer to an earlier one, those of a NaN, and the content of a
+/// text that is not valid.
 fn untold(view: &PrintView<'_>, node: &Node, children: bool) -> Option<(usize, usize)> {
     let all = place_of(node);
     let (from, length) = node.content();
@@ -108,7 +108,8 @@ fn untold(view: &PrintView<'_>, node: &Node, children: bool) -> Option<(usize, u
         _ => false,
     };
     let tables = view.message.tables;
-    if is_untold || !children && tables.describes_itself(node.ty) || tables.refers(node.ty) {
+    let has_forms = tables.refers(node.ty) || tables.has_forms(node.ty);
+    if is_untold || !children && (tables.describes_itself(node.ty) || has_forms) {
         return Some(all);
     }
     let Kind::Text(kind) = node.kind else { return None };

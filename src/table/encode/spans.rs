@@ -9,10 +9,11 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 
 use super::super::Tables;
+use super::super::eval::Evaluator;
 use super::super::program::*;
 use super::many::encode_text;
 use super::{Encoding, Field, Frame, Given, JsonKind, Note, Slot, SpanLeaf, Stop};
-use crate::tree::{Sym, TextKind, TypeRef};
+use crate::tree::{Kind, Sym, TextKind, Tree, TypeRef, decode_text};
 
 /// The types of some tables by their text.
 #[derive(Default)]
@@ -122,6 +123,12 @@ impl Encoding<'_> {
             frame: Frame::default(),
             given: Given::Json(value),
         };
+        let leaf = SpanLeaf { span, value, bits };
+        if tables.has_forms(ty)
+            && self.put_captured(&leaf, |this, bytes| this.reads(&field, bytes))?
+        {
+            return Ok(());
+        }
         let start = self.mark_place();
         let at = self.pos();
         let result = match tables.type_def(ty).map(|def| &def.read) {
@@ -130,16 +137,6 @@ impl Encoding<'_> {
                 let kinds = [*kind, TextKind::Latin1];
                 let kinds = kinds.get(..1 + usize::from(*or_latin1)).unwrap_or(&[]);
                 self.text_bytes(&field, kinds).map(|bytes| self.out().put(&bytes))
-            }
-            Some(ReadAs::Digits { radix: 10, len }) => {
-                let text = json.text(value);
-                let end = self.end_mark(*len).len();
-                let zeros = (bits / 8).saturating_sub(text.len() + end);
-                let blanks = matches!(len.from, LenFrom::Blanks);
-                let zeros = if blanks { 0 } else { zeros };
-                (0..zeros).for_each(|_| self.out().put(b"0"));
-                self.out().put(text.as_bytes());
-                Ok(())
             }
             _ => self.in_encodings(&field, bits),
         };
@@ -282,12 +279,29 @@ impl Encoding<'_> {
         self.json.get(span, "bytes").map(|bytes| self.hex(bytes)).transpose()
     }
 
+    /// Whether bytes are read as the value of a field.
+    fn reads(&mut self, field: &Field, bytes: &[u8]) -> bool {
+        let Given::Json(value) = field.given else { return false };
+        let mut tree = Tree::new();
+        let end =
+            Evaluator::default().value(self.tables, field.ty, field.name, bytes, 0, &mut tree);
+        let Some(node) = tree.get(0).filter(|_| end == bytes.len() * 8) else { return false };
+        match node.kind {
+            Kind::Text(kind) => {
+                let mut text = String::new();
+                decode_text(kind, &tree.content(node, bytes), &mut text);
+                text == self.json.text(value)
+            }
+            _ => self.number(field).is_ok_and(|number| number as u64 == node.value),
+        }
+    }
+
     /// Writes a span with the bytes that it had, as long as `says` finds its value in them. Returns
     /// whether it had any.
     pub fn put_captured(
         &mut self,
         leaf: &SpanLeaf,
-        says: impl FnOnce(&Encoding<'_>, &[u8]) -> bool,
+        says: impl FnOnce(&mut Encoding<'_>, &[u8]) -> bool,
     ) -> Result<bool, Stop> {
         let Some(bytes) = self.captured_bytes(leaf.span)? else { return Ok(false) };
         if !says(self, &bytes) {

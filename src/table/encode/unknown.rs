@@ -206,6 +206,24 @@ impl Encoding<'_> {
         Ok(())
     }
 
+    /// Whether a check depends on a kept value.
+    fn is_about(&self, check: &Check, wanted: Slot) -> bool {
+        let of = |slot: u16| check.slots.get(usize::from(slot)) == Some(&wanted);
+        match check.what {
+            Checked::Test(
+                Test::Has(slot, _)
+                | Test::Equals(slot, _)
+                | Test::Differs(slot, _)
+                | Test::Above(slot, _),
+                _,
+            ) => of(slot),
+            Checked::Test(Test::General(id), _) | Checked::Is(id, _) => {
+                self.has_slot(id, &check.slots, &|slot| slot == wanted)
+            }
+            Checked::Test(Test::Dialect(..) | Test::More, _) => false,
+        }
+    }
+
     /// Whether a check is fulfilled. `None` if that is not known yet.
     fn is_fulfilled(&self, check: &Check, end: Option<usize>) -> Option<bool> {
         let left = end.map(|end| end.saturating_sub(check.pos));
@@ -242,7 +260,7 @@ impl Encoding<'_> {
             let (field, default) = (unknown.field, unknown.default);
             let mut about = Vec::new();
             for (at, check) in self.checks.iter().enumerate().skip(checks) {
-                if check.slots.contains(&Slot::Unknown(id))
+                if self.is_about(check, Slot::Unknown(id))
                     && self.is_fulfilled(check, end).is_none()
                 {
                     about.push(at);
@@ -261,7 +279,8 @@ impl Encoding<'_> {
             .position(|check| self.is_fulfilled(check, end) == Some(false));
         match wrong.and_then(|at| self.checks.get(checks + at)) {
             Some(check) => {
-                let unknown = check.slots.iter().find_map(|slot| match slot {
+                let about = check.slots.iter().filter(|slot| self.is_about(check, **slot));
+                let unknown = about.into_iter().find_map(|slot| match slot {
                     Slot::Unknown(id) => self.unknowns.get(*id as usize),
                     _ => None,
                 });
