@@ -8,7 +8,7 @@ use moulsniff::proto::all_tables;
 use moulsniff::table::{Encoder, ExampleOf, Json, Written, parse_hex};
 use moulsniff::{Decoder, Record};
 
-use crate::common::{file, program, scratch};
+use crate::common::{Random, file, program, scratch};
 
 /// How the messages of a capture came back.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -252,6 +252,38 @@ fn vectors_of_all_messages_are_decoded_and_encoded() {
     assert!(all.len() == 4 && all.values().all(|n| *n > 10), "{all:?}");
 }
 
+/// The same bytes with one to three changes.
+fn damage(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..1 + random.below(3) {
+        let at = random.below(bytes.len().max(1));
+        match random.below(4) {
+            0 => bytes.insert(at.min(bytes.len()), random.below(256) as u8),
+            1 => bytes.extend_from_within(at.min(bytes.len())..),
+            2 if at < bytes.len() => _ = bytes.remove(at),
+            _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << random.below(8)),
+        }
+    }
+    bytes
+}
+
+/// What is wrong with the messages in some bytes, written from their spans.
+fn spans_come_back(
+    decoder: &Decoder,
+    encoder: &mut moulsniff::Encoder,
+    of: &str,
+    bytes: &[u8],
+) -> Option<String> {
+    let records = decoder.decode(of, bytes).unwrap_or_default();
+    records.iter().filter(|record| record.message().is_some()).find_map(|record| {
+        let spans = record.json_spans();
+        match encoder.encode(&spans) {
+            Ok(Some(got)) if got == record.bytes() => None,
+            other => Some(format!("{of}: {other:?} for {spans}")),
+        }
+    })
+}
+
 /// Tables of one's own say everything that is needed, too: the numbers and words that select
 /// messages, lengths of whole messages, numbers in digits or in seven bits a byte, names that refer
 /// to earlier ones.
@@ -264,6 +296,7 @@ fn messages_of_tables_of_ones_own_come_back() {
     let mut tables = folder("examples/protocols");
     tables.extend(["examples/first-steps/3.table".into(), "tests/data/tinychat.table".into()]);
     let (mut all, mut wrong) = (0, Vec::new());
+    let mut random = Random(7);
     for table in tables {
         let decoder = Decoder::new().tables(&table).unwrap();
         let mut encoder = decoder.encoder().unwrap();
@@ -287,6 +320,11 @@ fn messages_of_tables_of_ones_own_come_back() {
             if vector.get("states").is_none() {
                 let record = decoder.decode(&of, &bytes).unwrap().remove(0);
                 written.push(("spans", record.json_spans()));
+                // Bytes that no program would send have their spans, too.
+                wrong.extend((0..30).filter_map(|_| {
+                    let damaged = damage(&bytes, &mut random);
+                    spans_come_back(&decoder, &mut encoder, &of, &damaged)
+                }));
             }
             for (kind, json) in written {
                 match encoder.encode_as(&of, &json) {

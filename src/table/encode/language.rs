@@ -3,6 +3,7 @@
 
 use std::net::Ipv6Addr;
 
+use super::super::eval::LONGEST_NAME;
 use super::super::program::ReadAs;
 use super::{Encoding, Field, Given, Slot, Stop};
 
@@ -152,6 +153,9 @@ pub(in crate::table) fn write_computed(
 
 /// The labels of a name, each behind its length.
 fn wire_labels(encoding: &Encoding<'_>, node: u32, text: &str) -> Result<Vec<Vec<u8>>, Stop> {
+    if text.len() > LONGEST_NAME {
+        return encoding.fail(node, format!("has more than {LONGEST_NAME} bytes"));
+    }
     let mut labels: Vec<Vec<u8>> = vec![vec![0]];
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -176,9 +180,16 @@ fn wire_labels(encoding: &Encoding<'_>, node: u32, text: &str) -> Result<Vec<Vec
         }
         labels.last_mut().into_iter().for_each(|last| last.push(label));
     }
-    labels.retain(|label| label.len() > 1);
+    // A dot at the end names the root, which has no label.
+    if labels.last().is_some_and(|last| last.len() == 1) {
+        labels.pop();
+    }
+    if text == "." {
+        labels.clear();
+    }
     for label in &mut labels {
         match label.len() - 1 {
+            0 => return encoding.fail(node, "has a label without a byte"),
             length @ ..0x40 => {
                 label.first_mut().into_iter().for_each(|first| *first = length as u8)
             }
@@ -211,27 +222,31 @@ pub(in crate::table) fn write_labels(
             encoding.out().put(&(0xc000 | offset).to_be_bytes());
             return Ok(Slot::Number(0));
         }
-        encoding.keep_name(rest);
+        encoding.keep_name(rest, base);
         encoding.out().put(label);
     }
     encoding.out().put(&[0]);
     Ok(Slot::Number(0))
 }
 
+/// The offset of a byte, if 14 bits are enough for it.
+fn offset(at: usize, base: usize) -> Option<u16> {
+    u16::try_from(at.checked_sub(base)?).ok().filter(|offset| *offset < 0x4000)
+}
+
 impl Encoding<'_> {
-    /// A name from here on may be referred to, unless its place in the message is not known yet.
-    fn keep_name(&mut self, rest: Vec<u8>) {
-        if self.outer.is_empty() {
-            let at = self.pos() / 8;
-            self.names.entry(rest).or_insert(at);
+    /// A name may be referred to from here on, unless its place in the message is not known yet.
+    fn keep_name(&mut self, name: Vec<u8>, base: usize) {
+        let at = self.pos() / 8;
+        if self.outer.is_empty() && offset(at, base).is_some() {
+            self.names.entry(name).or_insert(at);
         }
     }
 
-    /// Where a name was written before, from the byte `base` on.
+    /// The offset of a name that was written before, from the byte `base` on.
     fn earlier_name(&self, name: &[u8], base: usize) -> Option<u16> {
-        let at = self.names.get(name).filter(|_| !self.state.habits.whole_names)?;
-        let offset = at.checked_sub(base)?;
-        u16::try_from(offset).ok().filter(|offset| *offset < 0x4000 && self.outer.is_empty())
+        let usable = self.outer.is_empty() && !self.state.habits.whole_names;
+        offset(*self.names.get(name).filter(|_| usable)?, base)
     }
 
     /// The labels of a name that ends with an offset, from where it leads to in what is written.
@@ -242,7 +257,7 @@ impl Encoding<'_> {
             let (length, behind) = rest.split_first()?;
             match *length {
                 0 => return Some(name),
-                length @ 1..0x40 => {
+                length @ 1..0x40 if name.len() <= LONGEST_NAME => {
                     let label = rest.get(..1 + usize::from(length))?;
                     name.extend_from_slice(label);
                     rest = rest.get(label.len()..)?;

@@ -231,8 +231,8 @@ pub(in crate::table) fn computed(
     )
 }
 
-/// How many bytes the text of a name may have.
-const LONGEST_NAME: usize = 255;
+/// How many bytes the text of a name may have: 255 of a name, each with an escape.
+pub(in crate::table) const LONGEST_NAME: usize = 255 * 4;
 
 /// Labels, each behind a byte with its length, up to an empty one. A byte from 192 on begins an
 /// offset of 14 bits, from the message's first byte (or from the argument), where the name
@@ -276,7 +276,7 @@ pub(in crate::table) fn labels(
             (lowest, jumped) = (to, true);
             ahead.seek(to * 8);
         }
-        if text.len() > LONGEST_NAME * 4 {
+        if text.len() > LONGEST_NAME {
             return bad_name(run, cursor, call, start, &text);
         }
     }
