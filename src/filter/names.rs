@@ -213,7 +213,7 @@ impl<'a> FilterNames<'a> {
             Vocabulary::Key("carries") if quoted || word.parse::<i64>().is_ok() => Ok(()),
             Vocabulary::Key("carries") => self.symbol(word, false),
             Vocabulary::Key("service") => return self.service(word),
-            Vocabulary::Key(_) => self.message(word, quoted),
+            Vocabulary::Key(_) => return self.message(word, quoted),
             Vocabulary::Severity => one_of(word, &SEVERITIES, "a severity is"),
             Vocabulary::EnumValue => self.symbol(word, false),
             Vocabulary::Flag => self.symbol(word, true),
@@ -242,8 +242,8 @@ impl<'a> FilterNames<'a> {
     }
 
     /// A message's name. In quotes only a name that is nearly a known one is a mistake, because
-    /// some protocols name messages as they like.
-    fn message(&self, name: &str, quoted: bool) -> Result<(), String> {
+    /// some protocols name messages as they like; one that is a part of a known one is doubtful.
+    fn message(&self, name: &str, quoted: bool) -> Result<(), Unknown> {
         let undeclared = self.undeclared().any(|names| names.messages.contains(&name));
         if undeclared || self.tables().any(|t| t.message_named(name).is_some()) {
             return Ok(());
@@ -253,15 +253,21 @@ impl<'a> FilterNames<'a> {
         let declared =
             closed.map(LazyTables::get).flat_map(|t| t.messages().iter().map(|m| t.name(m.name)));
         let undeclared = self.undeclared().flat_map(|names| names.messages).copied();
-        let names = declared.chain(undeclared);
-        // Senders may make up a name in quotes: only a similar one is offered for it.
-        let near = if quoted { suggestion(name, names) } else { offer(name, names) };
+        let names: Vec<&str> = declared.chain(undeclared).collect();
+        let all = || names.iter().copied();
+        let unknown = |near: String| format!("no table has a message `{name}`{near}");
+        let near = if quoted { suggestion(name, all()) } else { offer(name, all()) };
         let near = match near {
             near if near.is_empty() => self.kind_of(name).unwrap_or_default(),
             near => near,
         };
-        let open = quoted && near.is_empty() && hints::wildcard(name).is_none();
-        if open { Ok(()) } else { Err(format!("no table has a message `{name}`{near}")) }
+        if !quoted || !near.is_empty() || hints::wildcard(name).is_some() {
+            return Err(Unknown { text: unknown(near), near: true });
+        }
+        match offer(name, all()) {
+            near if near.is_empty() => Ok(()),
+            near => Err(Unknown { text: unknown(near), near: false }),
+        }
     }
 
     fn service(&self, word: &str) -> Result<(), Unknown> {

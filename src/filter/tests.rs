@@ -81,6 +81,8 @@ fn names_that_only_traffic_can_bring_are_doubts() {
     assert_eq!(doubts("fields.buffer.nosuchfield == 1"), 1);
     assert_eq!(doubts("*.\"nosuchfield\" == 1 and fields.buffer[\"nosuchfield\"]"), 0);
     assert_eq!(doubts("service == nosuch"), 1);
+    assert_eq!(doubts("message == \"AcctLogin\""), 1);
+    assert_eq!(doubts("message == \"AnythingThatSomebodyNamed\""), 0);
     assert_eq!(doubts("fields.result == \"kNetSucess\""), 1);
     assert_eq!(doubts("fields.result == \"kNetSuccess\""), 0);
 }
