@@ -152,6 +152,18 @@ impl<W: Write> ConversationWriter<W> {
         self.acknowledge_later(key, connection, time)
     }
 
+    /// A connection of a client and a server that began before the capture. Nothing is written if it
+    /// is known.
+    pub fn join(&mut self, key: [SocketAddr; 2]) {
+        if self.open.contains_key(&key) {
+            return;
+        }
+        let next = FIRST.map(|first| first + 1);
+        let (acknowledged, round_trip) = (next.last().copied(), Duration::ZERO);
+        self.open.insert(key, Connection { next, acknowledged, round_trip, closed: [false; 2] });
+        self.order.push(key);
+    }
+
     /// Writes bytes of a connection, which begins with the first of them if it is not open.
     ///
     /// # Errors

@@ -58,6 +58,11 @@ impl<W: Write> TrafficWriter<W> {
         self.writer.open(ends, time, round_trip)
     }
 
+    /// A TCP connection of a client and a server began before the capture, unless it is known.
+    pub fn join(&mut self, ends: [SocketAddr; 2]) {
+        self.writer.join(ends);
+    }
+
     /// Writes a message. The text is what is wrong with it.
     ///
     /// # Errors

@@ -109,20 +109,22 @@ impl<'a> Traffic<'a> {
         Ok(())
     }
 
-    /// Handles a record that is no message: the end of a connection is written, too.
+    /// Handles a record that is no message. The end of a connection is written, too, and one whose
+    /// first messages were searched for began before the capture.
     pub(super) fn event(&mut self, json: &Json<'_>) -> Result<Result<(), String>, CliError> {
         let text = |key| json.text_of(Json::ROOT, key);
-        let end = match text("end") {
-            Some("fin") => MadeEnd::Fin,
-            Some("reset") => MadeEnd::Reset,
-            _ => return Ok(Ok(())),
-        };
-        if text("event") != Some("stream_end") {
-            return Ok(Ok(()));
-        }
         let protocol = text("protocol").unwrap_or("");
         let of = self.all.iter().map(LazyTables::protocol).find(|of| of.name() == protocol);
         let Some(of) = of else { return Ok(Ok(())) };
+        let end = match (text("event"), text("end")) {
+            (Some("stream_end"), Some("fin")) => MadeEnd::Fin,
+            (Some("stream_end"), Some("reset")) => MadeEnd::Reset,
+            (Some("resync"), _) => {
+                let joined = way(json, of, None);
+                return Ok(joined.map(|way| self.writer.join([way.client, way.server])));
+            }
+            _ => return Ok(Ok(())),
+        };
         let way = way(json, of, None).and_then(|way| self.take_time(json).map(|()| way));
         let way = match way {
             Ok(way) => way,
