@@ -5,13 +5,16 @@
 use super::packet::{self, HEADER, checksum};
 use crate::table::{
     EncodeError, EncodeStop, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, MessageDef,
-    Slot, Tables, Written,
+    Slot, SpanLeaf, Tables, Written,
 };
-use crate::tree::TypeRef;
+use crate::tree::{Sym, TypeRef};
 
 /// The service of control commands, and the number of the one that opens a link.
 const LINK: &str = "link";
 const CONNECT: u64 = 1;
+
+/// A span has fewer keys, those of its value included.
+const MAX_KEYS: usize = 32;
 
 /// Writes the packet of a record.
 pub(super) fn encode(
@@ -33,10 +36,36 @@ pub(super) fn encode(
     encoder.pack = Some(|made, content, captured| {
         (made == "reassembled" && has_piece(content, captured)).then(|| captured.to_vec())
     });
+    encoder.leaf = Some(later_ack);
     Some(encoder.write(tables, of, |encoding| match is_spans {
         true => encoding.spans(of.fields),
         false => write_packet(encoding, of.fields, message, padded),
     }))
+}
+
+/// Writes the span of an acknowledgement behind another one: as its difference to that one, less 1.
+fn later_ack(encoding: &mut Encoding<'_>, leaf: &SpanLeaf) -> Result<bool, EncodeStop> {
+    let json = encoding.json;
+    let name = json.text_of(leaf.span, "type").unwrap_or("");
+    let Some(ty) = encoding.tables.type_named(name).filter(|_| name == "NextAck") else {
+        return Ok(false);
+    };
+    let is_span = |node: &u32| json.end(*node) == leaf.span && json.get(*node, "name").is_some();
+    let before = (0..leaf.span).rev().take(MAX_KEYS).find(is_span);
+    let number = |span| json.text(json.get(span, "value")?).parse::<u32>().ok();
+    let (Some(before), Some(own)) = (before.and_then(number), number(leaf.span)) else {
+        return Ok(false);
+    };
+    let field = Field {
+        name: Sym::ELEMENT,
+        ty,
+        span: false,
+        object: leaf.span,
+        frame: Frame::default(),
+        given: Given::Json(leaf.value),
+    };
+    encoding.put_number(&field, i128::from(own.wrapping_sub(before).wrapping_sub(1)))?;
+    Ok(true)
 }
 
 /// Whether a packet's content has this piece: at its end, or behind pieces of the same length. The

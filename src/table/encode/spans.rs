@@ -75,10 +75,7 @@ impl Encoding<'_> {
         let fields = json.get(span, "fields").filter(|node| json.kind(*node) == JsonKind::List);
         match (json.get(span, "value"), fields, json.text_of(span, "buffer")) {
             (_, Some(fields), Some(made)) => self.made_span(span, fields, made, bits)?,
-            (Some(value), fields, _) => {
-                self.leaf_span(span, value, bits)?;
-                fields.map_or(Ok(()), |fields| self.overlay(fields))?;
-            }
+            (Some(value), fields, _) => self.value_span(span, value, fields, bits)?,
             (None, Some(fields), _) => self.spans(fields)?,
             (None, None, _) => return self.fail(span, "is no span: it has no value"),
         }
@@ -88,6 +85,34 @@ impl Encoding<'_> {
             return self.fail(span, text);
         }
         Ok(())
+    }
+
+    /// A value, and perhaps its parts. Where the value does not say how it was written, these do.
+    fn value_span(
+        &mut self,
+        span: u32,
+        value: u32,
+        fields: Option<u32>,
+        bits: usize,
+    ) -> Result<(), Stop> {
+        let start = self.mark_place();
+        match (self.leaf_span(span, value, bits), fields) {
+            (Ok(()), Some(fields)) => self.overlay(fields),
+            (Err(Stop::Failed(_)), Some(fields)) if self.parts_say(fields, value) => {
+                self.back_to(start);
+                self.spans(fields)
+            }
+            (written, _) => written,
+        }
+    }
+
+    /// Whether the parts of a text have this text.
+    fn parts_say(&self, fields: u32, value: u32) -> bool {
+        let json = self.json;
+        let mut parts = json.children(fields);
+        let text = parts.find(|part| json.text_of(*part, "name") == Some("text"));
+        let text = text.map_or(Some(""), |part| json.text_of(part, "value"));
+        json.kind(value) == JsonKind::Text && text == Some(json.text(value))
     }
 
     /// A value without parts.
