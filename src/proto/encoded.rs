@@ -130,9 +130,17 @@ impl MessageEncoder {
         // Where the record has another length, its sender may have other habits.
         let length = json.get(root, "length").and_then(|node| json.text(node).parse().ok());
         if length.is_some_and(|length: usize| length != bytes.len()) {
-            let others = Habits::all(encoder.odd_texts).skip(1);
+            let others = Habits::all(encoder.odd_texts, encoder.zero_texts).skip(1);
             let mut others = others.filter_map(|habits| write(encoder, habits).ok());
             if let Some(found) = others.find(|found| Some(found.len()) == length) {
+                bytes = found;
+            }
+        } else if encoder.ends_empty && is_captured(json) {
+            // Zero coding hides whether empty lists at the end were left out. Senders mostly do it.
+            let early = Habits { empty_lists: Some(0), ..Habits::default() };
+            if let Ok(found) = write(encoder, early)
+                && found.len() == bytes.len()
+            {
                 bytes = found;
             }
         }
@@ -146,6 +154,11 @@ impl MessageEncoder {
         lazy.protocol().learn(tables, encoder, &message, stream.unwrap_or_default());
         Ok(Some(message))
     }
+}
+
+/// Whether a record was read from a capture: it has the number of a frame.
+fn is_captured(json: &Json<'_>) -> bool {
+    json.get(Json::ROOT, "frame").is_some_and(|frame| json.text(frame) != "0")
 }
 
 /// The index of the record's protocol: the one that it says, the one that was asked for, or the

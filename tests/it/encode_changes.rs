@@ -105,6 +105,45 @@ fn a_message_that_was_compressed_is_compressed_again() {
     assert!(error.starts_with("fields.buffer.time_sent: is missing"), "{error}");
 }
 
+#[test]
+fn the_size_of_what_was_compressed_says_which_texts_are_in_latin_1() {
+    let records = records("captures/moul/kind_game.pcap", &["keys/dirtsand.ini"], &[]);
+    let mut encoder = Encoder::new().unwrap();
+    let mut beyond_ascii = 0;
+    for record in &records {
+        let stream = &record["fields"]["buffer"]["stream"];
+        if stream["compression_type"]["name"] != "kCompressionZlib" {
+            continue;
+        }
+        beyond_ascii += usize::from(!stream.to_string().is_ascii());
+        let of = format!("moul.game.{}", record["from"].as_str().unwrap());
+        let bytes = encoder.encode(&record.to_string()).unwrap().unwrap();
+        let read = Decoder::new().decode(&of, &bytes).unwrap().remove(0);
+        let back: Value = serde_json::from_str(&read.json()).unwrap();
+        assert_eq!(back["fields"], record["fields"]);
+        let has_another_size = |of: &Value| of["problems"].to_string().contains("were announced");
+        assert_eq!(has_another_size(&back), has_another_size(record), "{back} of {record}");
+    }
+    assert!(beyond_ascii > 4, "{beyond_ascii}");
+}
+
+#[test]
+fn another_message_with_the_same_fields_has_another_number() {
+    let vectors = vectors();
+    for (name, other, number) in [
+        ("Cli2Auth_VaultNodeFetch", "Cli2Auth_VaultFetchNodeRefs", 0..2),
+        ("AgentPause", "AgentResume", 6..10),
+    ] {
+        let (of, fields) = &vectors[name];
+        let (before, _) = there_and_back(of, name, fields).unwrap();
+        let (mut after, same) = there_and_back(of, other, fields).unwrap();
+        assert_eq!(&same, fields, "{other}");
+        assert_ne!(after[number.clone()], before[number.clone()]);
+        after[number.clone()].copy_from_slice(&before[number]);
+        assert_eq!(after, before);
+    }
+}
+
 /// A value in the place of another one. What serde_json cannot hold stands as a mark, and is put in
 /// the text.
 fn odd_value(random: &mut Random, raw: &mut String) -> Value {

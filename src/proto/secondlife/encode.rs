@@ -22,6 +22,8 @@ pub(super) fn encode(
         _ => None,
     });
     encoder.leaf = Some(leaf);
+    // A viewer writes no zero behind the last list of a texture entry, OpenSim does.
+    encoder.open_lists = of.json.text_of(Json::ROOT, "from") == Some("client");
     let service = id.and_then(|id| tables.service(tables.message(id)?.service));
     let said = of.json.text_of(Json::ROOT, "service");
     // A capability that no table describes is no message of the tables.

@@ -2,7 +2,7 @@
 
 use super::super::program::*;
 use super::expr::Value;
-use super::{Encoding, EndMark, Field, Given, JsonKind, OpenEnds, Slot, Stop};
+use super::{Encoding, EndMark, Field, Given, Habits, JsonKind, OpenEnds, Slot, Stop};
 use crate::tree::{Sym, TextKind, TypeRef, decode_text};
 
 /// The problem of a text that ends without the zero that it should have.
@@ -155,8 +155,11 @@ impl Encoding<'_> {
                 let zeros = match self.units_of_nothing(field, *len) {
                     Some(n) => (n as usize).saturating_mul(unit).saturating_sub(content.len()),
                     None => {
-                        let [empty, other] = self.state.habits.zeros;
-                        unit * if content.is_empty() { empty } else { other }
+                        let Habits { zeros: [empty, other], other_zeros, .. } = self.state.habits;
+                        let zeros = if content.is_empty() { empty } else { other };
+                        let is_other = other_zeros >> self.state.zero_texts.min(63) & 1 != 0;
+                        self.state.zero_texts += 1;
+                        unit * if is_other { usize::from(zeros == 0) } else { zeros }
                     }
                 };
                 content.resize((content.len() + zeros).min(super::MAX_BYTES), 0);
@@ -244,7 +247,10 @@ impl Encoding<'_> {
             LenFrom::Const(size) if !len.bytes && n != size as usize => {
                 return self.fail(node, format!("{n} elements, where {size} are expected"));
             }
-            LenFrom::Inline(ty) if !len.bytes => self.put_count(field, ty, n)?,
+            LenFrom::Inline(ty) if !len.bytes => {
+                self.put_count(field, ty, n)?;
+                self.empty_end = (n == 0).then(|| self.pos());
+            }
             LenFrom::Expr(id) if !len.bytes => self.require(id, n as i128, field, "elements")?,
             LenFrom::Inline(ty) => {
                 let ended = self.ended.take();
@@ -269,7 +275,7 @@ impl Encoding<'_> {
                 let bytes = (self.pos() - start) / 8;
                 self.require(id, bytes as i128, field, "bytes")?;
             }
-            LenFrom::Zero => self.out().put(&[0]),
+            LenFrom::Zero => self.put_list_end(start),
             LenFrom::Until(place) => {
                 let end = self.tables.delimiter(place);
                 self.out().put(end);
@@ -277,6 +283,47 @@ impl Encoding<'_> {
             _ => {}
         }
         Ok(Slot::Number(0))
+    }
+
+    /// The zero behind a list. It stands in the place of the mark that ends the last text.
+    fn put_list_end(&mut self, start: usize) {
+        let end = self.pos();
+        let mark = self.last_end.filter(|mark| mark.pos == end && end > start + mark.bits);
+        if let Some(mark) = mark.filter(|_| self.state.habits.open_ends != OpenEnds::None) {
+            self.out().cut(end - mark.bits);
+        }
+        self.out().put(&[0]);
+        self.list_end = Some(self.pos()).filter(|_| mark.is_none());
+    }
+
+    /// At the end of a region that begins at the bit `start`: a list that is read up to a zero needs
+    /// none here. One that is empty and alone has none, mostly.
+    pub(super) fn cut_list_end(&mut self, start: usize, checks: usize) {
+        let end = self.pos();
+        let before = end.saturating_sub(8);
+        let is_open = match self.state.habits.end_marks {
+            marks if before == start => marks < 2,
+            marks => self.state.open_lists != (marks == 0),
+        };
+        if is_open && self.list_end == Some(end) && self.are_fulfilled(checks, before) {
+            self.out().cut(before);
+        }
+    }
+
+    /// Whether what may be left out at the end is left out, if it is an empty list or has no values
+    /// at all. Where the region ends, the step `otherwise` follows.
+    pub(super) fn is_left_out(&mut self, test: Test, otherwise: usize, object: u32) -> bool {
+        let Some(written) = self.state.habits.empty_lists else { return false };
+        let list = match self.tables.steps().get(otherwise) {
+            Some(LayoutStep::Empty { name, .. }) => self.lookup_sym(object, *name),
+            _ => None,
+        };
+        let is_full = list.is_some_and(|list| self.json.children(list).next().is_some());
+        if !matches!(test, Test::More) || is_full {
+            return false;
+        }
+        self.empty_lists += 1;
+        self.empty_lists > written
     }
 
     fn elements(&mut self, field: &Field, list: u32, of: TypeRef) -> Result<(), Stop> {

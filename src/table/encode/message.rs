@@ -73,7 +73,7 @@ impl Encoder {
         let states = self.states.clone();
         let mut found = Vec::new();
         for _ in 0..MAX_PASSES {
-            self.odd_texts = 0;
+            (self.odd_texts, self.zero_texts, self.ends_empty) = (0, 0, false);
             self.states.clone_from(&states);
             let mut encoding = Encoding::new(tables, of.json, self);
             encoding.found = found;
@@ -112,6 +112,7 @@ impl Encoding<'_> {
     /// At the end of a message: computes what was not computed before.
     pub fn resolve_all(&mut self) -> Result<(), Stop> {
         let end = self.pos();
+        self.state.ends_empty = self.empty_end == Some(end);
         self.resolve(0, 0, Some(end))?;
         self.resolve_sums()
     }

@@ -147,6 +147,12 @@ pub struct Habits {
     pub latin1: u64,
     /// Zeros at the end of a text, empty or not, that may have any number of them (`trimmed`).
     pub zeros: [usize; 2],
+    /// Which of these texts have one where the others have none, or none where the others have one:
+    /// a bit each.
+    pub other_zeros: u64,
+    /// How many empty lists at the end are written, where they may be left out. The others are left
+    /// out. `None` if all are written.
+    pub empty_lists: Option<u32>,
     /// How often an end mark is written where that is free.
     pub end_marks: usize,
     /// In which of its encodings a value is written that describes itself.
@@ -180,6 +186,8 @@ impl Default for Habits {
         Habits {
             latin1: 0,
             zeros: [0, 1],
+            other_zeros: 0,
+            empty_lists: None,
             end_marks: 1,
             encoding: 0,
             open_ends: OpenEnds::default(),
@@ -188,25 +196,48 @@ impl Default for Habits {
     }
 }
 
-/// Of so many texts, each may be in UTF-8 or in Latin-1. Of more, all are in one of them.
+/// Of so many texts, each may be in UTF-8 or in Latin-1, and have a zero or none. Of more, all are
+/// written in the same way.
 const MAX_ODD_TEXTS: u32 = 6;
 
+/// Of so many empty lists at the end, any number may be left out. Of more, all are or none.
+const MAX_EMPTY_LISTS: u32 = 4;
+
 impl Habits {
-    /// All that are known, the usual ones first, for a message with so many texts beyond ASCII.
-    pub fn all(odd_texts: u32) -> impl Iterator<Item = Habits> {
+    /// All that are known, the usual ones first, for a message with so many texts beyond ASCII, and
+    /// so many that zeros may end.
+    pub fn all(odd_texts: u32, zero_texts: u32) -> impl Iterator<Item = Habits> {
         let usual = Habits::default();
-        let marks = [0, 2].into_iter().map(move |end_marks| Habits { end_marks, ..usual });
+        let all = Habits { latin1: u64::MAX, ..usual };
+        let marks = [2, 0].into_iter().map(move |end_marks| Habits { end_marks, ..usual });
         let zeros = [[1, 1], [0, 0]].into_iter().map(move |zeros| Habits { zeros, ..usual });
         let ends = [OpenEnds::Regions, OpenEnds::All, OpenEnds::None].into_iter();
         let ends = ends.map(move |open_ends| Habits { open_ends, ..usual });
         let names = [Habits { whole_names: true, ..usual }];
         let encodings = (1..MAX_ENCODINGS).map(move |encoding| Habits { encoding, ..usual });
-        let texts = 1u64 << odd_texts.min(MAX_ODD_TEXTS);
-        let some = (1..texts).map(move |latin1| Habits { latin1, ..usual });
-        let all = Habits { latin1: u64::MAX, ..usual };
-        let few = [usual, all].into_iter().chain(marks).chain(zeros).chain(ends).chain(names);
-        few.chain(encodings).chain(some)
+        let lists = (0..MAX_EMPTY_LISTS).map(Some);
+        let lists = lists.map(move |empty_lists| Habits { empty_lists, ..usual });
+        let some = choices(odd_texts).map(move |latin1| Habits { latin1, ..usual });
+        let several = [1, 0, 2].into_iter().flat_map(move |end_marks| {
+            [None, Some(0)].into_iter().flat_map(move |empty_lists| {
+                let zeros = choices(zero_texts);
+                zeros.map(move |other_zeros| Habits {
+                    other_zeros,
+                    empty_lists,
+                    end_marks,
+                    ..usual
+                })
+            })
+        });
+        let first = [usual, all].into_iter().chain(lists).chain(zeros).chain(marks);
+        let first = first.chain(ends).chain(names);
+        first.chain(encodings).chain(some).chain(several)
     }
+}
+
+/// Every choice of some of so many texts: a bit each.
+fn choices(texts: u32) -> std::ops::Range<u64> {
+    0..1 << texts.min(MAX_ODD_TEXTS)
 }
 
 /// Packs the content of a buffer. The first argument says how it became one. The last one are the
@@ -235,6 +266,12 @@ pub struct Encoder {
     /// How many texts of the last message have characters beyond ASCII, and a type that allows
     /// UTF-8 and Latin-1.
     pub odd_texts: u32,
+    /// How many of its texts may end with any number of zeros.
+    pub zero_texts: u32,
+    /// Whether it ends with an empty list.
+    pub ends_empty: bool,
+    /// Whether lists that are read up to a zero or to the region's end have no zero there.
+    pub open_lists: bool,
     /// Packs the content of a span that was in a buffer of its own for another reason than zlib.
     pub pack: Option<PackCode>,
     /// Writes spans of types that need code.
@@ -352,6 +389,12 @@ pub struct Encoding<'a> {
     names: HashMap<Vec<u8>, usize>,
     /// The name and the bytes of the text that was written last.
     last_text: Option<(Sym, Vec<u8>)>,
+    /// How many empty lists that may be left out came so far.
+    empty_lists: u32,
+    /// The bit behind the zero at the end of the last list that has one.
+    list_end: Option<usize>,
+    /// The bit behind the count of the last empty list.
+    empty_end: Option<usize>,
 }
 
 impl<'a> Encoding<'a> {
@@ -386,6 +429,9 @@ impl<'a> Encoding<'a> {
             last_end: None,
             names: HashMap::new(),
             last_text: None,
+            empty_lists: 0,
+            list_end: None,
+            empty_end: None,
         }
     }
 
@@ -426,11 +472,18 @@ impl<'a> Encoding<'a> {
     /// From here on, writes into a buffer of its own.
     fn open_buffer(&mut self) {
         self.outer.push(std::mem::take(&mut self.out));
+        self.forget_ends();
+    }
+
+    /// What was written last is no longer what stands before the place that is written to.
+    fn forget_ends(&mut self) {
+        (self.last_end, self.list_end, self.empty_end) = (None, None, None);
     }
 
     /// Takes the buffer that was opened last.
     fn close_buffer(&mut self) -> Bits {
         let outer = self.outer.pop().unwrap_or_default();
+        self.forget_ends();
         std::mem::replace(&mut self.out, outer)
     }
 

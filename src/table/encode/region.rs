@@ -90,6 +90,8 @@ impl Encoding<'_> {
 
     fn form(&mut self, field: &Field, ty: TypeRef, node: u32) -> Result<(), Stop> {
         let (unknowns, checks) = (self.unknowns.len(), self.checks.len());
+        let start = self.pos();
+        self.forget_ends();
         let is_object = self.json.kind(node) == JsonKind::Object;
         let holder = if is_object { node } else { field.object };
         self.regions.push(holder);
@@ -106,7 +108,9 @@ impl Encoding<'_> {
         result?;
         self.open_end(false);
         self.out().align();
+        self.cut_list_end(start, checks);
         let end = self.pos();
+        self.forget_ends();
         self.resolve(unknowns, checks, Some(end))?;
         self.drop_checks(checks, end);
         Ok(())
@@ -148,12 +152,10 @@ impl Encoding<'_> {
             Value::Known(keep) => usize::try_from(keep).unwrap_or(0),
             _ => 0,
         };
-        self.open_buffer();
-        let written = self.bounded(field, &region.inner, region.dialects, node);
-        let content = self.close_buffer().into_bytes();
-        written?;
+        let size_known = self.value_of(size, field.frame);
+        let content = self.content(field, region, size_known, node)?;
         // The announced size may be another one: then it was given, and a problem says so.
-        if self.value_of(size, field.frame) == Value::Unknown {
+        if size_known == Value::Unknown {
             self.require(size, content.len() as i128, field, "bytes")?;
         }
         let (plain, rest) = content.split_at_checked(keep).unwrap_or((&content, &[]));
@@ -163,5 +165,43 @@ impl Encoding<'_> {
         self.out().put(plain);
         self.out().put(&packed);
         Ok(())
+    }
+    /// The content of a packed region. Its announced size says which texts are in Latin-1, where
+    /// their type allows it.
+    fn content(
+        &mut self,
+        field: &Field,
+        region: &RegionType,
+        size: Value,
+        node: u32,
+    ) -> Result<Vec<u8>, Stop> {
+        let (mark, habits) = (self.mark_place(), self.state.habits);
+        let before = self.state.odd_texts;
+        let usual = self.unpacked(field, region, node)?;
+        let texts = self.state.odd_texts - before;
+        let fits = |content: &[u8]| size == Value::Known(content.len() as i128);
+        if texts == 0 || size == Value::Unknown || fits(&usual) {
+            return Ok(usual);
+        }
+        for latin1 in [u64::MAX].into_iter().chain(super::choices(texts)) {
+            self.back_to(mark);
+            self.state.habits.latin1 = latin1.checked_shl(before).unwrap_or(0);
+            let content = self.unpacked(field, region, node);
+            self.state.habits = habits;
+            if let Ok(content) = content
+                && fits(&content)
+            {
+                return Ok(content);
+            }
+        }
+        self.back_to(mark);
+        self.unpacked(field, region, node)
+    }
+
+    fn unpacked(&mut self, field: &Field, region: &RegionType, node: u32) -> Result<Vec<u8>, Stop> {
+        self.open_buffer();
+        let written = self.bounded(field, &region.inner, region.dialects, node);
+        let content = self.close_buffer().into_bytes();
+        written.map(|()| content)
     }
 }

@@ -261,6 +261,7 @@ impl Encoding<'_> {
             Branch::Taken => true,
             Branch::Passed => false,
             Branch::Either(first) => {
+                let first = first && !self.is_left_out(test, otherwise, at.object);
                 let other = if first { otherwise } else { then };
                 let check = matches!(test, Test::More) || self.about_unknowns(&test, at.frame);
                 let check = check.then_some(Checked::Test(test, !first));

@@ -82,6 +82,9 @@ pub struct Mark {
     depth: u32,
     dialects: u32,
     ended: Option<RegionEnd>,
+    empty_lists: u32,
+    odd_texts: u32,
+    zero_texts: u32,
 }
 
 impl Encoding<'_> {
@@ -98,6 +101,9 @@ impl Encoding<'_> {
             depth: self.depth,
             dialects: self.dialects,
             ended: self.ended,
+            empty_lists: self.empty_lists,
+            odd_texts: self.state.odd_texts,
+            zero_texts: self.state.zero_texts,
         }
     }
 
@@ -124,6 +130,10 @@ impl Encoding<'_> {
         self.depth = mark.depth;
         self.dialects = mark.dialects;
         self.ended = mark.ended;
+        self.empty_lists = mark.empty_lists;
+        self.state.odd_texts = mark.odd_texts;
+        self.state.zero_texts = mark.zero_texts;
+        self.forget_ends();
     }
 
     /// Writes a number that is computed later: as it was found to be when the message was written
@@ -297,6 +307,12 @@ impl Encoding<'_> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether all checks may be fulfilled if the region ends at the bit `end`.
+    pub(super) fn are_fulfilled(&self, checks: usize, end: usize) -> bool {
+        let checks = self.checks.iter().skip(checks);
+        checks.map(|check| self.is_fulfilled(check, Some(end))).all(|so| so != Some(false))
     }
 
     /// At the end of a region, which ends at the bit `end`: what was checked is true of this region
