@@ -6,14 +6,15 @@
 //! each other: the encoder has to say so. It must never write something else.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use moulsniff::Decoder;
 use moulsniff::proto::LazyTables;
 use moulsniff::table::{
     BinaryOp, Ex, ExprId, Layout, LayoutStep, Len, LenFrom, MessageDef, NO_SLOT, ReadAs, Sender,
     Tables, Test, TextEnd, TypeDef, ValueRead, apply,
 };
 use moulsniff::tree::{Sym, TextKind, TypeRef, mark};
+use moulsniff::{Decoder, Record};
 use serde_json::{Map, Value, json};
 
 use crate::common::Random;
@@ -305,7 +306,9 @@ impl Maker<'_> {
             }
             ReadAs::Region(region) => {
                 self.ended.push(false);
-                let made = self.value(region.inner[0], slots, false);
+                let form = if self.random.one_in(3) { region.inner.len() } else { 1 };
+                let form = self.random.below(form);
+                let made = self.value(region.inner[form], slots, false);
                 self.ended.pop();
                 self.take_rest(region.len);
                 Ok((made?.0, None))
@@ -456,7 +459,9 @@ impl Maker<'_> {
             Value::from(text)
         };
         match name {
-            "safe_string" | "safe_wstring" | "p_string" => Ok((text(self, false), None)),
+            "safe_string" | "safe_wstring" | "p_string" | "SafeString" => {
+                Ok((text(self, false), None))
+            }
             "vault_text" => {
                 let mut text = text(self, false).as_str().unwrap().to_string();
                 text.retain(|c| !c.is_control());
@@ -485,6 +490,8 @@ impl Maker<'_> {
             }
             "indexstring" => Ok((text(self, true), None)),
             "indexgeneric" => Ok((number(i128::from(self.random.next() as u32)), None)),
+            "LLSD" => Ok((self.llsd(0), None)),
+            "layer" => Ok((self.layer(), None)),
             "acks" => {
                 let n = self.random.below(4);
                 let all: Vec<Value> = (0..n).map(|_| (self.random.next() as u32).into()).collect();
@@ -497,6 +504,55 @@ impl Maker<'_> {
                 Err("a type with code that nothing makes")
             }
         }
+    }
+
+    fn llsd(&mut self, depth: usize) -> Value {
+        let kind = if depth == 0 { 5 } else { self.random.below(7) };
+        match kind {
+            0 => number(i128::from(self.random.next() as i32)),
+            1 => json!(self.random.of(&[0.5, -1.25e10, 1e-300])),
+            2 => self.random.one_in(2).into(),
+            3 => Value::Null,
+            4 | 5 if depth < 4 => {
+                let all = (0..self.random.below(4)).map(|at| {
+                    let key = format!("{}{at}", self.random.of(&TEXTS));
+                    (key, self.llsd(depth + 1))
+                });
+                all.collect::<Fields>().into()
+            }
+            6 if depth < 4 => {
+                (0..self.random.below(4)).map(|_| self.llsd(depth + 1)).collect::<Vec<_>>().into()
+            }
+            _ => self.random.of(&TEXTS).into(),
+        }
+    }
+
+    /// Patches of a layer. Coefficients that are missing at the end are 0.
+    fn layer(&mut self) -> Value {
+        let kind = self.random.of(&[0x4c, 0x57, 0x37, 0x38, 0x4d, 0x58, 0x39, 0x3a]);
+        let is_large = matches!(kind, 0x4d | 0x58 | 0x39 | 0x3a);
+        let size = self.random.of(&[16, 32]);
+        let patches: Vec<Value> = (0..self.random.below(4))
+            .map(|_| {
+                let quantity = self.random.below(0x61);
+                let most = 1 << ((quantity & 15) + 2);
+                let n = self.random.of(&[0, 1, 5, size * size]);
+                let mut all: Vec<i64> =
+                    (0..n).map(|_| self.random.of(&[0, 1, -1, most - 1, 1 - most])).collect();
+                if let Some(last) = all.last_mut() {
+                    *last = 1;
+                }
+                let place = if is_large { 0x10000 } else { 0x20 };
+                json!({
+                    "QuantWBits": quantity, "DCOffset": self.float(4),
+                    "Range": self.random.next() as u16,
+                    "X": self.random.below(place), "Y": self.random.below(place),
+                    "Coefficients": all,
+                })
+            })
+            .collect();
+        let stride = self.random.next() as u16;
+        json!({ "Stride": stride, "PatchSize": size, "Type": kind, "Patches": patches })
     }
 
     fn mudmode(&mut self, read: ValueRead, def: &TypeDef) -> Made<Value> {
@@ -661,6 +717,22 @@ fn around(protocol: &str, def: &MessageDef, name: &str, random: &mut Random, fie
     }
 }
 
+/// The opcode and the size at the beginning of an AuthServer's message.
+fn number_and_size(
+    encoder: &mut moulsniff::Encoder,
+    of: &str,
+    def: &MessageDef,
+    name: &str,
+    fields: &mut Fields,
+) {
+    fields.insert("opcode".into(), def.number.into());
+    fields.insert("size".into(), 0.into());
+    let made = json!({ "message": name, "fields": fields });
+    if let Ok(bytes) = encoder.encode_as(of, &made.to_string()) {
+        fields.insert("size".into(), (bytes.len() - 3).into());
+    }
+}
+
 /// Makes `tries` messages of every message of a protocol.
 pub fn there_and_back(lazy: &LazyTables, tries: usize, seed: u64) -> Came {
     let tables = lazy.get();
@@ -673,8 +745,8 @@ pub fn there_and_back(lazy: &LazyTables, tries: usize, seed: u64) -> Came {
         let name = tables.name(def.name).to_string();
         let Some(layout) = def.layout.and_then(|layout| tables.layout(layout)) else { continue };
         let service = tables.service(def.service).unwrap();
-        if service.name == "auth_server" {
-            // Encrypted from its second message on: no message stands alone.
+        if service.name == "http" {
+            // Headers say how the body is written: no message comes of random ones.
             continue;
         }
         if only.as_ref().is_some_and(|only| *only != name) {
@@ -706,6 +778,9 @@ pub fn there_and_back(lazy: &LazyTables, tries: usize, seed: u64) -> Came {
                 *came.refused.entry(format!("not made: {why}")).or_default() += 1;
                 continue;
             }
+            if service.name == "auth_server" {
+                number_and_size(&mut encoder, &of, def, &name, &mut fields);
+            }
             let made = json!({ "message": name, "fields": fields });
             let bytes = match encoder.encode_as(&of, &made.to_string()) {
                 Ok(bytes) => bytes,
@@ -732,6 +807,38 @@ pub fn there_and_back(lazy: &LazyTables, tries: usize, seed: u64) -> Came {
     came
 }
 
+/// What a decoder reads of a message.
+fn read(
+    decoder: &Decoder,
+    of: &str,
+    made: &Value,
+    bytes: &[u8],
+) -> Result<Vec<Record>, moulsniff::Error> {
+    let Some(side) = of.strip_prefix("ouro.auth_server.") else { return decoder.decode(of, bytes) };
+    // Encrypted from the second message on: it comes behind the first one of a connection.
+    let (client, server) = ("192.0.2.1:50000".parse().unwrap(), "192.0.2.2:2106".parse().unwrap());
+    let mut capture = decoder.capture_writer(Vec::new())?;
+    let seed = json!({ "size": 8, "opcode": 0, "seed": 7, "proto_vers": 30206 });
+    let first = json!({ "message": "AuthProtocolVersion", "fields": seed });
+    let empty = json!({ "size": 9, "opcode": 5, "unk_array": "0000000000000000", "unk_1": 4 });
+    let other = json!({ "message": "ServerListRequest", "fields": empty });
+    let is_first = made["message"] == first["message"];
+    let both = match is_first {
+        true => [("server", made), ("client", &other)],
+        false => [("server", &first), (side, made)],
+    };
+    for (at, (side, message)) in (1..).zip(both) {
+        let mut record = json!({
+            "protocol": "ouro", "service": "auth_server", "transport": "tcp", "from": side,
+        });
+        record.as_object_mut().unwrap().extend(message.as_object().unwrap().clone());
+        capture.message(Duration::from_secs(at), client, server, &record.to_string())?;
+    }
+    let records = decoder.bytes(capture.finish()?)?.collect::<Result<Vec<_>, _>>()?;
+    let messages = records.into_iter().filter(|record| record.message().is_some());
+    Ok(messages.skip(usize::from(!is_first)).take(1).collect())
+}
+
 fn comes_back(
     decoder: &Decoder,
     encoder: &mut moulsniff::Encoder,
@@ -740,7 +847,7 @@ fn comes_back(
     bytes: &[u8],
 ) -> Option<String> {
     let hex: String = bytes.iter().take(60).map(|byte| format!("{byte:02x}")).collect();
-    let records = match decoder.decode(of, bytes) {
+    let records = match read(decoder, of, made, bytes) {
         Ok(records) => records,
         Err(error) => return Some(format!("{error}: {hex} of {made}")),
     };
@@ -753,7 +860,7 @@ fn comes_back(
     }
     let mut fields = back["fields"].clone();
     if let Some(fields) = fields.as_object_mut() {
-        for computed in ["bit_length", "checksum"] {
+        for computed in ["bit_length", "checksum", "size", "opcode"] {
             if made["fields"].get(computed).is_none() {
                 fields.remove(computed);
             }
