@@ -1,54 +1,114 @@
-//! Hides words that may be keys: a user types a key where a name is expected, and the error with it
-//! ends up in a bug report. It knows the forms in which keys are written down, and no option and no
-//! file format.
+//! Hides what may be a key: a user types a key where a name is expected, and the error with it ends
+//! up in a bug report. It knows what words, numbers and addresses look like. What looks like none
+//! of them and is as long as a key is hidden. It knows no option and no file format.
 
 use std::borrow::Cow;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::path::Path;
 
 /// Hex digits of the shortest key there is (the 7 bytes of a session key).
-const FEWEST_HEX_DIGITS: usize = 14;
+const FEWEST: usize = 14;
 /// Digits of the largest number of 64 bits. A longer run of digits is not a plain number.
 const MAX_DECIMAL_DIGITS: usize = 20;
-/// Characters of the shortest key in base64 that can be told from a name.
-const FEWEST_BASE64: usize = 20;
+/// The most digits of a plain number that count: a list of numbers may be bytes, a large one is
+/// none.
+const MOST_OF_NUMBER: usize = 4;
+/// Characters of the shortest key in base64 that can be told from a name with digits in it.
+const FEWEST_BASE64: usize = 16;
+/// The same for letters alone.
+const FEWEST_LETTERS: usize = 20;
+/// Letters of a word that ends a list of bytes. What is shorter may be bytes that are letters.
+const FEWEST_OF_WORD: usize = 4;
 /// Characters of the longest name.
 const MAX_NAME: usize = 64;
-/// Bytes of the shortest key in decimal that can be told from a list of numbers.
-const FEWEST_NUMBERS: usize = 8;
-/// The same for numbers that say that they are in hex.
-const FEWEST_BYTES: usize = 4;
-/// What stands between the bytes of a list, the longer first.
-const SEPARATORS: [&str; 8] = [", ", ",", "; ", ":", "-", "_", " ", "\\"];
+/// UUIDs and hardware addresses, with a `0` for each hex digit.
+const IDS: [&str; 2] = ["00000000-0000-0000-0000-000000000000", "00:00:00:00:00:00"];
+/// How dates and times begin, with a `0` for each digit.
+const TIMES: [&str; 2] = ["0000-00-00", "00:00:00"];
 
-/// The text with everything replaced that may be a key: many hex digits, also in groups; base64; a
-/// list of bytes; a word that is longer than any name. The name of a file that is there is none.
+/// The text with everything replaced that may be a key: hex digits or numbers, also in groups;
+/// base64; a word that is longer than any name. The name of a file that is there is none.
 pub(super) fn without_keys(text: &str) -> Cow<'_, str> {
+    let keys = keys_in(text);
+    if keys.is_empty() {
+        return Cow::Borrowed(text);
+    }
     let mut shown = String::new();
     let mut copied = 0;
-    let mut at = 0;
-    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let length = length_of(rest, belongs_to_word);
-        let word = rest.get(..length).unwrap_or_default();
-        let is_file = Path::new(word.trim_end_matches([':', '.', '-'])).exists();
-        if let Some(key) = key_in(rest, word.len()).filter(|_| !is_file) {
-            shown.push_str(text.get(copied..at + key.start).unwrap_or_default());
-            shown.push_str(&format!("<{} characters that may be a key>", key.len()));
-            copied = at + key.end;
-            at = copied;
-        } else {
-            at += length.max(rest.chars().next().map_or(1, char::len_utf8));
-        }
-    }
-    if copied == 0 {
-        return Cow::Borrowed(text);
+    for key in keys {
+        shown.push_str(text.get(copied..key.start).unwrap_or_default());
+        shown.push_str(&format!("<{} characters that may be a key>", key.len()));
+        copied = key.end;
     }
     shown.push_str(text.get(copied..).unwrap_or_default());
     Cow::Owned(shown)
 }
 
-fn belongs_to_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | ':' | '-' | '_' | '.')
+/// Pieces that are no words, with nothing but signs and very short words between them.
+#[derive(Default)]
+struct Stretch {
+    range: Range<usize>,
+    /// How many of their characters count.
+    count: usize,
+}
+
+impl Stretch {
+    fn add(&mut self, piece: Range<usize>, count: usize) {
+        let start = if self.count > 0 { self.range.start } else { piece.start };
+        self.range = start..piece.end;
+        self.count += count;
+    }
+
+    /// Ends it. Returns where it is if it may be a key.
+    fn end(&mut self) -> Option<Range<usize>> {
+        let Stretch { range, count } = std::mem::take(self);
+        (count >= FEWEST).then_some(range)
+    }
+}
+
+fn keys_in(text: &str) -> Vec<Range<usize>> {
+    let mut keys = Vec::new();
+    let mut stretch = Stretch::default();
+    let (mut at, mut known_at) = (0, 0);
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        if at >= known_at {
+            let length = length_of(rest, |c| belongs_to_piece(c) || ":.[]".contains(c));
+            known_at = at + length;
+            if rest.get(..length).is_some_and(is_known) {
+                keys.extend(stretch.end());
+                at = known_at;
+                continue;
+            }
+        }
+        // A byte in a text ends after its digits: `\x8aend`.
+        let is_byte = text.get(..at).is_some_and(|before| before.ends_with("\\x"));
+        let length = length_of(rest, belongs_to_piece).min(if is_byte { 2 } else { usize::MAX });
+        let (piece, behind) = rest.split_at_checked(length).unwrap_or_default();
+        if piece.is_empty() {
+            let c = rest.chars().next().unwrap_or_default();
+            if c == '\n' || c.is_alphabetic() {
+                keys.extend(stretch.end());
+            }
+            at += if rest.starts_with("\\x") { 2 } else { c.len_utf8() };
+            continue;
+        }
+        let inner = without_folders(piece);
+        let start = at + piece.find(inner).unwrap_or(0);
+        let signs = length_of(behind, |c| c == '=').min(2);
+        let is_assigned = behind.get(signs..).is_some_and(|b| b.starts_with(char::is_alphanumeric));
+        let padding = if is_assigned { 0 } else { signs };
+        let extension = behind.strip_prefix('.').filter(|_| piece.ends_with(inner));
+        let is_file = extension.is_some_and(|name| name.starts_with(char::is_alphabetic));
+        match count_of(inner, padding).filter(|_| !is_file) {
+            None => keys.extend(stretch.end()),
+            Some(0) => (),
+            Some(count) => stretch.add(start..start + inner.len() + padding, count),
+        }
+        at += piece.len();
+    }
+    keys.extend(stretch.end());
+    keys
 }
 
 /// How many bytes at the beginning of a text are such characters.
@@ -56,103 +116,86 @@ fn length_of(text: &str, are_such: impl Fn(char) -> bool) -> usize {
     text.find(|c| !are_such(c)).unwrap_or(text.len())
 }
 
-/// The first key that begins in the first `within` bytes.
-fn key_in(text: &str, within: usize) -> Option<Range<usize>> {
-    let mut at = 0;
-    while at < within {
-        let rest = text.get(at..)?;
-        let run = rest.get(..length_of(rest, |c| c.is_ascii_alphanumeric()))?;
-        if run.is_empty() && !rest.starts_with('+') {
-            at += rest.chars().next().map_or(1, char::len_utf8);
-            continue;
-        }
-        let length = length_of_bytes(rest)
-            .or_else(|| length_of_base64(rest))
-            .or_else(|| (is_hex(run) && !has_extension(rest, run.len())).then_some(run.len()))
-            .or_else(|| {
-                let word = length_of(rest, |c| c.is_ascii_alphanumeric() || "_-".contains(c));
-                (word > MAX_NAME).then_some(word)
-            });
-        if let Some(length) = length {
-            return Some(at..at + length);
-        }
-        at += run.len().max(1);
+fn belongs_to_piece(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_')
+}
+
+/// Whether a word is shown whatever its digits: a file that is there, an address, a UUID, a time.
+fn is_known(word: &str) -> bool {
+    let word = word.trim_end_matches([':', '.', '-', '=']);
+    let inner = word.trim_start_matches('[').trim_end_matches(']');
+    let shape: String =
+        inner.chars().map(|c| if c.is_ascii_hexdigit() { '0' } else { c }).collect();
+    let is_time = || {
+        TIMES.iter().any(|time| shape.starts_with(time))
+            && inner.chars().all(|c| c.is_ascii_digit() || ":-.+TZ".contains(c))
+    };
+    IDS.contains(&shape.as_str())
+        || is_time()
+        || inner.parse::<IpAddr>().is_ok()
+        || word.parse::<SocketAddr>().is_ok()
+        || word.contains(|c: char| c.is_ascii_alphanumeric()) && Path::new(word).exists()
+}
+
+/// The piece without what is a path around a name: words of small letters.
+fn without_folders(piece: &str) -> &str {
+    let is_folder = |part: &str| part.bytes().all(|b| b.is_ascii_lowercase() || b"-_".contains(&b));
+    let mut inner = piece;
+    while let Some((_, rest)) = inner.split_once('/').filter(|(folder, _)| is_folder(folder)) {
+        inner = rest;
     }
-    None
-}
-
-/// Whether the extension of a file follows the first `length` bytes.
-fn has_extension(text: &str, length: usize) -> bool {
-    let behind = text.get(length..).and_then(|behind| behind.strip_prefix('.'));
-    behind.is_some_and(|extension| extension.starts_with(|c: char| c.is_alphanumeric()))
-}
-
-/// Hex digits, or more decimal digits than a number has. A key with a character too much or a wrong
-/// one counts, too: letters and digits among many hex digits make a part of it.
-fn is_hex(word: &str) -> bool {
-    word.split(|c: char| !c.is_ascii_hexdigit()).any(|part| {
-        let letters = part.bytes().filter(u8::is_ascii_alphabetic).count();
-        let fewest = if letters > 0 { FEWEST_HEX_DIGITS } else { MAX_DECIMAL_DIGITS + 1 };
-        part.len() >= fewest && (part == word || letters < part.len())
-    })
-}
-
-/// Base64 that no name looks like: it is padded, or has a plus sign.
-fn length_of_base64(text: &str) -> Option<usize> {
-    let digits = length_of(text, |c| c.is_ascii_alphanumeric() || "+/".contains(c));
-    let (digits, behind) = text.split_at_checked(digits)?;
-    let signs = length_of(behind, |c| c == '=');
-    // What is assigned to a name is no padding, but a third sign is no padding either.
-    let is_name = behind.get(signs..)?.starts_with(|c: char| c.is_alphanumeric()) && signs < 3;
-    let padding = if is_name { 0 } else { signs.min(2) };
-    let length = digits.len() + padding;
-    (length >= FEWEST_BASE64 && (padding > 0 || digits.contains('+'))).then_some(length)
-}
-
-/// A list of bytes: hex digits in groups of one size, the last of which may be shorter, or decimal
-/// numbers. Addresses have larger groups with colons between them, and UUIDs groups of many sizes.
-fn length_of_bytes(text: &str) -> Option<usize> {
-    let prefix = ["0x", "x"].into_iter().find(|prefix| text.starts_with(prefix)).unwrap_or("");
-    let mut size = None;
-    let (mut at, mut hex, mut digits, mut letters) = (0, 0, 0, 0);
-    let mut is_hex = true;
-    let (mut is_decimal, mut decimal, mut numbers) = (true, 0, 0);
-    loop {
-        let rest = text.get(at..)?;
-        let digits_at = if rest.starts_with(prefix) { prefix.len() } else { 0 };
-        let rest = rest.get(digits_at..)?;
-        let group = rest.get(..length_of(rest, |c| c.is_ascii_alphanumeric()))?;
-        is_decimal &= group.parse::<u8>().is_ok();
-        let first = *size.get_or_insert(group.len());
-        let all_hex = group.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_hex &= all_hex && group.len() % 2 == 0 && group.len() <= first;
-        if group.is_empty() || !(is_hex || is_decimal) {
-            break;
-        }
-        at += digits_at + group.len();
-        if is_hex {
-            hex = at;
-            digits += group.len();
-            letters += group.bytes().filter(u8::is_ascii_alphabetic).count();
-        }
-        if is_decimal {
-            decimal = at;
-            numbers += 1;
-        }
-        // A shorter group is the last.
-        is_hex &= group.len() == first;
-        let rest = text.get(at..)?;
-        let Some(separator) = SEPARATORS.into_iter().find(|s| rest.starts_with(s)) else { break };
-        is_hex &= separator != ":" || first == 2;
-        at += separator.len();
+    while let Some((rest, _)) = inner.rsplit_once('/').filter(|(_, folder)| is_folder(folder)) {
+        inner = rest;
     }
-    if numbers >= FEWEST_NUMBERS {
-        return Some(decimal);
+    inner
+}
+
+/// How many characters of a piece count: those of what is no word, and only a few of a number. A
+/// very short word counts nothing, and a longer one is `None`.
+fn count_of(piece: &str, padding: usize) -> Option<usize> {
+    let characters = piece.bytes().filter(u8::is_ascii_alphanumeric).count();
+    let digits = piece.bytes().filter(u8::is_ascii_digit).count();
+    if piece.split('/').any(|part| part.len() > MAX_NAME) {
+        return Some(characters);
     }
-    let groups = digits / size.unwrap_or(1).max(1);
-    let mixed = 0 < letters && letters < digits && digits >= FEWEST_HEX_DIGITS;
-    let prefixed = !prefix.is_empty() && groups >= FEWEST_BYTES;
-    (groups > 1 && (mixed || prefixed)).then_some(hex)
+    if digits == characters {
+        let count = |number: &str| match number.len() {
+            0..=MAX_DECIMAL_DIGITS => number.len().min(MOST_OF_NUMBER),
+            length => length,
+        };
+        return Some(piece.split(|c: char| !c.is_ascii_digit()).map(count).sum());
+    }
+    // No name begins with a digit, and a letter by itself is no byte.
+    let is_hex = characters > 1
+        && piece.bytes().all(|b| b.is_ascii_hexdigit() || !b.is_ascii_alphanumeric());
+    if is_hex || piece.starts_with(|c: char| c.is_ascii_digit()) {
+        return Some(characters);
+    }
+    let fewest = if digits > 0 { FEWEST_BASE64 } else { FEWEST_LETTERS };
+    let signs = piece.matches('+').count() + padding;
+    if characters >= fewest && 3 * characters < 8 * (words_of(piece) + 2 * signs) {
+        return Some(characters);
+    }
+    let is_short = characters < FEWEST_OF_WORD || digits > 0 && characters < FEWEST_BASE64;
+    is_short.then_some(0)
+}
+
+/// How many words and numbers a name consists of: three in `Cli2Auth`. A name has few and long
+/// ones, and base64 many and short ones.
+fn words_of(piece: &str) -> usize {
+    let mut words = 0;
+    let mut before = b'_';
+    for (at, now) in piece.bytes().enumerate() {
+        let after = piece.as_bytes().get(at + 1).copied().unwrap_or(b'_');
+        words += usize::from(match now {
+            b'0'..=b'9' => !before.is_ascii_digit(),
+            b'A'..=b'Z' => !before.is_ascii_uppercase() || after.is_ascii_lowercase(),
+            b'a'..=b'z' => !before.is_ascii_alphabetic(),
+            _ => false,
+        });
+        before = now;
+    }
+    words
 }
 
 #[cfg(test)]
@@ -180,6 +223,12 @@ mod tests {
             &format!("{}L", "7".repeat(154)),
             &"ik8NK5w-XX_KTw0rnD5df4pPDSucPl1_ik8NK5w".repeat(2),
             &["138"; 64].join(","),
+            "8a4f 1234 9c3e 5d7f 8a4f",
+            "8a4f:0d2b:9c3e:5d7f:8a4f",
+            "[138, 79, 13, 43, 156, 62, 93]".trim_matches(['[', ']']),
+            "138u8, 79u8, 13u8, 43u8, 156u8",
+            "8aend\\x4f \\x0dA!\\x2b\\x9cof\\x3e\\x5d\\x7f",
+            "8a%4f%0d%2b%9c%3e%5d",
         ] {
             for (before, behind) in [
                 ("`", "`: no such file"),
@@ -197,8 +246,7 @@ mod tests {
     fn a_key_in_a_path_is_not_shown() {
         let hex = "8a4f0d2b9c3e5d7f".repeat(4);
         let hidden = "<64 characters that may be a key>";
-        for (before, behind) in [("/srv/", ": no such file"), ("", ":1:1: no table"), ("a/", "/b")]
-        {
+        for (before, behind) in [("/srv/", ": no such file"), ("", ": no table"), ("a/", "/b")] {
             let shown = without_keys(&format!("{before}{hex}{behind}")).into_owned();
             assert_eq!(shown, format!("{before}{hidden}{behind}"));
         }
@@ -211,6 +259,9 @@ mod tests {
             "captures/8a4f0d2b9c3e5d7f8a4f0d2b9c3e5d7f.pcapng:12:3: no such file",
             "[2001:0db8:0000:0000:0000:0000:0000:0001]:14617, aa:bb:cc:dd:ee:ff, tcp:14000=moul",
             "Cli2AuthVaultNodeFetchOfThePlayer1 2026-11-20T09:30:27.123456Z",
+            "2026-11-20 09:30:27.123 to 09:30:28, tcp:13000, 13001 and 13005: u8, u16, u32 and i64",
+            "did you mean `kInt32_1`, `kInt32_2`, `kUInt32_3`, `kNodeType_VNodeMgrLow`?",
+            "/srv/data1/2026-11-20/captures_of_a_long_evening_with_many_players/x1/y2.pcap: no such",
             "",
         ] {
             assert_eq!(without_keys(text), text);
