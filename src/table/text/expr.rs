@@ -8,6 +8,16 @@ use super::syntax::*;
 /// How deep an expression may be: `a + b + c` has a depth of 3.
 const MAX_EXPR_DEPTH: u16 = 128;
 
+/// The operations on numbers. Those of later rows bind closer.
+const OPERATIONS: [&[(&str, BinaryOp)]; 6] = [
+    &[("|", BinaryOp::BitOr)],
+    &[("^", BinaryOp::BitXor)],
+    &[("&", BinaryOp::BitAnd)],
+    &[("<<", BinaryOp::Shl), (">>", BinaryOp::Shr)],
+    &[("+", BinaryOp::Add), ("-", BinaryOp::Sub)],
+    &[("*", BinaryOp::Mul), ("/", BinaryOp::Div), ("%", BinaryOp::Rem)],
+];
+
 impl TableParser<'_> {
     /// An expression.
     pub(super) fn expr(&mut self) -> Result<ExprAst, TableError> {
@@ -77,45 +87,28 @@ impl TableParser<'_> {
         Ok(left)
     }
 
-    /// An expression that is a number: what may be compared. Of its signs, those of later lines
-    /// bind closer: `|`, `^`, `&`, shifts, sums, products.
+    /// An expression that is a number: what may be compared.
     pub(super) fn parse_number(&mut self) -> Result<ExprAst, TableError> {
-        self.operations(&[("|", BinaryOp::BitOr)], Self::alternative)
+        self.operations(0)
     }
 
     /// A number in a list in which `|` separates them.
     pub(super) fn alternative(&mut self) -> Result<ExprAst, TableError> {
-        self.operations(&[("^", BinaryOp::BitXor)], |parser| {
-            parser.operations(&[("&", BinaryOp::BitAnd)], Self::shift)
-        })
+        self.operations(1)
     }
 
-    fn shift(&mut self) -> Result<ExprAst, TableError> {
-        let signs = [("<<", BinaryOp::Shl), (">>", BinaryOp::Shr)];
-        self.operations(&signs, |parser| {
-            let signs = [("+", BinaryOp::Add), ("-", BinaryOp::Sub)];
-            parser.operations(&signs, Self::product)
-        })
-    }
-
-    fn product(&mut self) -> Result<ExprAst, TableError> {
-        let signs = [("*", BinaryOp::Mul), ("/", BinaryOp::Div), ("%", BinaryOp::Rem)];
-        self.operations(&signs, Self::atom)
-    }
-
-    /// Operations that bind equally, from left to right.
-    fn operations(
-        &mut self,
-        signs: &[(&str, BinaryOp)],
-        operand: fn(&mut Self) -> Result<ExprAst, TableError>,
-    ) -> Result<ExprAst, TableError> {
-        let mut left = operand(self)?;
+    /// Operations of these and later rows of [`OPERATIONS`]. Those that bind equally are read from
+    /// left to right.
+    fn operations(&mut self, first: usize) -> Result<ExprAst, TableError> {
+        let mut left = self.atom()?;
         'more: loop {
-            for (sign, op) in signs {
-                if self.eat(sign)? {
-                    let right = operand(self)?;
-                    left = binary(self, *op, left, right)?;
-                    continue 'more;
+            for (row, signs) in OPERATIONS.iter().enumerate().skip(first) {
+                for (sign, op) in *signs {
+                    if self.eat(sign)? {
+                        let right = self.operations(row + 1)?;
+                        left = binary(self, *op, left, right)?;
+                        continue 'more;
+                    }
                 }
             }
             return Ok(left);
