@@ -87,7 +87,8 @@ pub(super) struct SessionDigest {
     /// The identity that the client stated. Empty if it stated none.
     pub(super) who: String,
     pub(super) first_record: u64,
-    /// Its streams, by their places among [`CaptureDigest::streams`], in order of appearance.
+    /// Its streams, by their places among [`CaptureDigest::streams`], in order of appearance,
+    /// without those that are an earlier session's.
     pub(super) streams: Vec<u32>,
 }
 
@@ -233,6 +234,14 @@ impl<'f> Digester<'f> {
             digest.sessions.push(SessionDigest { protocol, who, first_record, streams });
         }
         digest.sessions.sort_by_key(|session| session.first_record);
+        // A stream that goes on in further sessions is compared once, as one of the first.
+        let mut known = vec![false; digest.streams.len()];
+        for session in &mut digest.sessions {
+            session.streams.retain(|place| {
+                let known = known.get_mut(*place as usize);
+                known.is_some_and(|known| !std::mem::replace(known, true))
+            });
+        }
         digest
     }
 

@@ -134,6 +134,7 @@ fn sessions_of(digest: &CaptureDigest) -> Vec<Option<u32>> {
 fn session_candidates(digest: &CaptureDigest) -> Vec<Candidate> {
     let sessions = (0..).zip(&digest.sessions);
     sessions
+        .filter(|(_, session)| !session.streams.is_empty())
         .map(|(place, session)| {
             let streams =
                 session.streams.iter().filter_map(|stream| digest.streams.get(*stream as usize));

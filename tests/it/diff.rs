@@ -621,3 +621,19 @@ fn captures_that_were_made_to_have_the_same_hash_differ() {
     }
     assert!(compared(&a, &a, &[]).0.is_empty());
 }
+
+/// A client that states another session on the same circuit begins another session.
+#[test]
+fn a_stream_that_goes_on_in_further_sessions_is_compared_once() {
+    let mut made = Made::new();
+    for session in 1..=5 {
+        let header = [0x40, 0, 0, 0, session, 0, 0xff, 0xff, 0, 3];
+        let circuit = [&header[..], &[7; 4], &[session; 16], &[9; 16]].concat();
+        made.udp((end(1, 50_000), end(2, 13_000)), &circuit);
+    }
+    let path = folder("one-stream").join("made.pcap");
+    std::fs::write(&path, made.bytes).unwrap();
+    let path = path.to_str().unwrap();
+    let (differences, sum) = compared(path, path, &[]);
+    assert_eq!((differences.len(), &sum["same"]), (0, &Value::from(5)));
+}
