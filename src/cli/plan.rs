@@ -100,6 +100,10 @@ impl Plan {
             files::refuse_future_key(key, output)?;
         }
         let mut setup = setup(args.read)?;
+        if privacy.redact || privacy.pseudonyms.is_some() {
+            let unmarked = setup.tables.iter().filter_map(LazyTables::unmarked);
+            unmarked.for_each(|remark| remark::warn(remark.to_string()));
+        }
         let mut reading = reading(&args)?;
         let mut filter = filter(&args, &setup)?;
         let mut columns = columns(&args, &setup)?;

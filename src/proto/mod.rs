@@ -378,6 +378,12 @@ impl LazyTables {
         Ok(lazy)
     }
 
+    /// The remark that the further sources have texts of which none will be hidden.
+    pub fn unmarked(&self) -> Option<TableError> {
+        let embedded = self.protocol.sources().len();
+        if self.further.is_empty() { None } else { self.get().unmarked(embedded) }
+    }
+
     /// The tables of a protocol, by its name.
     pub fn of<'a>(all: &'a [LazyTables], protocol: &str) -> Option<&'a LazyTables> {
         all.iter().find(|lazy| lazy.protocol.name() == protocol)

@@ -47,25 +47,32 @@ impl Tables {
                 found.push((taken.file, taken.at, message));
             }
         }
-        found.extend(self.unmarked(from));
+        found.extend(self.unmarked_text(from));
         found.extend(self.unreachable(from));
         found.extend(self.idle_rules(from));
         found.sort();
         found.dedup();
-        let place = |(file, at, message): (u32, usize, String)| {
-            let TableSource { name, text } = self.sources().get(file as usize)?;
-            Some(TableError::at(name, text, at, message))
-        };
         let more = found.len().saturating_sub(MOST);
         if let Some((.., message)) = found.get_mut(MOST).filter(|_| more > 1) {
             *message = format!("{more} more remarks from here on");
         }
-        found.into_iter().take(MOST + 1).filter_map(place).collect()
+        found.into_iter().take(MOST + 1).filter_map(|remark| self.placed(remark)).collect()
+    }
+
+    fn placed(&self, (file, at, message): (u32, usize, String)) -> Option<TableError> {
+        let TableSource { name, text } = self.sources().get(file as usize)?;
+        Some(TableError::at(name, text, at, message))
+    }
+
+    /// The remark that no text of the sources from the one numbered `from` on will be hidden, with
+    /// the place of the first.
+    pub fn unmarked(&self, from: usize) -> Option<TableError> {
+        self.placed(self.unmarked_text(from)?)
     }
 
     /// The first text of files in which no field is marked as a secret or as telling about a
     /// person, with its file and place.
-    fn unmarked(&self, from: usize) -> Option<(u32, usize, String)> {
+    fn unmarked_text(&self, from: usize) -> Option<(u32, usize, String)> {
         let mut text = None;
         for declared in self.declarations().iter().filter(|d| d.file as usize >= from) {
             for def in self.field_types(&declared.name, declared.kind) {
