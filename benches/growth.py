@@ -27,6 +27,7 @@ class Capture:
     def __init__(self):
         self.out = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)]
         self.frames = 0
+        self.time = 1_700_000_000
 
     def frame(self, sent, ports, seq, ack, flags, data=b""):
         here, there = ports if sent else ports[::-1]
@@ -40,7 +41,7 @@ class Capture:
         source, target = (CLIENT, SERVER) if sent else (SERVER, CLIENT)
         ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(body), 0, 0, 64, protocol, 0) + source + target
         packet = bytes(12) + b"\x08\x00" + ip + body
-        self.out.append(struct.pack("<IIII", 1_700_000_000, self.frames, len(packet), len(packet)) + packet)
+        self.out.append(struct.pack("<IIII", self.time, self.frames, len(packet), len(packet)) + packet)
         self.frames += 1
 
     def connection(self, number, port, *sends):
@@ -139,6 +140,39 @@ def circuits(capture, n):
         capture.datagram(False, ports, b"\0\0\0\0\2\0\xff\xff" + struct.pack(">H", 139) + chat)
 
 
+def one_agent(capture, n):
+    """All circuits are of one session."""
+    for at in range(n):
+        ports = (10_000 + at, SIMULATOR)
+        capture.datagram(True, ports, b"\x40\0\0\0\1\0\xff\xff\0\3" + struct.pack("<I", at) + struct.pack("<IIII", 7, 7, 7, 7) * 2)
+
+
+def other_sessions(capture, n):
+    """One circuit on which the client states another session each time."""
+    for at in range(n):
+        code = b"\x40" + struct.pack(">I", at + 1) + b"\0\xff\xff\0\3"
+        capture.datagram(True, (10_000, SIMULATOR), code + struct.pack("<IIIII", 7, at, 7, 7, 7) + bytes(15) + b"\1")
+
+
+def one_account(capture, n):
+    """All connections are of one account, and no message states a session."""
+    head = struct.pack("<BHIII", 10, 31, 918, 50, 1) + bytes(16) + struct.pack("<I", 20) + bytes(16)
+    login = struct.pack("<HII", 3, 1, 5) + struct.pack("<H", 4) + "anna".encode("utf-16-le") + bytes(20) + bytes(2) + struct.pack("<H", 3) + "win".encode("utf-16-le")
+    for at in range(n):
+        capture.connection(at, MOUL, (True, head + b"\0\2"), (False, b"\1\2"), (True, login))
+
+
+def silence(capture, n):
+    """Connections that stay open, and one on which a message comes each minute."""
+    head = struct.pack("<BHIII", 16, 31, 918, 50, 1) + bytes(16) + struct.pack("<I", 12) + bytes(8)
+    ping = struct.pack("<III", 12, 0, 7)
+    for at in range(n + 1):
+        capture.connection(at, MOUL, (True, head + ping))
+    for at in range(n):
+        capture.time += 61
+        capture.frame(True, (10_000, MOUL), 1001 + len(head) + 12 * (at + 1), 5001, 0x18, ping)
+
+
 def pings(capture, n):
     head = struct.pack("<BHIII", 16, 31, 918, 50, 1) + bytes(16) + struct.pack("<I", 12) + bytes(8)
     capture.connection(0, MOUL, (True, head + struct.pack("<III", 12, 0, 7) * n))
@@ -171,6 +205,10 @@ KINDS = {
                                        "export messages {a} -o {out}", "--json --pseudonyms {key} {a}"]),
     "types": (types, 1000, ["stats {a}", "diff {a} {a}", "report {a} -o {out}"]),
     "circuits": (circuits, 400, ["stats {a}", "sessions {a}", "export chat {a}", "diff {a} {a}", "--csv {a}", "--json --pseudonyms {key} {a}"]),
+    "one agent": (one_agent, 400, ["sessions {a}", "report {a} -o {out}"]),
+    "other sessions": (other_sessions, 1000, ["sessions {a}", "report {a} -o {out}", "diff {a} {a}"]),
+    "one account": (one_account, 400, ["sessions {a}", "report {a} -o {out}"]),
+    "silence": (silence, 400, ["sessions {a}", "report {a} -o {out}"]),
     "pings": (pings, 2000, ["stats {a}", "diff {a} {a}", "report {a} -o {out}", "--oneline {a}", "encode {json} -o {out}"]),
     "web": (web, 200, ["stats {a}", "diff {a} {a}", "--json --pseudonyms {key} {a}", "report {a} -o {out}"]),
     "manifest": (manifest, 1000, ["export files {a} -o {out}", "stats {a}"]),
