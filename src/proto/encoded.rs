@@ -130,12 +130,12 @@ impl MessageEncoder {
         // Where the record has another length, its sender may have other habits.
         let length = json.get(root, "length").and_then(|node| json.text(node).parse().ok());
         if length.is_some_and(|length: usize| length != bytes.len()) {
-            let others = Habits::all(encoder.odd_texts, encoder.zero_texts).skip(1);
+            let others = Habits::all(encoder.asked).skip(1);
             let mut others = others.filter_map(|habits| write(encoder, habits).ok());
             if let Some(found) = others.find(|found| Some(found.len()) == length) {
                 bytes = found;
             }
-        } else if encoder.ends_empty && is_captured(json) {
+        } else if encoder.asked.ends_empty && is_captured(json) {
             // Zero coding hides whether empty lists at the end were left out. Senders mostly do it.
             let early = Habits { empty_lists: Some(0), ..Habits::default() };
             if let Ok(found) = write(encoder, early)

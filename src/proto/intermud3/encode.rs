@@ -26,6 +26,7 @@ pub(super) fn encode(
         if of.json.kind(of.fields) == JsonKind::List {
             return encoding.spans(of.fields);
         }
+        encoding.state.asked.end_marks = true;
         let mut writer = TextWriter { encoding, text: Vec::new(), depth: 0 };
         writer.packet(of.fields, of.message)?;
         let TextWriter { encoding, mut text, .. } = writer;

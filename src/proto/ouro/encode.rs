@@ -107,6 +107,7 @@ fn write_packet(
             return encoding.fail(node, "cannot be encoded: only from spans");
         }
     }
+    encoding.state.asked.end_marks = true;
     encoding.enter(fields);
     encoding.share(fields);
     encoding.out().put_zeros(HEADER);

@@ -244,9 +244,10 @@ impl Encoding<'_> {
     }
 
     /// The offset of a name that was written before, from the byte `base` on.
-    fn earlier_name(&self, name: &[u8], base: usize) -> Option<u16> {
-        let usable = self.outer.is_empty() && !self.state.habits.whole_names;
-        offset(*self.names.get(name).filter(|_| usable)?, base)
+    fn earlier_name(&mut self, name: &[u8], base: usize) -> Option<u16> {
+        let at = *self.names.get(name).filter(|_| self.outer.is_empty())?;
+        self.state.asked.names = true;
+        offset(at, base).filter(|_| !self.state.habits.whole_names)
     }
 
     /// The labels of a name that ends with an offset, from where it leads to in what is written.

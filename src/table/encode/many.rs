@@ -2,7 +2,7 @@
 
 use super::super::program::*;
 use super::expr::Value;
-use super::{Encoding, EndMark, Field, Given, Habits, JsonKind, OpenEnds, Slot, Stop};
+use super::{Encoder, Encoding, EndMark, Field, Given, Habits, JsonKind, OpenEnds, Slot, Stop};
 use crate::tree::{Sym, TextKind, TypeRef, decode_text};
 
 /// The problem of a text that ends without the zero that it should have.
@@ -69,6 +69,7 @@ impl Encoding<'_> {
     pub(super) fn open_end(&mut self, whole: bool) {
         let pos = self.pos();
         let Some(end) = self.last_end.filter(|end| end.pos == pos) else { return };
+        self.state.asked.open_ends = true;
         let is_open = match self.state.habits.open_ends {
             OpenEnds::Blanks => end.blank,
             OpenEnds::Regions => end.blank || !whole,
@@ -157,8 +158,8 @@ impl Encoding<'_> {
                     None => {
                         let Habits { zeros: [empty, other], other_zeros, .. } = self.state.habits;
                         let zeros = if content.is_empty() { empty } else { other };
-                        let is_other = other_zeros >> self.state.zero_texts.min(63) & 1 != 0;
-                        self.state.zero_texts += 1;
+                        let is_other = other_zeros >> self.state.asked.zero_texts.min(63) & 1 != 0;
+                        self.state.asked.zero_texts += 1;
                         unit * if is_other { usize::from(zeros == 0) } else { zeros }
                     }
                 };
@@ -187,8 +188,9 @@ impl Encoding<'_> {
         }
         let last = kinds.len().saturating_sub(1);
         let is_odd = last > 0 && !text.is_ascii();
-        let latin1 = is_odd && self.state.habits.latin1 >> self.state.odd_texts.min(63) & 1 != 0;
-        self.state.odd_texts += u32::from(is_odd);
+        let Encoder { habits, asked, .. } = &mut self.state;
+        let latin1 = is_odd && habits.latin1 >> asked.odd_texts.min(63) & 1 != 0;
+        asked.odd_texts += u32::from(is_odd);
         let at = if latin1 { last } else { self.text_kind.min(last) };
         let kind = kinds.get(at).copied().unwrap_or(TextKind::Utf8);
         match encode_text(kind, &text) {
@@ -289,6 +291,7 @@ impl Encoding<'_> {
     fn put_list_end(&mut self, start: usize) {
         let end = self.pos();
         let mark = self.last_end.filter(|mark| mark.pos == end && end > start + mark.bits);
+        self.state.asked.open_ends |= mark.is_some();
         if let Some(mark) = mark.filter(|_| self.state.habits.open_ends != OpenEnds::None) {
             self.out().cut(end - mark.bits);
         }
@@ -301,11 +304,15 @@ impl Encoding<'_> {
     pub(super) fn cut_list_end(&mut self, start: usize, checks: usize) {
         let end = self.pos();
         let before = end.saturating_sub(8);
+        if self.list_end != Some(end) {
+            return;
+        }
+        self.state.asked.end_marks = true;
         let is_open = match self.state.habits.end_marks {
             marks if before == start => marks < 2,
             marks => self.state.open_lists != (marks == 0),
         };
-        if is_open && self.list_end == Some(end) && self.are_fulfilled(checks, before) {
+        if is_open && self.are_fulfilled(checks, before) {
             self.out().cut(before);
         }
     }
@@ -313,15 +320,19 @@ impl Encoding<'_> {
     /// Whether what may be left out at the end is left out, if it is an empty list or has no values
     /// at all. Where the region ends, the step `otherwise` follows.
     pub(super) fn is_left_out(&mut self, test: Test, otherwise: usize, object: u32) -> bool {
-        let Some(written) = self.state.habits.empty_lists else { return false };
+        if !matches!(test, Test::More) {
+            return false;
+        }
         let list = match self.tables.steps().get(otherwise) {
             Some(LayoutStep::Empty { name, .. }) => self.lookup_sym(object, *name),
             _ => None,
         };
         let is_full = list.is_some_and(|list| self.json.children(list).next().is_some());
-        if !matches!(test, Test::More) || is_full {
+        if is_full {
             return false;
         }
+        self.state.asked.empty_lists = true;
+        let Some(written) = self.state.habits.empty_lists else { return false };
         self.empty_lists += 1;
         self.empty_lists > written
     }
@@ -343,6 +354,7 @@ impl Encoding<'_> {
             (Some(n), _) => n,
             (None, LenFrom::Expr(id)) => {
                 let n = self.state.habits.end_marks;
+                self.state.asked.end_marks = true;
                 self.require(id, n as i128, field, "elements")?;
                 n as u64
             }

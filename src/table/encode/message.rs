@@ -4,7 +4,8 @@ use super::super::Tables;
 use super::super::program::*;
 use super::super::text::HeaderRole;
 use super::{
-    EncodeError, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, Slot, Stop, Used,
+    AskedHabits, EncodeError, Encoder, Encoding, Field, Frame, Given, Json, JsonKind, Slot, Stop,
+    Used,
 };
 use crate::tree::{Sym, TypeRef};
 
@@ -73,7 +74,7 @@ impl Encoder {
         let states = self.states.clone();
         let mut found = Vec::new();
         for _ in 0..MAX_PASSES {
-            (self.odd_texts, self.zero_texts, self.ends_empty) = (0, 0, false);
+            self.asked = AskedHabits::default();
             self.states.clone_from(&states);
             let mut encoding = Encoding::new(tables, of.json, self);
             encoding.found = found;
@@ -112,7 +113,7 @@ impl Encoding<'_> {
     /// At the end of a message: computes what was not computed before.
     pub fn resolve_all(&mut self) -> Result<(), Stop> {
         let end = self.pos();
-        self.state.ends_empty = self.empty_end == Some(end);
+        self.state.asked.ends_empty = self.empty_end == Some(end);
         self.resolve(0, 0, Some(end))?;
         self.resolve_sums()
     }

@@ -203,24 +203,53 @@ const MAX_ODD_TEXTS: u32 = 6;
 /// Of so many empty lists at the end, any number may be left out. Of more, all are or none.
 const MAX_EMPTY_LISTS: u32 = 4;
 
+/// What a message asked its sender's habits about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AskedHabits {
+    /// How many of its texts have characters beyond ASCII, and a type that allows UTF-8 and
+    /// Latin-1.
+    pub odd_texts: u32,
+    /// How many of its texts may end with any number of zeros.
+    pub zero_texts: u32,
+    /// Whether a value that describes itself may end so.
+    pub zeros: bool,
+    /// Whether empty lists may be left out at the end.
+    pub empty_lists: bool,
+    /// Whether it ends with an empty list.
+    pub ends_empty: bool,
+    /// Whether end marks are free.
+    pub end_marks: bool,
+    /// Whether it has values that describe themselves.
+    pub encodings: bool,
+    /// Whether a region ends with the mark of its last value.
+    pub open_ends: bool,
+    /// Whether a name was written before.
+    pub names: bool,
+}
+
 impl Habits {
-    /// All that are known, the usual ones first, for a message with so many texts beyond ASCII, and
-    /// so many that zeros may end.
-    pub fn all(odd_texts: u32, zero_texts: u32) -> impl Iterator<Item = Habits> {
+    /// All that make a difference to a message, the usual ones first.
+    pub fn all(asked: AskedHabits) -> impl Iterator<Item = Habits> {
         let usual = Habits::default();
-        let all = Habits { latin1: u64::MAX, ..usual };
-        let marks = [2, 0].into_iter().map(move |end_marks| Habits { end_marks, ..usual });
+        let up_to = |n: usize, if_asked: bool| if if_asked { n } else { 0 };
+        let odd = asked.odd_texts > 0;
+        let latin1 = [Habits { latin1: u64::MAX, ..usual }].into_iter().take(up_to(1, odd));
+        let lists = (0..MAX_EMPTY_LISTS).map(move |n| Habits { empty_lists: Some(n), ..usual });
+        let lists = lists.take(up_to(MAX_EMPTY_LISTS as usize, asked.empty_lists));
         let zeros = [[1, 1], [0, 0]].into_iter().map(move |zeros| Habits { zeros, ..usual });
+        let zeros = zeros.take(up_to(2, asked.zeros || asked.zero_texts > 0));
         let ends = [OpenEnds::Regions, OpenEnds::All, OpenEnds::None].into_iter();
         let ends = ends.map(move |open_ends| Habits { open_ends, ..usual });
-        let names = [Habits { whole_names: true, ..usual }];
+        let ends = ends.take(up_to(3, asked.open_ends));
+        let names = [Habits { whole_names: true, ..usual }].into_iter().take(up_to(1, asked.names));
         let encodings = (1..MAX_ENCODINGS).map(move |encoding| Habits { encoding, ..usual });
-        let lists = (0..MAX_EMPTY_LISTS).map(Some);
-        let lists = lists.map(move |empty_lists| Habits { empty_lists, ..usual });
-        let some = choices(odd_texts).map(move |latin1| Habits { latin1, ..usual });
-        let several = [1, 0, 2].into_iter().flat_map(move |end_marks| {
-            [None, Some(0)].into_iter().flat_map(move |empty_lists| {
-                let zeros = choices(zero_texts);
+        let encodings = encodings.take(up_to(MAX_ENCODINGS, asked.encodings));
+        let some = choices(asked.odd_texts).map(move |latin1| Habits { latin1, ..usual });
+        let several = [1, 2, 0].into_iter().take(1 + up_to(2, asked.end_marks));
+        let several = several.flat_map(move |end_marks| {
+            let lists = [None, Some(0)].into_iter().take(1 + up_to(1, asked.empty_lists));
+            lists.flat_map(move |empty_lists| {
+                let zeros = choices(asked.zero_texts);
                 zeros.map(move |other_zeros| Habits {
                     other_zeros,
                     empty_lists,
@@ -229,9 +258,8 @@ impl Habits {
                 })
             })
         });
-        let first = [usual, all].into_iter().chain(lists).chain(zeros).chain(marks);
-        let first = first.chain(ends).chain(names);
-        first.chain(encodings).chain(some).chain(several)
+        let first = [usual].into_iter().chain(latin1).chain(lists).chain(zeros).chain(ends);
+        first.chain(names).chain(encodings).chain(some).chain(several)
     }
 }
 
@@ -263,13 +291,8 @@ pub struct SpanLeaf {
 pub struct Encoder {
     /// How its messages are written where several forms are right.
     pub habits: Habits,
-    /// How many texts of the last message have characters beyond ASCII, and a type that allows
-    /// UTF-8 and Latin-1.
-    pub odd_texts: u32,
-    /// How many of its texts may end with any number of zeros.
-    pub zero_texts: u32,
-    /// Whether it ends with an empty list.
-    pub ends_empty: bool,
+    /// What the last message asked about.
+    pub asked: AskedHabits,
     /// Whether lists that are read up to a zero or to the region's end have no zero there.
     pub open_lists: bool,
     /// Packs the content of a span that was in a buffer of its own for another reason than zlib.

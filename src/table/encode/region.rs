@@ -176,9 +176,9 @@ impl Encoding<'_> {
         node: u32,
     ) -> Result<Vec<u8>, Stop> {
         let (mark, habits) = (self.mark_place(), self.state.habits);
-        let before = self.state.odd_texts;
+        let before = self.state.asked.odd_texts;
         let usual = self.unpacked(field, region, node)?;
-        let texts = self.state.odd_texts - before;
+        let texts = self.state.asked.odd_texts - before;
         let fits = |content: &[u8]| size == Value::Known(content.len() as i128);
         if texts == 0 || size == Value::Unknown || fits(&usual) {
             return Ok(usual);

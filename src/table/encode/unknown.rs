@@ -5,7 +5,7 @@
 
 use super::super::program::*;
 use super::expr::{Place, Value};
-use super::{Encoding, Field, Frame, RegionEnd, Slot, Stop};
+use super::{AskedHabits, Encoding, Field, Frame, RegionEnd, Slot, Stop};
 
 /// A number that is computed.
 #[derive(Debug)]
@@ -83,8 +83,7 @@ pub struct Mark {
     dialects: u32,
     ended: Option<RegionEnd>,
     empty_lists: u32,
-    odd_texts: u32,
-    zero_texts: u32,
+    asked: AskedHabits,
 }
 
 impl Encoding<'_> {
@@ -102,8 +101,7 @@ impl Encoding<'_> {
             dialects: self.dialects,
             ended: self.ended,
             empty_lists: self.empty_lists,
-            odd_texts: self.state.odd_texts,
-            zero_texts: self.state.zero_texts,
+            asked: self.state.asked,
         }
     }
 
@@ -131,8 +129,7 @@ impl Encoding<'_> {
         self.dialects = mark.dialects;
         self.ended = mark.ended;
         self.empty_lists = mark.empty_lists;
-        self.state.odd_texts = mark.odd_texts;
-        self.state.zero_texts = mark.zero_texts;
+        self.state.asked = mark.asked;
         self.forget_ends();
     }
 

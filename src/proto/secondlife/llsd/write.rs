@@ -55,6 +55,7 @@ const FORMS: [(LlsdForm, bool); 6] = [
 pub(super) fn write_llsd(encoding: &mut Encoding<'_>, field: &Field) -> Result<Slot, EncodeStop> {
     let Given::Json(node) = field.given else { return encoding.fail_at(field, "is missing") };
     let (json, habits) = (encoding.json, encoding.state.habits);
+    (encoding.state.asked.encodings, encoding.state.asked.zeros) = (true, true);
     let is_text = json.kind(node) == JsonKind::Text;
     let text = json.text(node);
     if is_text && encoding.is_said(node, super::AS_BYTES) {
