@@ -130,7 +130,7 @@ impl MessageEncoder {
         // Where the record has another length, its sender may have other habits.
         let length = json.get(root, "length").and_then(|node| json.text(node).parse().ok());
         if length.is_some_and(|length: usize| length != bytes.len()) {
-            let others = Habits::all(encoder.asked).skip(1);
+            let others = Habits::all(encoder.asked, bytes.len()).skip(1);
             let mut others = others.filter_map(|habits| write(encoder, habits).ok());
             if let Some(found) = others.find(|found| Some(found.len()) == length) {
                 bytes = found;

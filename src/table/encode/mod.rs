@@ -228,8 +228,9 @@ pub struct AskedHabits {
 }
 
 impl Habits {
-    /// All that make a difference to a message, the usual ones first.
-    pub fn all(asked: AskedHabits) -> impl Iterator<Item = Habits> {
+    /// Those that make a difference to a message of so many bytes, the usual ones first. Of a long
+    /// message, not all are worth trying.
+    pub fn all(asked: AskedHabits, bytes: usize) -> impl Iterator<Item = Habits> {
         let usual = Habits::default();
         let up_to = |n: usize, if_asked: bool| if if_asked { n } else { 0 };
         let odd = asked.odd_texts > 0;
@@ -259,8 +260,18 @@ impl Habits {
             })
         });
         let first = [usual].into_iter().chain(latin1).chain(lists).chain(zeros).chain(ends);
-        first.chain(names).chain(encodings).chain(some).chain(several)
+        let all = first.chain(names).chain(encodings).chain(some).chain(several);
+        all.take(most_tries(bytes))
     }
+}
+
+/// The most bytes that are written to find out what a message's sender did, and the fewest tries.
+const MAX_TRIED: usize = 32 << 20;
+const MIN_TRIES: usize = 8;
+
+/// How many habits are tried for a message or a part of it of so many bytes.
+fn most_tries(bytes: usize) -> usize {
+    (MAX_TRIED / bytes.max(1)).max(MIN_TRIES)
 }
 
 /// Every choice of some of so many texts: a bit each.

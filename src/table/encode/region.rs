@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 
 use super::super::program::*;
 use super::expr::Value;
-use super::{Encoding, Field, Given, JsonKind, Slot, Stop};
+use super::{Encoding, Field, Given, Habits, JsonKind, Slot, Stop};
 use crate::tree::{Sym, TypeRef};
 
 impl Encoding<'_> {
@@ -183,7 +183,11 @@ impl Encoding<'_> {
         if texts == 0 || size == Value::Unknown || fits(&usual) {
             return Ok(usual);
         }
-        for latin1 in [u64::MAX].into_iter().chain(super::choices(texts)) {
+        if habits != Habits::default() {
+            return self.fail(node, format!("{} bytes: another size is announced", usual.len()));
+        }
+        let choices = [u64::MAX].into_iter().chain(super::choices(texts));
+        for latin1 in choices.take(super::most_tries(usual.len())) {
             self.back_to(mark);
             self.state.habits.latin1 = latin1.checked_shl(before).unwrap_or(0);
             let content = self.unpacked(field, region, node);
