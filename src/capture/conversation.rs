@@ -72,6 +72,8 @@ struct Connection {
     /// What the client acknowledged; nothing before it completed the handshake.
     acknowledged: Option<u32>,
     round_trip: Duration,
+    /// It is not closed at the end.
+    left_open: bool,
     /// Whether client and server closed it.
     closed: [bool; 2],
 }
@@ -141,8 +143,13 @@ impl<W: Write> ConversationWriter<W> {
             None => self.order.push(key),
         }
         let [client, server] = FIRST;
-        let mut connection =
-            Connection { next: FIRST, acknowledged: None, round_trip, closed: [false; 2] };
+        let mut connection = Connection {
+            next: FIRST,
+            acknowledged: None,
+            round_trip,
+            left_open: false,
+            closed: [false; 2],
+        };
         self.segment(key, 0, connection, Flags { syn: true, ..Flags::default() }, &[], time)?;
         connection.next = [client + 1, server];
         let flags = Flags { syn: true, ack: true, ..Flags::default() };
@@ -160,8 +167,16 @@ impl<W: Write> ConversationWriter<W> {
         }
         let next = FIRST.map(|first| first + 1);
         let (acknowledged, round_trip) = (next.last().copied(), Duration::ZERO);
-        self.open.insert(key, Connection { next, acknowledged, round_trip, closed: [false; 2] });
+        let (left_open, closed) = (false, [false; 2]);
+        self.open.insert(key, Connection { next, acknowledged, round_trip, left_open, closed });
         self.order.push(key);
+    }
+
+    /// A connection stays open at the capture's end, unless its ends are connected once more.
+    pub fn leave_open(&mut self, key: [SocketAddr; 2]) {
+        if let Some(connection) = self.open.get_mut(&key) {
+            connection.left_open = true;
+        }
     }
 
     /// Writes bytes of a connection, which begins with the first of them if it is not open.
@@ -216,7 +231,8 @@ impl<W: Write> ConversationWriter<W> {
         }
         for key in std::mem::take(&mut self.order) {
             for from_client in [true, false] {
-                let closed = self.open.get(&key).map_or([true; 2], |connection| connection.closed);
+                let open = self.open.get(&key).filter(|connection| !connection.left_open);
+                let closed = open.map_or([true; 2], |connection| connection.closed);
                 if let Some(end) = end
                     && closed.get(usize::from(!from_client)) == Some(&false)
                 {

@@ -63,6 +63,11 @@ impl<W: Write> TrafficWriter<W> {
         self.writer.join(ends);
     }
 
+    /// A TCP connection stays open at the capture's end.
+    pub fn leave_open(&mut self, ends: [SocketAddr; 2]) {
+        self.writer.leave_open(ends);
+    }
+
     /// Writes a message. The text is what is wrong with it.
     ///
     /// # Errors

@@ -577,11 +577,13 @@ fn connections_end_in_a_made_capture_as_they_ended_before() {
     assert_eq!(said, "");
     let made = crate::common::records(to.to_str().unwrap(), &[key], &[]);
     let ends = |records: &[serde_json::Value]| -> Vec<String> {
-        let ends = records.iter().filter(|record| record["end"] == "fin");
-        ends.map(|end| format!("{} {} {}", end["time"], end["src"], end["dst"])).collect()
+        let ends = records.iter().filter(|record| record["event"] == "stream_end");
+        let keys = ["time", "src", "dst", "end"];
+        ends.map(|end| keys.map(|key| end[key].to_string()).join(" ")).collect()
     };
     let (before, after) = (ends(&records), ends(&made));
-    assert!(before.len() > 20, "{before:?}");
+    let open = before.iter().filter(|end| end.ends_with("\"open\"")).count();
+    assert!(before.len() > 20 && open > 0, "{before:?}");
     for end in &before {
         assert!(after.contains(end), "{end} in {after:?}");
     }

@@ -109,8 +109,8 @@ impl<'a> Traffic<'a> {
         Ok(())
     }
 
-    /// Handles a record that is no message. The end of a connection is written, too, and one whose
-    /// first messages were searched for began before the capture.
+    /// Handles a record that is no message. The end of a connection is written, too, if there was
+    /// one. A connection whose first messages were searched for began before the capture.
     pub(super) fn event(&mut self, json: &Json<'_>) -> Result<Result<(), String>, CliError> {
         let text = |key| json.text_of(Json::ROOT, key);
         let protocol = text("protocol").unwrap_or("");
@@ -122,6 +122,10 @@ impl<'a> Traffic<'a> {
             (Some("resync"), _) => {
                 let joined = way(json, of, None);
                 return Ok(joined.map(|way| self.writer.join([way.client, way.server])));
+            }
+            (Some("stream_end"), Some(_)) => {
+                let left = way(json, of, None);
+                return Ok(left.map(|way| self.writer.leave_open([way.client, way.server])));
             }
             _ => return Ok(Ok(())),
         };
