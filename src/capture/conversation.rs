@@ -78,6 +78,12 @@ struct Connection {
     closed: [bool; 2],
 }
 
+impl Connection {
+    fn new(next: [u32; 2], round_trip: Duration) -> Connection {
+        Connection { next, acknowledged: None, round_trip, left_open: false, closed: [false; 2] }
+    }
+}
+
 /// A segment's flags.
 #[derive(Clone, Copy, Default)]
 struct Flags {
@@ -143,13 +149,7 @@ impl<W: Write> ConversationWriter<W> {
             None => self.order.push(key),
         }
         let [client, server] = FIRST;
-        let mut connection = Connection {
-            next: FIRST,
-            acknowledged: None,
-            round_trip,
-            left_open: false,
-            closed: [false; 2],
-        };
+        let mut connection = Connection::new(FIRST, round_trip);
         self.segment(key, 0, connection, Flags { syn: true, ..Flags::default() }, &[], time)?;
         connection.next = [client + 1, server];
         let flags = Flags { syn: true, ack: true, ..Flags::default() };
@@ -166,9 +166,9 @@ impl<W: Write> ConversationWriter<W> {
             return;
         }
         let next = FIRST.map(|first| first + 1);
-        let (acknowledged, round_trip) = (next.last().copied(), Duration::ZERO);
-        let (left_open, closed) = (false, [false; 2]);
-        self.open.insert(key, Connection { next, acknowledged, round_trip, left_open, closed });
+        let acknowledged = next.last().copied();
+        let connection = Connection { acknowledged, ..Connection::new(next, Duration::ZERO) };
+        self.open.insert(key, connection);
         self.order.push(key);
     }
 

@@ -234,7 +234,7 @@ impl<'f> Digester<'f> {
             digest.sessions.push(SessionDigest { protocol, who, first_record, streams });
         }
         digest.sessions.sort_by_key(|session| session.first_record);
-        // A stream that goes on in further sessions is compared once, as one of the first.
+        // A stream may belong to several sessions. It is compared as one of the first of them.
         let mut known = vec![false; digest.streams.len()];
         for session in &mut digest.sessions {
             session.streams.retain(|place| {

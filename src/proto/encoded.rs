@@ -42,13 +42,15 @@ pub struct EncodedMessage {
 
 /// Writes messages of all protocols. It has the state of each, for those of its tables, in the same
 /// order.
-pub struct MessageEncoder {
-    encoders: Vec<Encoder>,
-    /// What messages have set, by the protocol's place and the stream.
-    states: HashMap<(usize, String), Vec<u64>>,
+pub struct MessageEncoder(Vec<ProtocolEncoder>);
+
+/// The encoder of one protocol, and what messages have set, by their stream.
+struct ProtocolEncoder {
+    encoder: Encoder,
+    states: HashMap<String, Vec<u64>>,
 }
 
-/// The states of so many connections are kept.
+/// The most connections of a protocol whose states are kept.
 const MAX_CONNECTIONS: usize = 65_536;
 
 /// What a message's name stands for.
@@ -67,9 +69,9 @@ impl MessageEncoder {
             lazy.protocol().prepare(&mut evaluator, settings.of(lazy));
             let mut encoder = Encoder::default();
             (encoder.context, encoder.exact) = (evaluator.context.take(), exact);
-            encoder
+            ProtocolEncoder { encoder, states: HashMap::new() }
         });
-        MessageEncoder { encoders: encoders.collect(), states: HashMap::new() }
+        MessageEncoder(encoders.collect())
     }
 
     /// Writes the message of a record. `None` if the record is no message. `all` are the tables
@@ -99,9 +101,10 @@ impl MessageEncoder {
             return Err(at("fields", "is missing: an object of fields"));
         };
         let place = protocol(all, json, name, of)?;
-        let Some((lazy, encoder)) = all.get(place).zip(self.encoders.get_mut(place)) else {
+        let Some((lazy, own)) = all.get(place).zip(self.0.get_mut(place)) else {
             return Err(at("protocol", "is not known"));
         };
+        let ProtocolEncoder { encoder, states } = own;
         let tables = lazy.get();
         let meant = meant(tables, json, name, of);
         let message = match &meant {
@@ -109,9 +112,8 @@ impl MessageEncoder {
             _ => None,
         };
         let written = Written { json, fields, problems: json.get(root, "problems"), message };
-        let stream = json.get(root, "stream").map(|node| json.text(node));
-        let connection = (place, stream.unwrap_or_default().to_string());
-        let known = self.states.get(&connection);
+        let stream = json.get(root, "stream").map_or("", |node| json.text(node));
+        let known = states.get(stream);
         let mut before = known.map_or_else(|| tables.first_states(), Vec::clone);
         given_states(tables, json, &mut before)?;
         let write = |encoder: &mut Encoder, habits| {
@@ -145,13 +147,13 @@ impl MessageEncoder {
             }
         }
         let message = EncodedMessage { protocol: place, name: name.to_string(), bytes };
-        if stream.is_some() && encoder.states != before {
-            if self.states.len() >= MAX_CONNECTIONS {
-                self.states.clear();
+        if !stream.is_empty() && encoder.states != before {
+            if states.len() >= MAX_CONNECTIONS {
+                states.clear();
             }
-            self.states.insert(connection, encoder.states.clone());
+            states.insert(stream.to_string(), encoder.states.clone());
         }
-        lazy.protocol().learn(tables, encoder, &message, stream.unwrap_or_default());
+        lazy.protocol().learn(tables, encoder, &message, stream);
         Ok(Some(message))
     }
 }

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
 use super::program::*;
-use super::{Meaning, NativeType, TableSource, Tables, text};
+use super::{Meaning, Native, NativeType, TableSource, Tables, text};
 use crate::tree::{Sym, TypeRef};
 
 impl Tables {
@@ -129,11 +129,13 @@ impl Tables {
 
     /// Whether the bytes of a type's values may refer to those of an earlier value.
     pub fn refers(&self, ty: TypeRef) -> bool {
+        self.native_of(ty).is_some_and(|native| native.refers)
+    }
+
+    fn native_of(&self, ty: TypeRef) -> Option<&Native> {
         match self.type_def(ty).map(|def| &def.read) {
-            Some(ReadAs::Native { native, .. }) => {
-                self.native(*native).is_some_and(|code| code.native.refers)
-            }
-            _ => false,
+            Some(ReadAs::Native { native, .. }) => self.native(*native).map(|code| &code.native),
+            _ => None,
         }
     }
 
@@ -141,9 +143,7 @@ impl Tables {
     /// in more bytes, than it needs.
     pub fn has_forms(&self, ty: TypeRef) -> bool {
         match self.type_def(ty).map(|def| &def.read) {
-            Some(ReadAs::Native { native, .. }) => {
-                self.native(*native).is_some_and(|code| code.native.forms)
-            }
+            Some(ReadAs::Native { .. }) => self.native_of(ty).is_some_and(|native| native.forms),
             Some(ReadAs::Digits { .. }) => true,
             Some(ReadAs::Text { len, .. } | ReadAs::Bytes(len)) => {
                 matches!(len.from, LenFrom::Blanks)

@@ -70,14 +70,6 @@ fn vector(
     let mut hex = Vec::new();
     append_hex(&mut hex, &bytes);
     let hex = String::from_utf8_lossy(&hex);
-    let known = tables.declared().map_or(&[][..], |protocol| &protocol.states);
-    let states = example.states.iter().filter_map(|(place, value)| {
-        known.get(*place as usize).map(|(state, _)| format!("{}:{value}", quoted(state)))
-    });
-    let mut states = states.collect::<Vec<_>>().join(",");
-    if !states.is_empty() {
-        states = format!(",\"states\":{{{states}}}");
-    }
     if !json {
         out.push_str(&format!("{}\t{name}\t{hex}\t{fields}\n", of.join(".")));
         return;
@@ -89,6 +81,14 @@ fn vector(
         keys.iter().zip(&of).map(|(key, value)| (*key, value.as_str())).chain([(kind, name)])
     {
         out.push_str(&format!("\"{key}\":{},", quoted(value)));
+    }
+    let known = tables.declared().map_or(&[][..], |protocol| &protocol.states);
+    let states = example.states.iter().filter_map(|(place, value)| {
+        known.get(*place as usize).map(|(state, _)| format!("{}:{value}", quoted(state)))
+    });
+    let mut states = states.collect::<Vec<_>>().join(",");
+    if !states.is_empty() {
+        states = format!(",\"states\":{{{states}}}");
     }
     out.push_str(&format!("\"hex\":\"{hex}\",\"fields\":{fields}{states}}}\n"));
 }

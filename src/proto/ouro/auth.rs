@@ -268,7 +268,7 @@ fn login_blocks(_blocks: &mut [u8], _version: u32, _way: Way) -> bool {
 #[derive(Default)]
 pub(super) struct AuthSeal {
     opened: Option<Opened>,
-    /// The bytes encrypted so far, of each direction.
+    /// How many bytes the client and the server have encrypted so far.
     used: [u64; 2],
 }
 

@@ -199,8 +199,8 @@ fn wire_labels(encoding: &Encoding<'_>, node: u32, text: &str) -> Result<Vec<Vec
     Ok(labels)
 }
 
-/// Labels behind their lengths, up to an empty one or to an offset where the name goes on: the
-/// first place before it where a name ends alike.
+/// Writes each label behind its length. If an earlier name ends with the rest of this one, an
+/// offset to it takes the place of the rest.
 pub(in crate::table) fn write_labels(
     encoding: &mut Encoding<'_>,
     field: &Field,

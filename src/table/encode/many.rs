@@ -110,9 +110,9 @@ impl Encoding<'_> {
     }
 
     pub(super) fn bytes(&mut self, field: &Field, len: Len) -> Result<Slot, Stop> {
-        let word = self.certain_content(field, len);
-        let content = match (word, field.given) {
-            (Some(word), _) => word,
+        let certain = self.certain_content(field, len);
+        let content = match (certain, field.given) {
+            (Some(certain), _) => certain,
             (_, Given::Json(node)) => {
                 self.take(node);
                 self.hex(node)?
@@ -136,8 +136,8 @@ impl Encoding<'_> {
         let unit = if matches!(kind, TextKind::Utf16 | TextKind::Inverted16) { 2 } else { 1 };
         let kinds = [*kind, TextKind::Latin1];
         let kinds = kinds.get(..1 + usize::from(*or_latin1)).unwrap_or(&[]);
-        if let Some(word) = self.certain_content(field, *len) {
-            self.put_content(field, *len, unit, &word)?;
+        if let Some(certain) = self.certain_content(field, *len) {
+            self.put_content(field, *len, unit, &certain)?;
             return Ok(Slot::Number(0));
         }
         let mut content = self.text_bytes(field, kinds)?;

@@ -196,11 +196,11 @@ impl Default for Habits {
     }
 }
 
-/// Of so many texts, each may be in UTF-8 or in Latin-1, and have a zero or none. Of more, all are
-/// written in the same way.
+/// The most texts of a message for which every choice is tried: UTF-8 or Latin-1, a zero or none.
+/// Further texts are written in the usual way.
 const MAX_ODD_TEXTS: u32 = 6;
 
-/// Of so many empty lists at the end, any number may be left out. Of more, all are or none.
+/// A message is tried with fewer than this many empty lists at its end, and the others left out.
 const MAX_EMPTY_LISTS: u32 = 4;
 
 /// What a message asked its sender's habits about.

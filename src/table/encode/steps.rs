@@ -300,15 +300,24 @@ impl Encoding<'_> {
 
     /// Whether a test depends on a number that is computed, or on how many bytes follow.
     fn about_unknowns(&self, test: &Test, frame: Frame) -> bool {
-        let of =
-            |slot: u16| matches!(self.kept(frame).get(usize::from(slot)), Some(Slot::Unknown(_)));
+        self.test_has_slot(test, self.kept(frame), &|slot| matches!(slot, Slot::Unknown(_)))
+            || matches!(test, Test::General(id) if self.needs_end(*id))
+    }
+
+    /// Whether a test uses a kept value that is so.
+    pub(super) fn test_has_slot(
+        &self,
+        test: &Test,
+        slots: &[Slot],
+        so: &impl Fn(Slot) -> bool,
+    ) -> bool {
         match test {
             Test::Has(slot, _)
             | Test::Equals(slot, _)
             | Test::Differs(slot, _)
-            | Test::Above(slot, _) => of(*slot),
+            | Test::Above(slot, _) => slots.get(usize::from(*slot)).copied().is_some_and(so),
             Test::Dialect(..) | Test::More => false,
-            Test::General(id) => self.has_unknown(*id, frame) || self.needs_end(*id),
+            Test::General(id) => self.has_slot(*id, slots, so),
         }
     }
 

@@ -215,19 +215,10 @@ impl Encoding<'_> {
 
     /// Whether a check depends on a kept value.
     fn is_about(&self, check: &Check, wanted: Slot) -> bool {
-        let of = |slot: u16| check.slots.get(usize::from(slot)) == Some(&wanted);
-        match check.what {
-            Checked::Test(
-                Test::Has(slot, _)
-                | Test::Equals(slot, _)
-                | Test::Differs(slot, _)
-                | Test::Above(slot, _),
-                _,
-            ) => of(slot),
-            Checked::Test(Test::General(id), _) | Checked::Is(id, _) => {
-                self.has_slot(id, &check.slots, &|slot| slot == wanted)
-            }
-            Checked::Test(Test::Dialect(..) | Test::More, _) => false,
+        let is_wanted = |slot| slot == wanted;
+        match &check.what {
+            Checked::Test(test, _) => self.test_has_slot(test, &check.slots, &is_wanted),
+            Checked::Is(id, _) => self.has_slot(*id, &check.slots, &is_wanted),
         }
     }
 
@@ -286,8 +277,8 @@ impl Encoding<'_> {
             .position(|check| self.is_fulfilled(check, end) == Some(false));
         match wrong.and_then(|at| self.checks.get(checks + at)) {
             Some(check) => {
-                let about = check.slots.iter().filter(|slot| self.is_about(check, **slot));
-                let unknown = about.into_iter().find_map(|slot| match slot {
+                let mut about = check.slots.iter().filter(|slot| self.is_about(check, **slot));
+                let unknown = about.find_map(|slot| match slot {
                     Slot::Unknown(id) => self.unknowns.get(*id as usize),
                     _ => None,
                 });
@@ -410,11 +401,10 @@ impl Encoding<'_> {
                 return self.fail_at(field, format!("begins with another word than `{word}`"));
             }
         }
-        let place = self.pos();
         self.length = length.map(|of| WholeLength {
             of,
             slots: self.kept(field.frame).to_vec(),
-            pos: place,
+            pos: self.pos(),
             object: field.object,
         });
         Ok(())
